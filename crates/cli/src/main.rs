@@ -1,0 +1,3 @@
+//! antsreg-gpu: brain image registration, affine and diffeomorphic.
+
+fn main() {}

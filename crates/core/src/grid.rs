@@ -1,0 +1,132 @@
+//! Where a volume lies: its shape and the map from voxel indices to world millimetres.
+
+use nalgebra::{Matrix3, Point3, Vector3};
+
+use crate::AffineTransform;
+
+/// Why a header does not describe a usable grid.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum GridError {
+    /// A voxel axis has no extent.
+    #[error("the voxel-to-world matrix is singular (axis lengths {0:?} mm)")]
+    Singular([f64; 3]),
+    /// The axes are not at right angles, which ITK and this program cannot represent.
+    #[error("the voxel axes are sheared: the cosine between two of them is {0:.4}, expected 0")]
+    Sheared(f64),
+    /// A number of the header is NaN or infinite.
+    #[error("the voxel-to-world matrix holds a value that is not finite")]
+    NotFinite,
+    /// A dimension is zero.
+    #[error("a dimension is zero: {0:?}")]
+    Empty([usize; 3]),
+}
+
+/// Shape, spacing (mm), origin (mm) and axis directions of a volume, in RAS world coordinates.
+///
+/// Voxel index `(i, j, k)` has its centre at `origin + direction · (spacing ∘ (i, j, k))`; `i` runs fastest in memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grid {
+    /// Voxels along each axis.
+    pub shape: [usize; 3],
+    /// Distance between voxel centres along each axis, mm.
+    pub spacing: Vector3<f64>,
+    /// World position of the centre of voxel (0, 0, 0), mm.
+    pub origin: Point3<f64>,
+    /// Columns are the world directions of the voxel axes; orthonormal, either handedness.
+    pub direction: Matrix3<f64>,
+}
+
+/// Headers store single-precision numbers: axes this close to a right angle are meant to be at one.
+const SHEAR_TOLERANCE: f64 = 1e-3;
+
+impl Grid {
+    /// An axis-aligned RAS grid at the world origin.
+    pub fn axis_aligned(shape: [usize; 3], spacing: [f64; 3]) -> Grid {
+        Grid { shape, spacing: spacing.into(), origin: Point3::origin(), direction: Matrix3::identity() }
+    }
+
+    /// The grid of a header's voxel-to-world map (mm, RAS). Rounding in the axes is removed; shear is refused.
+    pub fn from_voxel_to_world(shape: [usize; 3], voxel_to_world: &AffineTransform) -> Result<Grid, GridError> {
+        let matrix = voxel_to_world.matrix;
+        if shape.contains(&0) {
+            return Err(GridError::Empty(shape));
+        }
+        if !matrix.iter().chain(voxel_to_world.translation.iter()).all(|v| v.is_finite()) {
+            return Err(GridError::NotFinite);
+        }
+        let spacing = Vector3::from_fn(|axis, _| matrix.column(axis).norm());
+        let axes = Matrix3::from_fn(|row, axis| matrix[(row, axis)] / spacing[axis]);
+        if spacing.min() < 1e-6 || axes.determinant().abs() < 1e-6 {
+            return Err(GridError::Singular(spacing.into()));
+        }
+        let cosines = [(0, 1), (0, 2), (1, 2)].map(|(a, b)| axes.column(a).dot(&axes.column(b)));
+        let worst = cosines.into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(0.0);
+        if worst.abs() > SHEAR_TOLERANCE {
+            return Err(GridError::Sheared(worst));
+        }
+        // The nearest orthonormal axes in the least-squares sense: U·Vᵀ of the singular value decomposition.
+        let svd = axes.svd(true, true);
+        let direction = match (svd.u, svd.v_t) {
+            (Some(u), Some(v_t)) => u * v_t,
+            _ => return Err(GridError::Singular(spacing.into())),
+        };
+        // Axes that are exact in the header stay exact.
+        let direction = if (direction - axes).amax() < 1e-12 { axes } else { direction };
+        Ok(Grid { shape, spacing, origin: Point3::from(voxel_to_world.translation), direction })
+    }
+
+    /// Number of voxels.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether there is no voxel at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Voxel index → world mm.
+    pub fn voxel_to_world(&self) -> AffineTransform {
+        AffineTransform {
+            matrix: self.direction * Matrix3::from_diagonal(&self.spacing),
+            translation: self.origin.coords,
+        }
+    }
+
+    /// World mm → (fractional) voxel index.
+    pub fn world_to_voxel(&self) -> AffineTransform {
+        let matrix = Matrix3::from_diagonal(&self.spacing.map(|spacing| 1.0 / spacing)) * self.direction.transpose();
+        AffineTransform { matrix, translation: -(matrix * self.origin.coords) }
+    }
+
+    /// World position of the middle of the grid, mm.
+    pub fn centre(&self) -> Point3<f64> {
+        let middle = Point3::from(Vector3::from_fn(|axis, _| (self.shape[axis] as f64 - 1.0) / 2.0));
+        self.voxel_to_world().apply(&middle)
+    }
+
+    /// The grid coarser by whole factors, its samples centred in the same field of view, as ITK's shrink filter
+    /// places them: shape ⌊n/f⌋ (at least 1), spacing × f.
+    pub fn shrink(&self, factors: [usize; 3]) -> Grid {
+        let shape = std::array::from_fn(|axis| (self.shape[axis] / factors[axis]).max(1));
+        let first = Vector3::from_fn(|axis, _| {
+            (self.shape[axis] as f64 - 1.0) / 2.0 - factors[axis] as f64 * (shape[axis] as f64 - 1.0) / 2.0
+        });
+        Grid {
+            shape,
+            spacing: Vector3::from_fn(|axis, _| self.spacing[axis] * factors[axis] as f64),
+            origin: self.voxel_to_world().apply(&Point3::from(first)),
+            direction: self.direction,
+        }
+    }
+
+    /// Whether both grids have one shape and put every voxel at the same place, to within `tolerance_mm`.
+    pub fn matches(&self, other: &Grid, tolerance_mm: f64) -> bool {
+        let (a, b) = (self.voxel_to_world(), other.voxel_to_world());
+        self.shape == other.shape
+            && [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]].iter().all(|corner| {
+                let index = Point3::from(Vector3::from_fn(|axis, _| (corner[axis] * (self.shape[axis] - 1)) as f64));
+                (a.apply(&index) - b.apply(&index)).norm() <= tolerance_mm
+            })
+    }
+}

@@ -1,0 +1,1 @@
+//! Volumes, label maps and NIfTI files (.nii, .nii.gz).

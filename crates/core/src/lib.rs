@@ -1,0 +1,20 @@
+//! Geometry, volumes, transforms and file formats: no device, no terminal, no threads of its own.
+//!
+//! One world inside: RAS millimetres, the world of NIfTI headers. The LPS world of ITK and the scaled
+//! millimetres of FSL exist in [`io`] only.
+
+pub mod affine;
+pub mod chain;
+pub mod displacement;
+pub mod grid;
+pub mod intensity;
+pub mod io;
+pub mod report;
+pub mod schedule;
+pub mod volume;
+
+pub use affine::AffineTransform;
+pub use chain::{Transform, TransformChain};
+pub use displacement::DisplacementField;
+pub use grid::{Grid, GridError};
+pub use volume::{LabelVolume, Volume};

@@ -1,0 +1,51 @@
+//! Volumes in memory: intensities or labels on a [`Grid`], first axis fastest.
+
+use nalgebra::Point3;
+
+use crate::Grid;
+
+/// A scalar image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Volume {
+    /// Where the voxels lie.
+    pub grid: Grid,
+    /// One value per voxel, first axis fastest.
+    pub voxels: Vec<f32>,
+}
+
+/// An integer label map; 0 is background.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelVolume {
+    /// Where the voxels lie.
+    pub grid: Grid,
+    /// One label per voxel, first axis fastest.
+    pub voxels: Vec<i32>,
+}
+
+impl Volume {
+    /// A volume of one value.
+    pub fn filled(grid: Grid, value: f32) -> Volume {
+        let voxels = vec![value; grid.len()];
+        Volume { grid, voxels }
+    }
+
+    /// Intensity-weighted mean position in world mm, the darkest voxel weighing nothing. `None` if all voxels are equal.
+    pub fn centre_of_mass(&self) -> Option<Point3<f64>> {
+        let darkest = self.voxels.iter().copied().fold(f32::INFINITY, f32::min);
+        let [nx, ny, _] = self.grid.shape;
+        let (mut mass, mut moment) = (0.0, [0.0; 3]);
+        for (row, voxels) in self.voxels.chunks_exact(nx).enumerate() {
+            let (mut row_mass, mut row_moment) = (0.0, 0.0);
+            for (i, value) in voxels.iter().enumerate() {
+                let weight = f64::from(value - darkest);
+                row_mass += weight;
+                row_moment += weight * i as f64;
+            }
+            mass += row_mass;
+            moment[0] += row_moment;
+            moment[1] += row_mass * (row % ny) as f64;
+            moment[2] += row_mass * (row / ny) as f64;
+        }
+        (mass > 0.0).then(|| self.grid.voxel_to_world().apply(&Point3::from(moment.map(|m| m / mass))))
+    }
+}

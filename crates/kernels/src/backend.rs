@@ -1,0 +1,206 @@
+//! The operations of a registration, stated once: formula, units, boundary rule, source.
+
+use antsreg_core::AffineTransform;
+
+use crate::Error;
+
+/// How [`Backend::warp`] reads between voxel centres.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampling {
+    /// Trilinear.
+    Linear,
+    /// The voxel whose centre is nearest (ties go up), for labels and masks.
+    Nearest,
+}
+
+/// Which gradient of the windowed CC drives the update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CcDerivative {
+    /// The term of the window's centre alone, as ANTs does it.
+    Centre,
+    /// The derivative of the sum over all windows that contain the voxel.
+    Exact,
+}
+
+/// What [`Backend::cc_update`] needs to know besides the images.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CcParameters {
+    /// The window is the box of (2·radius + 1)³ voxels, truncated at borders and masks.
+    pub radius: usize,
+    /// Which derivative.
+    pub derivative: CcDerivative,
+    /// Voxel spacing of the grid, mm, any common factor: the update follows the gradient in *physical* space.
+    pub spacing: [f64; 3],
+}
+
+/// When [`Backend::invert`] may stop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct InversionLimits {
+    /// Most fixed-point steps.
+    pub steps: usize,
+    /// Stop once the mean residual ‖u(x+v(x)) + v(x)‖ is at most this, voxels …
+    pub mean_voxels: f64,
+    /// … and the largest at most this, voxels.
+    pub max_voxels: f64,
+}
+
+/// How far `u` and `v` are from being inverse to each other, voxels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Inversion {
+    /// Mean of ‖u(x+v(x)) + v(x)‖.
+    pub mean_voxels: f64,
+    /// Its largest value.
+    pub max_voxels: f64,
+}
+
+/// Whole-volume operations on one device. Images stay where they are; scalars and small tables come back.
+///
+/// # Conventions
+/// - Shapes are `[nx, ny, nz]`, x fastest in memory. Maps between volumes act on voxel indices (f64); the caller
+///   derives them from the grids.
+/// - A *field* holds displacements `u` in voxels of its own grid: index x goes to x + u(x). Between voxels u is
+///   trilinear, outside it keeps the value of the nearest edge voxel. The stages keep the edge at zero, so that this is
+///   ITK's rule of no displacement outside.
+/// - Nothing is allocated by operations that take `&mut` outputs.
+/// - Same input, same bits out, whatever the number of threads.
+pub trait Backend: Sized + Sync {
+    /// A scalar volume on the device.
+    type Image: Send + Sync;
+    /// A displacement field on the device.
+    type Field: Send + Sync;
+    /// Fixed voxels with their bins, as the correlation ratio wants them.
+    type FixedBins: Send + Sync;
+    /// Scratch memory of [`cc_update`](Backend::cc_update) for one shape.
+    type CcWorkspace: Send;
+
+    /// A volume of zeros.
+    fn image(&self, shape: [usize; 3]) -> Result<Self::Image, Error>;
+    /// Copies voxels (x fastest) to the device.
+    fn upload(&self, shape: [usize; 3], voxels: &[f32]) -> Result<Self::Image, Error>;
+    /// Copies voxels back.
+    fn download(&self, image: &Self::Image) -> Result<Vec<f32>, Error>;
+    /// The identity: a field of zero displacements.
+    fn field(&self, shape: [usize; 3]) -> Result<Self::Field, Error>;
+    /// Copies displacements (voxels) to the device.
+    fn upload_field(&self, shape: [usize; 3], vectors: &[[f32; 3]]) -> Result<Self::Field, Error>;
+    /// Copies displacements (voxels) back.
+    fn download_field(&self, field: &Self::Field) -> Result<Vec<[f32; 3]>, Error>;
+
+    /// Gaussian smoothing, separable, with the kernel of [`gaussian::kernel`](crate::gaussian::kernel) (error 0.01) on
+    /// each axis of positive sigma; the image continues beyond its border with its edge value.
+    fn smooth(&self, image: &Self::Image, sigma_voxels: [f64; 3]) -> Result<Self::Image, Error>;
+
+    /// out(x) = image(m(x)), trilinear; `outside` where m(x) lies more than half a voxel beyond the image.
+    fn resample(
+        &self,
+        image: &Self::Image,
+        out_to_image: &AffineTransform,
+        outside: f32,
+        out: &mut Self::Image,
+    ) -> Result<(), Error>;
+
+    /// out(x) = image(m(x + u(x))), u and out on one grid; 0 where that lies more than half a voxel beyond the image.
+    fn warp(
+        &self,
+        image: &Self::Image,
+        field: &Self::Field,
+        grid_to_image: &AffineTransform,
+        sampling: Sampling,
+        out: &mut Self::Image,
+    ) -> Result<(), Error>;
+
+    /// Assigns each fixed voxel the bin ⌊bins·(value − low)/(high − low)⌋, clamped to 0…bins−1, for
+    /// [`correlation_ratio`](Backend::correlation_ratio). Voxels of zero weight are left out.
+    fn bin_fixed(
+        &self,
+        fixed: &Self::Image,
+        weight: Option<&Self::Image>,
+        low_high: (f32, f32),
+        bins: usize,
+    ) -> Result<Self::FixedBins, Error>;
+
+    /// The cost 1 − η of each transform of a batch: Σ_b n_b·var_b / (n·var), over the bins b of the fixed image, of the
+    /// trilinearly sampled moving values (Jenkinson & Smith 2001; Li 2015, eqs. 1 to 4).
+    ///
+    /// A fixed voxel x counts with the weight Π_axis clamp(d_axis / edge_voxels_axis, 0, 1), where d is the distance of
+    /// m(x) from the moving image's border voxel centres (negative outside), times its own weight, times the sampled
+    /// moving weight. Bins with n ≤ 2 do not count. An overlap without variance costs 1.
+    fn correlation_ratio(
+        &self,
+        fixed: &Self::FixedBins,
+        moving: &Self::Image,
+        moving_weight: Option<&Self::Image>,
+        edge_voxels: [f64; 3],
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<f64>, Error>;
+
+    /// Scratch memory for [`cc_update`](Backend::cc_update).
+    fn cc_workspace(&self, shape: [usize; 3]) -> Result<Self::CcWorkspace, Error>;
+
+    /// Windowed cross-correlation of two images on one grid, and the directions in which it grows
+    /// (Avants 2008; Luo 2015, eqs. 5 to 10).
+    ///
+    /// With A = Σ(I−Ī)², B = Σ(J−J̄)², C = Σ(I−Ī)(J−J̄) over the window, the value is C²/(A·B), 0 where A or B vanishes.
+    /// `fixed_update` is 2C/(A·B)·((J−J̄) − (C/A)(I−Ī))·∇I, `moving_update` its mirror; the gradient is by central
+    /// differences, one-sided at the border, turned into a displacement in voxels by 1/spacing² on each axis. A voxel
+    /// counts where both masks (if given) exceed 0.5; elsewhere updates are zero.
+    ///
+    /// Returns the energy: minus the mean value over counted voxels.
+    fn cc_update(
+        &self,
+        fixed: &Self::Image,
+        moving: &Self::Image,
+        masks: [Option<&Self::Image>; 2],
+        parameters: &CcParameters,
+        workspace: &mut Self::CcWorkspace,
+        fixed_update: &mut Self::Field,
+        moving_update: &mut Self::Field,
+    ) -> Result<f64, Error>;
+
+    /// Gaussian smoothing of a field by `variance_voxels` on each axis with ITK's rules: kernel error 0.001; for a variance
+    /// below 0.5 the result is blended with the unsmoothed field; the border voxels are set to zero. A variance of 0
+    /// leaves the field untouched.
+    fn smooth_field(
+        &self,
+        field: &mut Self::Field,
+        variance_voxels: f64,
+        scratch: &mut Self::Field,
+    ) -> Result<(), Error>;
+
+    /// One step of length `step_voxels`: out(x) = u(x) + s·g(x + u(x)) with s = step / max‖g‖ (0 if g vanishes).
+    fn advance(
+        &self,
+        field: &Self::Field,
+        update: &Self::Field,
+        step_voxels: f64,
+        out: &mut Self::Field,
+    ) -> Result<(), Error>;
+
+    /// out = `then` after `first`: out(x) = first(x) + then(x + first(x)).
+    fn compose(&self, first: &Self::Field, then: &Self::Field, out: &mut Self::Field) -> Result<(), Error>;
+
+    /// Improves `inverse` (the start as well as the result) until u(x + v(x)) + v(x) is within the limits; border voxels
+    /// of v are zero.
+    fn invert(
+        &self,
+        field: &Self::Field,
+        inverse: &mut Self::Field,
+        scratch: &mut Self::Field,
+        limits: &InversionLimits,
+    ) -> Result<(), Error>;
+
+    /// How far two fields are from being inverse to each other.
+    fn inversion_error(&self, field: &Self::Field, inverse: &Self::Field) -> Result<Inversion, Error>;
+
+    /// out(x) = scale ∘ field(m(x)): a field on another grid of the same space, its vectors in voxels of that grid.
+    fn resize_field(
+        &self,
+        field: &Self::Field,
+        out_to_field: &AffineTransform,
+        scale: [f64; 3],
+        out: &mut Self::Field,
+    ) -> Result<(), Error>;
+
+    /// det(∂(x + u(x))/∂x) at each voxel: central differences, one-sided at the border.
+    fn jacobian_determinant(&self, field: &Self::Field, out: &mut Self::Image) -> Result<(), Error>;
+}

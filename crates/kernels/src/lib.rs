@@ -1,0 +1,12 @@
+//! Whole-volume operations: one trait, one implementation for each device.
+//!
+//! [`Backend`] states each operation once: formula, units, boundary rule and source. [`Cpu`] runs them on threads.
+
+mod backend;
+pub mod cpu;
+mod error;
+pub mod gaussian;
+
+pub use backend::{Backend, CcDerivative, CcParameters, Inversion, InversionLimits, Sampling};
+pub use cpu::Cpu;
+pub use error::Error;

@@ -1,0 +1,66 @@
+//! What a caller may choose, and what it gets back.
+
+use antsreg_core::DisplacementField;
+use antsreg_core::schedule::{Convergence, Level};
+use antsreg_kernels::CcDerivative;
+
+/// Parameters of the diffeomorphic stage; the defaults are those of `antsRegistrationSyN.sh`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Length of one step, voxels of the level's grid.
+    pub gradient_step: f64,
+    /// Variance of the Gaussian that smooths each update, voxels².
+    pub update_variance: f64,
+    /// Variance of the Gaussian that smooths the total field after each update, voxels²; 0 for none.
+    pub total_variance: f64,
+    /// Radius of the CC window, voxels.
+    pub radius: usize,
+    /// Which derivative of the CC drives the update.
+    pub derivative: CcDerivative,
+    /// Coarse to fine.
+    pub levels: Vec<Level>,
+    /// When a level ends before its last iteration.
+    pub convergence: Convergence,
+    /// Shares of the darkest and brightest voxels clipped before anything else; `None` to leave intensities alone.
+    pub winsorise: Option<(f64, f64)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let levels = [(8, 3.0, 100), (4, 2.0, 70), (2, 1.0, 50), (1, 0.0, 20)];
+        Options {
+            gradient_step: 0.2,
+            update_variance: 3.0,
+            total_variance: 0.0,
+            radius: 2,
+            derivative: CcDerivative::Centre,
+            levels: levels
+                .map(|(shrink, sigma_voxels, iterations)| Level { shrink, sigma_voxels, iterations })
+                .into(),
+            convergence: Convergence { window: 10, threshold: 1e-6 },
+            winsorise: Some((0.005, 0.995)),
+        }
+    }
+}
+
+/// What a level did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LevelOutcome {
+    /// Shrink factor of the level.
+    pub shrink: usize,
+    /// Energy of each iteration.
+    pub energies: Vec<f64>,
+    /// Whether it stopped because the energy no longer fell.
+    pub converged: bool,
+}
+
+/// The result of the diffeomorphic stage, both fields on the fixed grid, RAS mm.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Fixed → middle → moving side, before the affine: `1Warp`.
+    pub warp: DisplacementField,
+    /// Its inverse: `1InverseWarp`.
+    pub inverse_warp: DisplacementField,
+    /// Level by level, coarsest first.
+    pub levels: Vec<LevelOutcome>,
+}
