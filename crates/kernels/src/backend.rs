@@ -33,15 +33,13 @@ pub struct CcParameters {
     pub spacing: [f64; 3],
 }
 
-/// When [`Backend::invert`] may stop.
+/// When [`Backend::invert`] may stop, at each voxel on its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InversionLimits {
     /// Most fixed-point steps.
     pub steps: usize,
-    /// Stop once the mean residual ‖u(x+v(x)) + v(x)‖ is at most this, voxels …
-    pub mean_voxels: f64,
-    /// … and the largest at most this, voxels.
-    pub max_voxels: f64,
+    /// Residual ‖u(x+v(x)) + v(x)‖ that is small enough, voxels.
+    pub tolerance_voxels: f32,
 }
 
 /// How far `u` and `v` are from being inverse to each other, voxels.
@@ -179,15 +177,12 @@ pub trait Backend: Sized + Sync {
     /// out = `then` after `first`: out(x) = first(x) + then(x + first(x)).
     fn compose(&self, first: &Self::Field, then: &Self::Field, out: &mut Self::Field) -> Result<(), Error>;
 
-    /// Improves `inverse` (the start as well as the result) until u(x + v(x)) + v(x) is within the limits; border voxels
-    /// of v are zero.
-    fn invert(
-        &self,
-        field: &Self::Field,
-        inverse: &mut Self::Field,
-        scratch: &mut Self::Field,
-        limits: &InversionLimits,
-    ) -> Result<(), Error>;
+    /// Improves `inverse` (the start as well as the result) by fixed-point steps v(x) ← −u(x + v(x)), at each voxel until
+    /// its residual is within the limits; border voxels of v are zero.
+    ///
+    /// ITK steps all voxels together until the mean and the largest residual are small. A voxel's steps depend on no
+    /// other voxel's, so each can stop alone and one pass over memory does them all.
+    fn invert(&self, field: &Self::Field, inverse: &mut Self::Field, limits: &InversionLimits) -> Result<(), Error>;
 
     /// How far two fields are from being inverse to each other.
     fn inversion_error(&self, field: &Self::Field, inverse: &Self::Field) -> Result<Inversion, Error>;

@@ -1,5 +1,191 @@
-//! The CPU: every operation of [`Backend`](crate::Backend) on rayon's threads, one file an operation.
+//! The CPU: every operation of [`Backend`] on rayon's threads, one file an operation.
+//!
+//! Work is cut into slabs of z slices. No result depends on how many slabs or threads there are: sums are made per
+//! slice and added in the order of the slices.
+
+mod box_sums;
+mod correlation_ratio;
+mod cross_correlation;
+mod field;
+mod image;
+mod invert;
+mod jacobian;
+mod resample;
+mod smooth;
+
+use antsreg_core::AffineTransform;
+
+pub use correlation_ratio::FixedBins;
+pub use cross_correlation::CcWorkspace;
+pub use field::Field;
+pub use image::Image;
+
+use crate::{Backend, CcParameters, Error, Inversion, InversionLimits, Sampling};
 
 /// The CPU backend. It uses the rayon pool it is called in.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cpu;
+
+/// Runs `operation` compiled for the widest vectors this processor has.
+#[inline(always)]
+fn wide<R>(operation: impl FnOnce() -> R) -> R {
+    pulp::Arch::new().dispatch(operation)
+}
+
+/// Slices in one thread's piece of a volume of `nz`: a few pieces for each thread, so that uneven ones even out.
+fn slab(nz: usize) -> usize {
+    nz.div_ceil(4 * rayon::current_num_threads()).max(1)
+}
+
+impl Backend for Cpu {
+    type Image = Image;
+    type Field = Field;
+    type FixedBins = FixedBins;
+    type CcWorkspace = CcWorkspace;
+
+    fn image(&self, shape: [usize; 3]) -> Result<Image, Error> {
+        Ok(Image::zeros(shape))
+    }
+
+    fn upload(&self, shape: [usize; 3], voxels: &[f32]) -> Result<Image, Error> {
+        Image::from_voxels(shape, voxels)
+    }
+
+    fn download(&self, image: &Image) -> Result<Vec<f32>, Error> {
+        Ok(image.voxels.clone())
+    }
+
+    fn field(&self, shape: [usize; 3]) -> Result<Field, Error> {
+        Ok(Field::zeros(shape))
+    }
+
+    fn upload_field(&self, shape: [usize; 3], vectors: &[[f32; 3]]) -> Result<Field, Error> {
+        Field::from_vectors(shape, vectors)
+    }
+
+    fn download_field(&self, field: &Field) -> Result<Vec<[f32; 3]>, Error> {
+        Ok(field.vectors().to_vec())
+    }
+
+    fn smooth(&self, image: &Image, sigma_voxels: [f64; 3]) -> Result<Image, Error> {
+        Ok(smooth::image(image, sigma_voxels))
+    }
+
+    fn resample(
+        &self,
+        image: &Image,
+        out_to_image: &AffineTransform,
+        outside: f32,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        resample::affine(image, out_to_image, outside, out);
+        Ok(())
+    }
+
+    fn warp(
+        &self,
+        image: &Image,
+        field: &Field,
+        grid_to_image: &AffineTransform,
+        sampling: Sampling,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        Error::check_shape("warp", field.shape, out.shape)?;
+        resample::warp(image, field, grid_to_image, sampling, out);
+        Ok(())
+    }
+
+    fn bin_fixed(
+        &self,
+        fixed: &Image,
+        weight: Option<&Image>,
+        low_high: (f32, f32),
+        bins: usize,
+    ) -> Result<FixedBins, Error> {
+        correlation_ratio::bin_fixed(fixed, weight, low_high, bins)
+    }
+
+    fn correlation_ratio(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<f64>, Error> {
+        correlation_ratio::costs(fixed, moving, moving_weight, edge_voxels, fixed_to_moving)
+    }
+
+    fn cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {
+        Ok(CcWorkspace::new(shape))
+    }
+
+    fn cc_update(
+        &self,
+        fixed: &Image,
+        moving: &Image,
+        masks: [Option<&Image>; 2],
+        parameters: &CcParameters,
+        workspace: &mut CcWorkspace,
+        fixed_update: &mut Field,
+        moving_update: &mut Field,
+    ) -> Result<f64, Error> {
+        for found in [moving.shape, fixed_update.shape, moving_update.shape] {
+            Error::check_shape("cc_update", fixed.shape, found)?;
+        }
+        for mask in masks.into_iter().flatten() {
+            Error::check_shape("cc_update", fixed.shape, mask.shape)?;
+        }
+        Ok(cross_correlation::update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update))
+    }
+
+    fn smooth_field(&self, field: &mut Field, variance_voxels: f64, scratch: &mut Field) -> Result<(), Error> {
+        Error::check_shape("smooth_field", field.shape, scratch.shape)?;
+        smooth::field(field, variance_voxels, scratch);
+        Ok(())
+    }
+
+    fn advance(&self, field: &Field, update: &Field, step_voxels: f64, out: &mut Field) -> Result<(), Error> {
+        Error::check_shape("advance", field.shape, update.shape)?;
+        Error::check_shape("advance", field.shape, out.shape)?;
+        let longest = field::max_norm(update);
+        let scale = if longest > 0.0 { step_voxels / f64::from(longest) } else { 0.0 };
+        field::compose(field, update, scale as f32, out);
+        Ok(())
+    }
+
+    fn compose(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
+        Error::check_shape("compose", first.shape, then.shape)?;
+        Error::check_shape("compose", first.shape, out.shape)?;
+        field::compose(first, then, 1.0, out);
+        Ok(())
+    }
+
+    fn invert(&self, field: &Field, inverse: &mut Field, limits: &InversionLimits) -> Result<(), Error> {
+        Error::check_shape("invert", field.shape, inverse.shape)?;
+        invert::invert(field, inverse, limits);
+        Ok(())
+    }
+
+    fn inversion_error(&self, field: &Field, inverse: &Field) -> Result<Inversion, Error> {
+        Error::check_shape("inversion_error", field.shape, inverse.shape)?;
+        Ok(invert::error(field, inverse))
+    }
+
+    fn resize_field(
+        &self,
+        field: &Field,
+        out_to_field: &AffineTransform,
+        scale: [f64; 3],
+        out: &mut Field,
+    ) -> Result<(), Error> {
+        field::resize(field, out_to_field, scale, out);
+        Ok(())
+    }
+
+    fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
+        Error::check_shape("jacobian_determinant", field.shape, out.shape)?;
+        jacobian::determinant(field, out);
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! Sums over a box around every voxel, truncated at the border, of several quantities at once.
+//!
+//! No running sums: adding and subtracting in single precision leaves residues where an image is zero, and a window
+//! that holds nothing must sum to exactly zero. A few shifted additions over rows in cache cost no more.
+
+/// Rows of a tile: with its margins, all planes of a tile stay in the second-level cache.
+const TILE: usize = 32;
+
+/// Buffers of one thread's work on one slab of slices.
+#[derive(Debug, Default)]
+pub(super) struct BoxSums {
+    padded: Vec<f32>,
+    along_x: Vec<f32>,
+    ring: Vec<f32>,
+    sums: Vec<f32>,
+}
+
+impl BoxSums {
+    /// Calls `emit(j, k, sums)` for every row of the slices `range`, tile by tile: `sums[q]` holds, for each x, the sum over
+    /// the box of (2·radius + 1)³ voxels of quantity q, whose rows `fill(j, k, rows)` writes.
+    #[inline(always)]
+    pub(super) fn run<const Q: usize>(
+        &mut self,
+        [nx, ny, nz]: [usize; 3],
+        radius: usize,
+        range: std::ops::Range<usize>,
+        fill: impl Fn(usize, usize, [&mut [f32]; Q]),
+        mut emit: impl FnMut(usize, usize, [&[f32]; Q]),
+    ) {
+        let width = 2 * radius + 1;
+        let padded_row = nx + 2 * radius;
+        let plane = TILE * nx;
+        self.padded.clear();
+        self.padded.resize(Q * padded_row, 0.0);
+        self.along_x.resize(Q * (TILE + 2 * radius) * nx, 0.0);
+        self.ring.resize(width * Q * plane, 0.0);
+        self.sums.resize(Q * nx, 0.0);
+        for y0 in (0..ny).step_by(TILE) {
+            let rows = TILE.min(ny - y0);
+            self.ring.fill(0.0);
+            for k in range.start.saturating_sub(radius)..range.end + radius {
+                let slot = &mut self.ring[(k % width) * Q * plane..][..Q * plane];
+                if k < nz {
+                    // Along x, for the rows of the tile and its margins.
+                    for r in 0..rows + 2 * radius {
+                        let Some(j) = (y0 + r).checked_sub(radius).filter(|j| *j < ny) else {
+                            for q in 0..Q {
+                                self.along_x[(q * (TILE + 2 * radius) + r) * nx..][..nx].fill(0.0);
+                            }
+                            continue;
+                        };
+                        let mut rest = &mut self.padded[..];
+                        let filled = std::array::from_fn(|_| {
+                            let (row, after) = std::mem::take(&mut rest).split_at_mut(padded_row);
+                            rest = after;
+                            &mut row[radius..radius + nx]
+                        });
+                        fill(j, k, filled);
+                        for q in 0..Q {
+                            let padded = &self.padded[q * padded_row..][..padded_row];
+                            let target = &mut self.along_x[(q * (TILE + 2 * radius) + r) * nx..][..nx];
+                            add_rows(width, |d| &padded[d..d + nx], target);
+                        }
+                    }
+                    // Along y.
+                    for q in 0..Q {
+                        for r in 0..rows {
+                            let along_x = &self.along_x[(q * (TILE + 2 * radius) + r) * nx..];
+                            let target = &mut slot[q * plane + r * nx..][..nx];
+                            add_rows(width, |d| &along_x[d * nx..][..nx], target);
+                        }
+                    }
+                } else {
+                    slot.fill(0.0);
+                }
+                // Along z, once the window of slice k − radius is complete.
+                let Some(middle) = k.checked_sub(radius).filter(|middle| range.contains(middle)) else {
+                    continue;
+                };
+                for r in 0..rows {
+                    for q in 0..Q {
+                        let ring = &self.ring;
+                        let target = &mut self.sums[q * nx..][..nx];
+                        add_rows(width, |slot| &ring[(slot * Q + q) * plane + r * nx..][..nx], target);
+                    }
+                    emit(y0 + r, middle, std::array::from_fn(|q| &self.sums[q * nx..][..nx]));
+                }
+            }
+        }
+    }
+}
+
+/// target = row(0) + row(1) + … + row(count − 1).
+#[inline(always)]
+fn add_rows<'a>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
+    const LANES: usize = 32;
+    let n = target.len();
+    let mut blocks = target.chunks_exact_mut(LANES);
+    for (block, target) in (&mut blocks).enumerate() {
+        let mut sum = [0.0; LANES];
+        for d in 0..count {
+            let addend = &row(d)[block * LANES..(block + 1) * LANES];
+            for lane in 0..LANES {
+                sum[lane] += addend[lane];
+            }
+        }
+        target.copy_from_slice(&sum);
+    }
+    let rest = blocks.into_remainder();
+    let from = n - rest.len();
+    for (lane, target) in rest.iter_mut().enumerate() {
+        *target = (0..count).map(|d| row(d)[from + lane]).sum();
+    }
+}

@@ -1,0 +1,293 @@
+//! Windowed cross-correlation and the directions in which it grows.
+
+use rayon::prelude::*;
+
+use super::box_sums::BoxSums;
+use super::field::Field;
+use super::image::Image;
+use super::{slab, wide};
+use crate::{CcDerivative, CcParameters};
+
+/// Buffers of [`Backend::cc_update`](crate::Backend::cc_update).
+#[derive(Debug)]
+pub struct CcWorkspace {
+    /// Slices of each slab, and its buffers.
+    slices: usize,
+    slabs: Vec<BoxSums>,
+    /// Sum of the values and number of counted voxels of each slice.
+    energies: Vec<(f64, f64)>,
+    /// The exact derivative's five terms per window, voxel after voxel; empty until it is asked for.
+    terms: Vec<[f32; 5]>,
+}
+
+impl CcWorkspace {
+    pub(super) fn new([_, _, nz]: [usize; 3]) -> CcWorkspace {
+        let slices = slab(nz);
+        CcWorkspace {
+            slices,
+            slabs: (0..nz.div_ceil(slices)).map(|_| BoxSums::default()).collect(),
+            energies: vec![(0.0, 0.0); nz],
+            terms: Vec::new(),
+        }
+    }
+}
+
+/// A variance sum at most this share of the sum of squares is rounding, not structure: single precision adds up to
+/// 11³ squares with a relative error of about 1e-6.
+const ROUNDING: f32 = 4e-6;
+
+/// The two images, their masks and gradients, row by row.
+struct Pair<'a> {
+    shape: [usize; 3],
+    fixed: &'a [f32],
+    moving: &'a [f32],
+    masks: [Option<&'a [f32]>; 2],
+    /// 1 / spacing² per axis, relative to the finest: a physical gradient as a displacement in voxels.
+    metric: [f32; 3],
+    radius: usize,
+}
+
+/// A, B, C and means of one window.
+struct Terms {
+    fixed_mean: f32,
+    moving_mean: f32,
+    /// 2C/(A·B), 0 where the window says nothing.
+    slope: f32,
+    /// C/A and C/B.
+    on_fixed: f32,
+    on_moving: f32,
+    value: f32,
+}
+
+impl Terms {
+    #[inline(always)]
+    fn of([i, j, ii, jj, ij]: [f32; 5], count: f32) -> Terms {
+        let (fixed_mean, moving_mean) = (i / count, j / count);
+        let a = ii - i * fixed_mean;
+        let b = jj - j * moving_mean;
+        let c = ij - i * moving_mean;
+        let counts = a > ROUNDING * ii && b > ROUNDING * jj;
+        let (per_a, per_b) = if counts { (1.0 / a, 1.0 / b) } else { (0.0, 0.0) };
+        let (on_fixed, on_moving) = (c * per_a, c * per_b);
+        Terms {
+            fixed_mean,
+            moving_mean,
+            slope: 2.0 * on_fixed * per_b,
+            on_fixed,
+            on_moving,
+            value: on_fixed * on_moving,
+        }
+    }
+}
+
+pub(super) fn update(
+    fixed: &Image,
+    moving: &Image,
+    masks: [Option<&Image>; 2],
+    parameters: &CcParameters,
+    workspace: &mut CcWorkspace,
+    fixed_update: &mut Field,
+    moving_update: &mut Field,
+) -> f64 {
+    let finest = parameters.spacing.into_iter().fold(f64::INFINITY, f64::min);
+    let pair = Pair {
+        shape: fixed.shape,
+        fixed: &fixed.voxels,
+        moving: &moving.voxels,
+        masks: masks.map(|mask| mask.map(|mask| &mask.voxels[..])),
+        metric: parameters.spacing.map(|spacing| (finest / spacing).powi(2) as f32),
+        radius: parameters.radius,
+    };
+    let updates = (fixed_update.vectors_mut(), moving_update.vectors_mut());
+    match parameters.derivative {
+        CcDerivative::Centre => pair.centre(workspace, updates),
+        CcDerivative::Exact => pair.exact(workspace, updates),
+    }
+    let (sum, count) =
+        workspace.energies.iter().fold((0.0, 0.0), |(sum, count), slice| (sum + slice.0, count + slice.1));
+    if count > 0.0 { -sum / count } else { 0.0 }
+}
+
+impl Pair<'_> {
+    fn row(&self, j: usize, k: usize) -> std::ops::Range<usize> {
+        let start = (k * self.shape[1] + j) * self.shape[0];
+        start..start + self.shape[0]
+    }
+
+    #[inline(always)]
+    fn inside(&self, voxel: usize) -> bool {
+        self.masks.iter().flatten().all(|mask| mask[voxel] > 0.5)
+    }
+
+    /// Writes 1, I, J, I², J², IJ of a row, zero outside the masks.
+    #[inline(always)]
+    fn products(&self, j: usize, k: usize, [n, i, jm, ii, jj, ij]: [&mut [f32]; 6]) {
+        let range = self.row(j, k);
+        let (fixed, moving) = (&self.fixed[range.clone()], &self.moving[range.clone()]);
+        if self.masks.iter().flatten().next().is_none() {
+            n.fill(1.0);
+        } else {
+            for (x, n) in n.iter_mut().enumerate() {
+                *n = f32::from(u8::from(self.inside(range.start + x)));
+            }
+        }
+        for x in 0..n.len() {
+            let (f, m) = (n[x] * fixed[x], n[x] * moving[x]);
+            i[x] = f;
+            jm[x] = m;
+            ii[x] = f * f;
+            jj[x] = m * m;
+            ij[x] = f * m;
+        }
+    }
+
+    /// ∇ of an image at a voxel: central differences, one-sided at the border, as a displacement in voxels.
+    #[inline(always)]
+    fn gradient(&self, image: &[f32], x: usize, (j, k): (usize, usize), here: usize) -> [f32; 3] {
+        let [nx, ny, nz] = self.shape;
+        let difference = |index: usize, n: usize, stride: usize, metric: f32| {
+            let (below, above) = (usize::from(index > 0), usize::from(index + 1 < n));
+            let half = if below + above == 2 { 0.5 } else { 1.0 };
+            (image[here + above * stride] - image[here - below * stride]) * half * metric
+        };
+        [
+            difference(x, nx, 1, self.metric[0]),
+            difference(j, ny, nx, self.metric[1]),
+            difference(k, nz, nx * ny, self.metric[2]),
+        ]
+    }
+
+    /// Both updates from the term of each window's centre.
+    fn centre(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
+        let slice = self.shape[0] * self.shape[1];
+        let slices = workspace.slices;
+        let outputs = fixed_update.par_chunks_mut(slice * slices).zip(moving_update.par_chunks_mut(slice * slices));
+        let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
+        slabs.zip(outputs).enumerate().for_each(|(slab, ((sums, energies), (fixed_update, moving_update)))| {
+            let first = slab * slices;
+            energies.fill((0.0, 0.0));
+            wide(|| {
+                sums.run::<6>(
+                    self.shape,
+                    self.radius,
+                    first..first + energies.len(),
+                    #[inline(always)]
+                    |j, k, rows| self.products(j, k, rows),
+                    #[inline(always)]
+                    |j, k, [n, i, jm, ii, jj, ij]| {
+                        let (mut value, mut counted) = (0.0, 0.0);
+                        let range = self.row(j, k);
+                        for x in 0..n.len() {
+                            let here = range.start + x;
+                            let terms = Terms::of([i[x], jm[x], ii[x], jj[x], ij[x]], n[x]);
+                            let (mut to_fixed, mut to_moving) = (0.0, 0.0);
+                            if self.inside(here) {
+                                let (f, m) =
+                                    (self.fixed[here] - terms.fixed_mean, self.moving[here] - terms.moving_mean);
+                                to_fixed = terms.slope * (m - terms.on_fixed * f);
+                                to_moving = terms.slope * (f - terms.on_moving * m);
+                                value += terms.value;
+                                counted += 1.0;
+                            }
+                            let local = here - first * slice;
+                            fixed_update[local] = self.gradient(self.fixed, x, (j, k), here).map(|g| to_fixed * g);
+                            moving_update[local] = self.gradient(self.moving, x, (j, k), here).map(|g| to_moving * g);
+                        }
+                        let energy = &mut energies[k - first];
+                        *energy = (energy.0 + f64::from(value), energy.1 + counted);
+                    },
+                );
+            });
+        });
+    }
+
+    /// Both updates from all windows that contain a voxel: with P = 2C/(A·B), the fixed one is
+    /// (J·ΣP − ΣP·J̄ − I·ΣP·C/A + ΣP·Ī·C/A)·∇I, sums over the windows around the voxel, and its mirror.
+    fn exact(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
+        let slice = self.shape[0] * self.shape[1];
+        let slices = workspace.slices;
+        workspace.terms.resize(slice * self.shape[2], [0.0; 5]);
+        let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
+        slabs.zip(workspace.terms.par_chunks_mut(slice * slices)).enumerate().for_each(
+            |(slab, ((sums, energies), windows))| {
+                let first = slab * slices;
+                energies.fill((0.0, 0.0));
+                wide(|| {
+                    sums.run::<6>(
+                        self.shape,
+                        self.radius,
+                        first..first + energies.len(),
+                        #[inline(always)]
+                        |j, k, rows| self.products(j, k, rows),
+                        #[inline(always)]
+                        |j, k, [n, i, jm, ii, jj, ij]| {
+                            let (mut value, mut counted) = (0.0, 0.0);
+                            let range = self.row(j, k);
+                            for x in 0..n.len() {
+                                let here = range.start + x;
+                                let mut window = [0.0; 5];
+                                if self.inside(here) {
+                                    let t = Terms::of([i[x], jm[x], ii[x], jj[x], ij[x]], n[x]);
+                                    let (p_a, p_b) = (t.slope * t.on_fixed, t.slope * t.on_moving);
+                                    window = [
+                                        t.slope,
+                                        p_a,
+                                        p_b,
+                                        p_a * t.fixed_mean - t.slope * t.moving_mean,
+                                        p_b * t.moving_mean - t.slope * t.fixed_mean,
+                                    ];
+                                    value += t.value;
+                                    counted += 1.0;
+                                }
+                                windows[here - first * slice] = window;
+                            }
+                            let energy = &mut energies[k - first];
+                            *energy = (energy.0 + f64::from(value), energy.1 + counted);
+                        },
+                    );
+                });
+            },
+        );
+        let terms = &workspace.terms;
+        let outputs = fixed_update.par_chunks_mut(slice * slices).zip(moving_update.par_chunks_mut(slice * slices));
+        workspace.slabs.par_iter_mut().zip(outputs).enumerate().for_each(
+            |(slab, (sums, (fixed_update, moving_update)))| {
+                let first = slab * slices;
+                let last = first + fixed_update.len() / slice;
+                wide(|| {
+                    sums.run::<5>(
+                        self.shape,
+                        self.radius,
+                        first..last,
+                        #[inline(always)]
+                        |j, k, rows| {
+                            for (x, window) in terms[self.row(j, k)].iter().enumerate() {
+                                for q in 0..5 {
+                                    rows[q][x] = window[q];
+                                }
+                            }
+                        },
+                        #[inline(always)]
+                        |j, k, [p, p_a, p_b, fixed_rest, moving_rest]| {
+                            let range = self.row(j, k);
+                            for x in 0..p.len() {
+                                let here = range.start + x;
+                                let (f, m) = (self.fixed[here], self.moving[here]);
+                                let (mut to_fixed, mut to_moving) = (0.0, 0.0);
+                                if self.inside(here) {
+                                    to_fixed = m * p[x] - f * p_a[x] + fixed_rest[x];
+                                    to_moving = f * p[x] - m * p_b[x] + moving_rest[x];
+                                }
+                                let local = here - first * slice;
+                                fixed_update[local] =
+                                    self.gradient(self.fixed, x, (j, k), here).map(|g| to_fixed * g);
+                                moving_update[local] =
+                                    self.gradient(self.moving, x, (j, k), here).map(|g| to_moving * g);
+                            }
+                        },
+                    );
+                });
+            },
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! Images on another grid: through an affine map, and through a field followed by an affine map.
+
+use antsreg_core::AffineTransform;
+use rayon::prelude::*;
+
+use super::field::Field;
+use super::image::{Image, Sampler};
+use super::{slab, wide};
+use crate::Sampling;
+
+/// out(x) = image(m(x)), trilinear.
+pub(super) fn affine(image: &Image, out_to_image: &AffineTransform, outside: f32, out: &mut Image) {
+    let [nx, ny, nz] = out.shape;
+    let sampler = Sampler::new(image, outside);
+    let slices = slab(nz);
+    out.voxels.par_chunks_mut(nx * ny * slices).enumerate().for_each(|(chunk, voxels)| {
+        wide(|| {
+            for (row, voxels) in voxels.chunks_exact_mut(nx).enumerate() {
+                let line = Line::new(out_to_image, row % ny, chunk * slices + row / ny);
+                for (i, voxel) in voxels.iter_mut().enumerate() {
+                    *voxel = sampler.linear(line.at(i as f32));
+                }
+            }
+        })
+    });
+}
+
+/// out(x) = image(m(x + u(x))).
+pub(super) fn warp(
+    image: &Image,
+    field: &Field,
+    grid_to_image: &AffineTransform,
+    sampling: Sampling,
+    out: &mut Image,
+) {
+    let [nx, ny, nz] = out.shape;
+    let sampler = Sampler::new(image, 0.0);
+    let matrix: [[f32; 3]; 3] =
+        std::array::from_fn(|row| std::array::from_fn(|column| grid_to_image.matrix[(row, column)] as f32));
+    let slices = slab(nz);
+    let vectors = field.vectors().par_chunks(nx * ny * slices);
+    out.voxels.par_chunks_mut(nx * ny * slices).zip(vectors).enumerate().for_each(|(chunk, (voxels, vectors))| {
+        wide(|| {
+            for (row, (voxels, vectors)) in voxels.chunks_exact_mut(nx).zip(vectors.chunks_exact(nx)).enumerate() {
+                let line = Line::new(grid_to_image, row % ny, chunk * slices + row / ny);
+                for (i, (voxel, u)) in voxels.iter_mut().zip(vectors).enumerate() {
+                    let start = line.at(i as f32);
+                    let point = std::array::from_fn(|axis| {
+                        let m = matrix[axis];
+                        start[axis] + (m[0] * u[0] + m[1] * u[1] + m[2] * u[2])
+                    });
+                    *voxel = match sampling {
+                        Sampling::Linear => sampler.linear(point),
+                        Sampling::Nearest => sampler.nearest(point),
+                    };
+                }
+            }
+        })
+    });
+}
+
+/// The image of one row of a grid under an affine map: a straight line, walked in single precision from a start in
+/// double precision.
+#[derive(Clone, Copy)]
+pub(super) struct Line {
+    start: [f32; 3],
+    step: [f32; 3],
+}
+
+impl Line {
+    pub(super) fn new(map: &AffineTransform, j: usize, k: usize) -> Line {
+        let start = map.matrix.column(1) * j as f64 + map.matrix.column(2) * k as f64 + map.translation;
+        Line {
+            start: std::array::from_fn(|axis| start[axis] as f32),
+            step: std::array::from_fn(|axis| map.matrix[(axis, 0)] as f32),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn at(&self, i: f32) -> [f32; 3] {
+        std::array::from_fn(|axis| self.start[axis] + i * self.step[axis])
+    }
+}
