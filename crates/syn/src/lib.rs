@@ -1,5 +1,17 @@
-//! Symmetric diffeomorphic registration by windowed cross-correlation, with the semantics of ANTs' SyN.
+//! Symmetric diffeomorphic registration by windowed cross-correlation, with the semantics of ANTs' SyN
+//! (Avants et al. 2008, 2011).
+//!
+//! Both images move to a middle space on the fixed grid. φf and φm map points of the fixed and the (affinely aligned)
+//! moving image there; images are read through their inverses. One iteration is [`iteration`], the way from coarse to
+//! fine is [`levels`], the four fields and how they become the two warps is [`fields`].
 
+mod convergence;
+mod error;
+mod fields;
+mod iteration;
+mod levels;
 mod options;
 
+pub use error::Error;
+pub use levels::register;
 pub use options::{LevelOutcome, Options, Outcome};

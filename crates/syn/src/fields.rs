@@ -1,0 +1,54 @@
+//! The four fields of a symmetric registration, and the two warps they make.
+
+use antsreg_core::{AffineTransform, DisplacementField, Grid};
+use antsreg_kernels::{Backend, Error};
+use nalgebra::Vector3;
+
+/// One side's way to the middle and back, in voxels of the level's grid.
+pub(crate) struct Side<B: Backend> {
+    /// φ: from the image to the middle.
+    pub(crate) to_middle: B::Field,
+    /// φ⁻¹: from the middle to the image.
+    pub(crate) from_middle: B::Field,
+}
+
+impl<B: Backend> Side<B> {
+    /// Nothing moves.
+    pub(crate) fn identity(backend: &B, grid: &Grid) -> Result<Self, Error> {
+        Ok(Side { to_middle: backend.field(grid.shape)?, from_middle: backend.field(grid.shape)? })
+    }
+
+    /// The same displacements on another grid of the same space.
+    pub(crate) fn on(&self, backend: &B, from: &Grid, to: &Grid) -> Result<Self, Error> {
+        let map = from.world_to_voxel().after(&to.voxel_to_world());
+        let scale = std::array::from_fn(|axis| from.spacing[axis] / to.spacing[axis]);
+        let mut side = Side::identity(backend, to)?;
+        backend.resize_field(&self.to_middle, &map, scale, &mut side.to_middle)?;
+        backend.resize_field(&self.from_middle, &map, scale, &mut side.from_middle)?;
+        Ok(side)
+    }
+}
+
+/// Warp = φm⁻¹ after φf, inverse warp = φf⁻¹ after φm, in world mm.
+pub(crate) fn warps<B: Backend>(
+    backend: &B,
+    grid: &Grid,
+    fixed: &Side<B>,
+    moving: &Side<B>,
+) -> Result<(DisplacementField, DisplacementField), Error> {
+    let mut composed = backend.field(grid.shape)?;
+    backend.compose(&fixed.to_middle, &moving.from_middle, &mut composed)?;
+    let warp = to_world(grid, backend.download_field(&composed)?);
+    backend.compose(&moving.to_middle, &fixed.from_middle, &mut composed)?;
+    let inverse_warp = to_world(grid, backend.download_field(&composed)?);
+    Ok((warp, inverse_warp))
+}
+
+fn to_world(grid: &Grid, mut vectors: Vec<[f32; 3]>) -> DisplacementField {
+    let AffineTransform { matrix, .. } = grid.voxel_to_world();
+    let matrix = matrix.cast::<f32>();
+    for vector in &mut vectors {
+        *vector = (matrix * Vector3::from(*vector)).into();
+    }
+    DisplacementField { grid: grid.clone(), vectors }
+}
