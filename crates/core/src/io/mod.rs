@@ -1,3 +1,11 @@
 //! Files: NIfTI volumes, ITK and FSL transforms. Each foreign convention lives in one module here and nowhere else.
 
+mod error;
+pub mod fsl;
+mod gzip;
+pub mod itk;
 pub mod nifti;
+mod replace;
+mod source;
+
+pub use error::{Error, ErrorKind};

@@ -1,0 +1,176 @@
+//! What can be wrong with a file: which one, what was expected, what was found.
+
+use std::path::{Path, PathBuf};
+
+use crate::GridError;
+
+/// A file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {kind}", path.display())]
+pub struct Error {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    #[source]
+    pub kind: ErrorKind,
+}
+
+impl Error {
+    /// `kind`, said of `path`.
+    pub(crate) fn new(path: &Path, kind: impl Into<ErrorKind>) -> Error {
+        Error { path: path.to_owned(), kind: kind.into() }
+    }
+}
+
+/// What is wrong with a file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// There is nothing under that name.
+    #[error("no such file")]
+    Missing,
+    /// The system refused.
+    #[error("{0}")]
+    System(std::io::Error),
+    /// Zero bytes.
+    #[error("the file is empty")]
+    Empty,
+    /// The file ends too early.
+    #[error("truncated: expected {expected} bytes{}, found {found}", if *unpacked { " once unpacked" } else { "" })]
+    Truncated {
+        /// Bytes that the header announces.
+        expected: u64,
+        /// Bytes there are.
+        found: u64,
+        /// Whether both counts are of the decompressed file.
+        unpacked: bool,
+    },
+    /// A gzip stream is damaged.
+    #[error("the gzip stream is damaged: {0}")]
+    Gzip(std::io::Error),
+    /// Not the format it should be.
+    #[error("not {expected}: found {found}")]
+    Format {
+        /// What the file should be.
+        expected: &'static str,
+        /// What it starts with or says instead.
+        found: String,
+    },
+    /// A NIfTI header of a kind that is not read.
+    #[error("{0} is not supported, expected NIfTI-1")]
+    Unsupported(&'static str),
+    /// Dimensions that no volume can have.
+    #[error("impossible dimensions: dim = {dim:?}, expected dim[0] from 1 to 7 and every used dimension positive")]
+    Dimensions {
+        /// `dim` of the header.
+        dim: [i16; 8],
+    },
+    /// A flat image.
+    #[error("two-dimensional image ({shape:?} voxels), expected a volume with at least 2 voxels on each axis")]
+    Flat {
+        /// Voxels along each axis.
+        shape: [usize; 3],
+    },
+    /// A series, or another array of more than three dimensions.
+    #[error("the file holds {count} volumes (dim = {dim:?}), expected one")]
+    SeveralVolumes {
+        /// How many volumes.
+        count: u64,
+        /// `dim` of the header.
+        dim: [i16; 8],
+    },
+    /// Not a vector image as ITK writes displacement fields.
+    #[error("not a displacement field: dim = {dim:?}, expected [5, nx, ny, nz, 1, 3, 1, 1]")]
+    NotWarp {
+        /// `dim` of the header.
+        dim: [i16; 8],
+    },
+    /// Voxels that are not one real number each.
+    #[error("voxels of type {found}, expected integers or real numbers")]
+    VoxelType {
+        /// NIfTI's name of the type, or its code.
+        found: String,
+    },
+    /// NaN or infinite voxels.
+    #[error("{count} voxels are NaN, infinite or beyond single precision, the first at {first:?}")]
+    NotFinite {
+        /// How many.
+        count: usize,
+        /// Index of the first, first axis fastest.
+        first: [usize; 3],
+    },
+    /// Values that are no labels.
+    #[error(
+        "{count} voxels are not whole numbers within 32 bits, the first at {first:?} is {value}; expected labels"
+    )]
+    NotLabels {
+        /// How many.
+        count: usize,
+        /// Index of the first, first axis fastest.
+        first: [usize; 3],
+        /// Its value.
+        value: f64,
+    },
+    /// The header does not describe a usable grid.
+    #[error("{0}")]
+    Grid(#[from] GridError),
+    /// A transform of a kind that is not read.
+    #[error("transform of type {found}, expected {expected}")]
+    TransformType {
+        /// What can be read.
+        expected: &'static str,
+        /// What the file says.
+        found: String,
+    },
+    /// A wrong count of numbers.
+    #[error("{what}: expected {expected} numbers, found {found}")]
+    Count {
+        /// Of what.
+        what: &'static str,
+        /// Numbers expected.
+        expected: usize,
+        /// Numbers there are.
+        found: usize,
+    },
+    /// A transform with a NaN or infinite number.
+    #[error("number {index} of the {what} is {value}, expected a finite number")]
+    NotFiniteNumber {
+        /// Of what.
+        what: &'static str,
+        /// Which, from 0.
+        index: usize,
+        /// Its value.
+        value: f64,
+    },
+    /// An affine that cannot be inverted where its inverse is needed.
+    #[error("the matrix is singular")]
+    Singular,
+    /// Text that is no number or has no place there.
+    #[error("line {line}: expected {expected}, found \"{found}\"")]
+    Syntax {
+        /// Counted from 1.
+        line: usize,
+        /// What should stand there.
+        expected: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// A file name that does not say a known format.
+    #[error("unknown file extension, expected {0}")]
+    Extension(&'static str),
+    /// A volume too large for the format.
+    #[error("{shape:?} voxels do not fit into NIfTI-1, whose axes have at most 32767")]
+    TooLarge {
+        /// Voxels along each axis.
+        shape: [usize; 3],
+    },
+}
+
+impl From<std::io::Error> for ErrorKind {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::NotFound => ErrorKind::Missing,
+            _ => ErrorKind::System(error),
+        }
+    }
+}

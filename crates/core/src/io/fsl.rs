@@ -1,0 +1,82 @@
+//! FSL's (FLIRT's) matrices: text, 4×4, from moving to fixed, in "scaled millimetres".
+//!
+//! FSL's coordinates of a volume are voxel index × voxel size, the first index counted from the other end where the
+//! voxel-to-world map has a positive determinant, so that they are always left-handed. A matrix means nothing without
+//! the two grids.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use nalgebra::{Matrix3, Matrix4, Vector3};
+
+use super::replace::replace;
+use super::source::Source;
+use super::{Error, ErrorKind};
+use crate::{AffineTransform, Grid};
+
+/// Largest file looked at; a matrix is a few hundred bytes.
+const LARGEST: usize = 1 << 16;
+
+/// Reads a matrix and turns it into the affine map fixed → moving, RAS mm.
+pub fn read_matrix(path: &Path, fixed: &Grid, moving: &Grid) -> Result<AffineTransform, Error> {
+    let wrap = |kind| Error::new(path, kind);
+    let mut bytes = vec![0; LARGEST];
+    let filled = Source::open(path)?.fill(&mut bytes).map_err(wrap)?;
+    let matrix = parse(&bytes[..filled]).map_err(wrap)?;
+    to_world(&matrix, fixed, moving).ok_or_else(|| wrap(ErrorKind::Singular))
+}
+
+/// Writes the affine map fixed → moving (RAS mm) as FSL's matrix moving → fixed.
+pub fn write_matrix(path: &Path, affine: &AffineTransform, fixed: &Grid, moving: &Grid) -> Result<(), Error> {
+    let matrix = from_world(affine, fixed, moving).ok_or_else(|| Error::new(path, ErrorKind::Singular))?;
+    let mut text = String::new();
+    for row in 0..4 {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|column| matrix[(row, column)]);
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{a}  {b}  {c}  {d}");
+    }
+    replace(path, |file| std::io::Write::write_all(file, text.as_bytes()))
+}
+
+/// The affine map fixed → moving (RAS mm) of FSL's `matrix` from moving to fixed; `None` if it is singular.
+pub fn to_world(matrix: &Matrix4<f64>, fixed: &Grid, moving: &Grid) -> Option<AffineTransform> {
+    let fixed_to_moving = AffineTransform::from_homogeneous(matrix).inverse()?;
+    let scaled_to_world = moving.voxel_to_world().after(&voxel_to_scaled(moving).inverse()?);
+    Some(scaled_to_world.after(&fixed_to_moving).after(&voxel_to_scaled(fixed)).after(&fixed.world_to_voxel()))
+}
+
+/// FSL's matrix from moving to fixed of the affine map fixed → moving (RAS mm); `None` if that is singular.
+pub fn from_world(affine: &AffineTransform, fixed: &Grid, moving: &Grid) -> Option<Matrix4<f64>> {
+    let world_to_scaled = voxel_to_scaled(fixed).after(&fixed.world_to_voxel());
+    let moving_to_world = moving.voxel_to_world().after(&voxel_to_scaled(moving).inverse()?);
+    Some(world_to_scaled.after(&affine.inverse()?).after(&moving_to_world).to_homogeneous())
+}
+
+/// Voxel index → FSL's scaled mm.
+fn voxel_to_scaled(grid: &Grid) -> AffineTransform {
+    let mut scaled = AffineTransform { matrix: Matrix3::from_diagonal(&grid.spacing), translation: Vector3::zeros() };
+    if grid.direction.determinant() > 0.0 {
+        scaled.matrix[(0, 0)] = -grid.spacing.x;
+        scaled.translation.x = grid.spacing.x * (grid.shape[0] as f64 - 1.0);
+    }
+    scaled
+}
+
+fn parse(bytes: &[u8]) -> Result<Matrix4<f64>, ErrorKind> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut numbers = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        for word in line.split_whitespace() {
+            let syntax = |_| ErrorKind::Syntax { line: index + 1, expected: "a number", found: word.into() };
+            numbers.push(word.parse::<f64>().map_err(syntax)?);
+        }
+    }
+    let what = "matrix";
+    if numbers.len() != 16 {
+        return Err(ErrorKind::Count { what, expected: 16, found: numbers.len() });
+    }
+    if let Some(index) = numbers.iter().position(|number| !number.is_finite()) {
+        return Err(ErrorKind::NotFiniteNumber { what, index, value: numbers[index] });
+    }
+    Ok(Matrix4::from_row_slice(&numbers))
+}

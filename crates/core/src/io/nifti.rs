@@ -1,1 +1,0 @@
-//! Volumes, label maps and NIfTI files (.nii, .nii.gz).

@@ -1,0 +1,181 @@
+//! NIfTI-1 headers: what they say about the grid, and the bytes of those written here.
+
+use ::nifti::{Endianness, NiftiHeader, NiftiType};
+use nalgebra::{Matrix3, Matrix4, Quaternion, Rotation3, UnitQuaternion, Vector3};
+
+use super::super::ErrorKind;
+use crate::{AffineTransform, Grid};
+
+/// Length of a header with the four bytes after it that say whether extensions follow.
+pub(super) const WITH_EXTENDER: usize = 352;
+/// Length of a header.
+pub(super) const LENGTH: usize = 348;
+
+/// Reads the header from the first bytes of a file.
+pub(super) fn parse(bytes: &[u8]) -> Result<NiftiHeader, ErrorKind> {
+    let not_nifti = |found: String| ErrorKind::Format { expected: "a NIfTI file", found };
+    let size: [u8; 4] = match bytes.first_chunk() {
+        Some(size) => *size,
+        None => return Err(not_nifti(format!("{} bytes", bytes.len()))),
+    };
+    match (i32::from_le_bytes(size), i32::from_be_bytes(size)) {
+        (348, _) | (_, 348) => {}
+        (540, _) | (_, 540) => return Err(ErrorKind::Unsupported("NIfTI-2")),
+        _ => return Err(not_nifti(format!("first bytes {size:02x?}"))),
+    }
+    let Some(magic) = bytes.get(344..LENGTH) else {
+        let (expected, found) = (LENGTH as u64, bytes.len() as u64);
+        return Err(ErrorKind::Truncated { expected, found, unpacked: false });
+    };
+    if magic != b"n+1\0" && magic != b"ni1\0" {
+        return Err(not_nifti(format!("magic \"{}\", expected \"n+1\"", magic.escape_ascii())));
+    }
+    let header = NiftiHeader::from_reader(bytes).map_err(|error| not_nifti(error.to_string()))?;
+    // The crate tells the byte order by dim[0], which is then the field at fault.
+    if header.sizeof_hdr != 348 {
+        return Err(ErrorKind::Dimensions { dim: dimensions(&header) });
+    }
+    Ok(header)
+}
+
+/// `dim` with the sign it has in the standard.
+pub(super) fn dimensions(header: &NiftiHeader) -> [i16; 8] {
+    header.dim.map(|n| n as i16)
+}
+
+/// All seven dimensions, the unused ones being 1.
+pub(super) fn extents(header: &NiftiHeader) -> Result<[u64; 7], ErrorKind> {
+    let dim = dimensions(header);
+    let used = match usize::try_from(dim[0]) {
+        Ok(used @ 1..=7) => used,
+        _ => return Err(ErrorKind::Dimensions { dim }),
+    };
+    let mut extents = [1; 7];
+    for axis in 0..used {
+        extents[axis] = match u64::try_from(dim[axis + 1]) {
+            Ok(extent) if extent > 0 => extent,
+            _ => return Err(ErrorKind::Dimensions { dim }),
+        };
+    }
+    Ok(extents)
+}
+
+/// Where the voxels lie: sform if its code is positive, else qform, else the voxel sizes alone.
+pub(super) fn grid(header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, ErrorKind> {
+    let mut voxel_to_world = if header.sform_code > 0 {
+        let rows = [header.srow_x, header.srow_y, header.srow_z];
+        AffineTransform {
+            matrix: Matrix3::from_fn(|row, column| f64::from(rows[row][column])),
+            translation: Vector3::from_fn(|row, _| f64::from(rows[row][3])),
+        }
+    } else {
+        let spacing = Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]).abs());
+        if header.qform_code > 0 { qform(header, spacing) } else { scaling(spacing) }
+    };
+    let to_mm = match header.xyzt_units & 7 {
+        1 => 1e3,
+        3 => 1e-3,
+        _ => 1.0,
+    };
+    voxel_to_world.matrix *= to_mm;
+    voxel_to_world.translation *= to_mm;
+    Ok(Grid::from_voxel_to_world(shape, &voxel_to_world)?)
+}
+
+fn scaling(spacing: Vector3<f64>) -> AffineTransform {
+    AffineTransform { matrix: Matrix3::from_diagonal(&spacing), translation: Vector3::zeros() }
+}
+
+/// The rotation of the quaternion, the third axis reversed if qfac (pixdim[0]) is negative.
+fn qform(header: &NiftiHeader, mut spacing: Vector3<f64>) -> AffineTransform {
+    let [b, c, d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
+    let a = (1.0 - (b * b + c * c + d * d)).max(0.0).sqrt();
+    let rotation = UnitQuaternion::from_quaternion(Quaternion::new(a, b, c, d)).to_rotation_matrix();
+    if header.pixdim[0] < 0.0 {
+        spacing.z = -spacing.z;
+    }
+    AffineTransform {
+        matrix: rotation.matrix() * Matrix3::from_diagonal(&spacing),
+        translation: Vector3::new(header.quatern_x, header.quatern_y, header.quatern_z).map(f64::from),
+    }
+}
+
+/// A header for `grid`: qform and sform alike, both of code 1 (scanner), units mm.
+pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, vector: bool) -> Result<NiftiHeader, ErrorKind> {
+    let shape = grid.shape;
+    if shape.iter().any(|&n| n > i16::MAX as usize) {
+        return Err(ErrorKind::TooLarge { shape });
+    }
+    let [nx, ny, nz] = shape.map(|n| n as u16);
+    let reflected = grid.direction.determinant() < 0.0;
+    let mut rotation = grid.direction;
+    if reflected {
+        rotation.column_mut(2).neg_mut();
+    }
+    let quaternion = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(rotation));
+    // NIfTI stores b, c, d and takes a ≥ 0.
+    let sign = if quaternion.w < 0.0 { -1.0 } else { 1.0 };
+    let [b, c, d] = [quaternion.i, quaternion.j, quaternion.k].map(|q| (sign * q) as f32);
+    let world: Matrix4<f64> = grid.voxel_to_world().to_homogeneous();
+    let row = |row: usize| std::array::from_fn(|column| world[(row, column)] as f32);
+    let [dx, dy, dz] = [0, 1, 2].map(|axis| grid.spacing[axis] as f32);
+    let qfac = if reflected { -1.0 } else { 1.0 };
+    Ok(NiftiHeader {
+        regular: b'r',
+        dim: if vector { [5, nx, ny, nz, 1, 3, 1, 1] } else { [3, nx, ny, nz, 1, 1, 1, 1] },
+        intent_code: if vector { 1007 } else { 0 },
+        datatype: datatype as i16,
+        bitpix: 8 * datatype.size_of() as i16,
+        pixdim: [qfac, dx, dy, dz, if vector { 0.0 } else { 1.0 }, 1.0, 1.0, 1.0],
+        vox_offset: WITH_EXTENDER as f32,
+        scl_slope: 1.0,
+        xyzt_units: 2,
+        qform_code: 1,
+        sform_code: 1,
+        quatern_b: b,
+        quatern_c: c,
+        quatern_d: d,
+        quatern_x: world[(0, 3)] as f32,
+        quatern_y: world[(1, 3)] as f32,
+        quatern_z: world[(2, 3)] as f32,
+        srow_x: row(0),
+        srow_y: row(1),
+        srow_z: row(2),
+        magic: *b"n+1\0",
+        endianness: Endianness::Little,
+        ..NiftiHeader::default()
+    })
+}
+
+/// The header as stored, little-endian, with no extension after it.
+pub(super) fn to_bytes(header: &NiftiHeader) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(WITH_EXTENDER);
+    macro_rules! put {
+        ($($field:expr),*) => { $( bytes.extend_from_slice(&$field.to_le_bytes()); )* };
+    }
+    let h = header;
+    put!(h.sizeof_hdr);
+    bytes.extend_from_slice(&h.data_type);
+    bytes.extend_from_slice(&h.db_name);
+    put!(h.extents, h.session_error, h.regular, h.dim_info);
+    h.dim.iter().for_each(|value| {
+        put!(value);
+    });
+    put!(h.intent_p1, h.intent_p2, h.intent_p3, h.intent_code, h.datatype, h.bitpix, h.slice_start);
+    h.pixdim.iter().for_each(|value| {
+        put!(value);
+    });
+    put!(h.vox_offset, h.scl_slope, h.scl_inter, h.slice_end, h.slice_code, h.xyzt_units);
+    put!(h.cal_max, h.cal_min, h.slice_duration, h.toffset, h.glmax, h.glmin);
+    bytes.extend((0..80).map(|index| h.descrip.get(index).copied().unwrap_or(0)));
+    bytes.extend_from_slice(&h.aux_file);
+    put!(h.qform_code, h.sform_code);
+    put!(h.quatern_b, h.quatern_c, h.quatern_d, h.quatern_x, h.quatern_y, h.quatern_z);
+    [h.srow_x, h.srow_y, h.srow_z].iter().flatten().for_each(|value| {
+        put!(value);
+    });
+    bytes.extend_from_slice(&h.intent_name);
+    bytes.extend_from_slice(&h.magic);
+    bytes.extend_from_slice(&[0; WITH_EXTENDER - LENGTH]);
+    bytes
+}

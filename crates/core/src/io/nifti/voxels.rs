@@ -1,0 +1,88 @@
+//! Stored voxels of any type and byte order into numbers.
+
+use ::nifti::{Endianness, NiftiType};
+
+use super::super::ErrorKind;
+
+/// How voxels are stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Encoding {
+    /// Type of one value.
+    pub datatype: NiftiType,
+    /// Its byte order.
+    pub endianness: Endianness,
+    /// Value = slope · stored + intercept.
+    pub scaling: Option<(f64, f64)>,
+}
+
+impl Encoding {
+    /// How a header says its voxels are stored; refuses complex numbers, colours and unknown types.
+    pub fn of(header: &::nifti::NiftiHeader) -> Result<Encoding, ErrorKind> {
+        use NiftiType::*;
+        let datatype =
+            header.data_type().map_err(|_| ErrorKind::VoxelType { found: format!("code {}", header.datatype) })?;
+        if matches!(datatype, Complex64 | Complex128 | Complex256 | Rgb24 | Rgba32 | Float128) {
+            return Err(ErrorKind::VoxelType { found: format!("{datatype:?}") });
+        }
+        let (slope, intercept) = (f64::from(header.scl_slope), f64::from(header.scl_inter));
+        let none = !slope.is_finite() || !intercept.is_finite() || slope == 0.0 || (slope, intercept) == (1.0, 0.0);
+        let scaling = (!none).then_some((slope, intercept));
+        Ok(Encoding { datatype, endianness: header.endianness, scaling })
+    }
+
+    /// Appends the values stored in `bytes`, a whole number of them, in single precision.
+    pub fn append_f32(&self, bytes: &[u8], out: &mut Vec<f32>) {
+        macro_rules! convert {
+            ($($variant:ident $type:ty),*) => {
+                match self.datatype {
+                    $(NiftiType::$variant => values!($type),)*
+                    _ => {}
+                }
+            };
+        }
+        macro_rules! values {
+            ($type:ty) => {{
+                let (stored, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
+                match (self.endianness, self.scaling) {
+                    (Endianness::Little, None) => {
+                        out.extend(stored.iter().map(|value| <$type>::from_le_bytes(*value) as f32));
+                    }
+                    (Endianness::Big, None) => {
+                        out.extend(stored.iter().map(|value| <$type>::from_be_bytes(*value) as f32));
+                    }
+                    (Endianness::Little, Some((slope, intercept))) => out.extend(
+                        stored.iter().map(|value| (<$type>::from_le_bytes(*value) as f64 * slope + intercept) as f32),
+                    ),
+                    (Endianness::Big, Some((slope, intercept))) => out.extend(
+                        stored.iter().map(|value| (<$type>::from_be_bytes(*value) as f64 * slope + intercept) as f32),
+                    ),
+                }
+            }};
+        }
+        convert!(Uint8 u8, Int8 i8, Uint16 u16, Int16 i16, Uint32 u32, Int32 i32, Uint64 u64, Int64 i64,
+            Float32 f32, Float64 f64);
+    }
+
+    /// Appends the values stored in `bytes`, a whole number of them, in double precision.
+    pub fn append_f64(&self, bytes: &[u8], out: &mut Vec<f64>) {
+        let (slope, intercept) = self.scaling.unwrap_or((1.0, 0.0));
+        macro_rules! convert {
+            ($($variant:ident $type:ty),*) => {
+                match self.datatype {
+                    $(NiftiType::$variant => {
+                        let (stored, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
+                        match self.endianness {
+                            Endianness::Little => out.extend(
+                                stored.iter().map(|v| <$type>::from_le_bytes(*v) as f64 * slope + intercept)),
+                            Endianness::Big => out.extend(
+                                stored.iter().map(|v| <$type>::from_be_bytes(*v) as f64 * slope + intercept)),
+                        }
+                    })*
+                    _ => {}
+                }
+            };
+        }
+        convert!(Uint8 u8, Int8 i8, Uint16 u16, Int16 i16, Uint32 u32, Int32 i32, Uint64 u64, Int64 i64,
+            Float32 f32, Float64 f64);
+    }
+}
