@@ -29,6 +29,9 @@ pub struct CcParameters {
     pub radius: usize,
     /// Which derivative.
     pub derivative: CcDerivative,
+    /// Variance of the noise that both images are taken to hold: count·noise is added to A and B, so that windows without
+    /// structure pull at nothing. 0 is ANTs' metric.
+    pub noise_variance: f32,
     /// Voxel spacing of the grid, mm, any common factor: the update follows the gradient in *physical* space.
     pub spacing: [f64; 3],
 }

@@ -69,6 +69,7 @@ impl<B: Backend> Stepper<B> {
             parameters: CcParameters {
                 radius: options.radius,
                 derivative: options.derivative,
+                noise_variance: (options.noise * options.noise) as f32,
                 spacing: grid.spacing.into(),
             },
         })

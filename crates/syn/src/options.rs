@@ -17,6 +17,8 @@ pub struct Options {
     pub radius: usize,
     /// Which derivative of the CC drives the update.
     pub derivative: CcDerivative,
+    /// Standard deviation of the noise that the metric disregards, as a share of the intensity range.
+    pub noise: f64,
     /// Coarse to fine.
     pub levels: Vec<Level>,
     /// When a level ends before its last iteration.
@@ -34,6 +36,7 @@ impl Default for Options {
             total_variance: 0.0,
             radius: 2,
             derivative: CcDerivative::Centre,
+            noise: 0.0,
             levels: levels
                 .map(|(shrink, sigma_voxels, iterations)| Level { shrink, sigma_voxels, iterations })
                 .into(),

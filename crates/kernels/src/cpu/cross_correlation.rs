@@ -45,6 +45,7 @@ struct Pair<'a> {
     /// 1 / spacing² per axis, relative to the finest: a physical gradient as a displacement in voxels.
     metric: [f32; 3],
     radius: usize,
+    noise_variance: f32,
 }
 
 /// A, B, C and means of one window.
@@ -61,13 +62,14 @@ struct Terms {
 
 impl Terms {
     #[inline(always)]
-    fn of([i, j, ii, jj, ij]: [f32; 5], count: f32) -> Terms {
+    fn of([i, j, ii, jj, ij]: [f32; 5], count: f32, noise_variance: f32) -> Terms {
         let (fixed_mean, moving_mean) = (i / count, j / count);
         let a = ii - i * fixed_mean;
         let b = jj - j * moving_mean;
         let c = ij - i * moving_mean;
         let counts = a > ROUNDING * ii && b > ROUNDING * jj;
-        let (per_a, per_b) = if counts { (1.0 / a, 1.0 / b) } else { (0.0, 0.0) };
+        let noise = count * noise_variance;
+        let (per_a, per_b) = if counts { (1.0 / (a + noise), 1.0 / (b + noise)) } else { (0.0, 0.0) };
         let (on_fixed, on_moving) = (c * per_a, c * per_b);
         Terms {
             fixed_mean,
@@ -97,6 +99,7 @@ pub(super) fn update(
         masks: masks.map(|mask| mask.map(|mask| &mask.voxels[..])),
         metric: parameters.spacing.map(|spacing| (finest / spacing).powi(2) as f32),
         radius: parameters.radius,
+        noise_variance: parameters.noise_variance,
     };
     let updates = (fixed_update.vectors_mut(), moving_update.vectors_mut());
     match parameters.derivative {
@@ -179,7 +182,7 @@ impl Pair<'_> {
                         let range = self.row(j, k);
                         for x in 0..n.len() {
                             let here = range.start + x;
-                            let terms = Terms::of([i[x], jm[x], ii[x], jj[x], ij[x]], n[x]);
+                            let terms = Terms::of([i[x], jm[x], ii[x], jj[x], ij[x]], n[x], self.noise_variance);
                             let (mut to_fixed, mut to_moving) = (0.0, 0.0);
                             if self.inside(here) {
                                 let (f, m) =
@@ -227,7 +230,7 @@ impl Pair<'_> {
                                 let here = range.start + x;
                                 let mut window = [0.0; 5];
                                 if self.inside(here) {
-                                    let t = Terms::of([i[x], jm[x], ii[x], jj[x], ij[x]], n[x]);
+                                    let t = Terms::of([i[x], jm[x], ii[x], jj[x], ij[x]], n[x], self.noise_variance);
                                     let (p_a, p_b) = (t.slope * t.on_fixed, t.slope * t.on_moving);
                                     window = [
                                         t.slope,

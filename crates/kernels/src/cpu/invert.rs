@@ -2,9 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::field::Field;
+use super::field::{Field, FieldSampler};
 use super::{slab, wide};
 use crate::{Inversion, InversionLimits};
+
+/// Converges where the field stretches space up to eightfold.
+const SHORTEST_STEP: f32 = 0.25;
 
 /// Improves `inverse` until u(x + v(x)) + v(x) is within the limits at each voxel.
 pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimits) {
@@ -26,21 +29,34 @@ pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimit
                         *v = [0.0; 3];
                         continue;
                     }
-                    let point = [i as f32, j as f32, k as f32];
-                    for _ in 0..limits.steps {
-                        let u = sampler.at(std::array::from_fn(|axis| point[axis] + v[axis]));
-                        let residual: [f32; 3] = std::array::from_fn(|axis| u[axis] + v[axis]);
-                        *v = [-u[0], -u[1], -u[2]];
-                        if residual[0] * residual[0] + residual[1] * residual[1] + residual[2] * residual[2]
-                            <= tolerance
-                        {
-                            break;
-                        }
-                    }
+                    *v = invert_at(&sampler, [i as f32, j as f32, k as f32], *v, limits.steps, tolerance);
                 }
             }
         })
     });
+}
+
+/// Fixed-point steps at one voxel. The full step v ← −u(x + v) diverges where the field stretches space by more than 2;
+/// there a shorter one converges, so the step is halved whenever it has not halved the residual.
+#[inline(always)]
+fn invert_at(sampler: &FieldSampler, point: [f32; 3], start: [f32; 3], steps: usize, tolerance: f32) -> [f32; 3] {
+    let mut v = start;
+    let mut step = 1.0_f32;
+    let mut last = f32::INFINITY;
+    for _ in 0..steps {
+        let u = sampler.at(std::array::from_fn(|axis| point[axis] + v[axis]));
+        let residual: [f32; 3] = std::array::from_fn(|axis| u[axis] + v[axis]);
+        let squared = residual[0] * residual[0] + residual[1] * residual[1] + residual[2] * residual[2];
+        if squared > 0.25 * last {
+            step = (0.5 * step).max(SHORTEST_STEP);
+        }
+        last = squared;
+        v = std::array::from_fn(|axis| v[axis] - step * residual[axis]);
+        if squared <= tolerance {
+            break;
+        }
+    }
+    v
 }
 
 /// Mean and largest ‖u(x + v(x)) + v(x)‖.
