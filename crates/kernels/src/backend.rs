@@ -180,8 +180,8 @@ pub trait Backend: Sized + Sync {
     /// out = `then` after `first`: out(x) = first(x) + then(x + first(x)).
     fn compose(&self, first: &Self::Field, then: &Self::Field, out: &mut Self::Field) -> Result<(), Error>;
 
-    /// Improves `inverse` (the start as well as the result) by fixed-point steps v(x) ← −u(x + v(x)), at each voxel until
-    /// its residual is within the limits; border voxels of v are zero.
+    /// Improves `inverse` (the start as well as the result) by up to 4 fixed-point steps v(x) ← −u(x + v(x)), then Newton
+    /// steps of at most a voxel, at each voxel until its residual is within the limits; border voxels of v are zero.
     ///
     /// ITK steps all voxels together until the mean and the largest residual are small. A voxel's steps depend on no
     /// other voxel's, so each can stop alone and one pass over memory does them all.

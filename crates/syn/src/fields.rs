@@ -1,8 +1,11 @@
 //! The four fields of a symmetric registration, and the two warps they make.
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid};
-use antsreg_kernels::{Backend, Error};
+use antsreg_kernels::{Backend, Error, InversionLimits};
 use nalgebra::Vector3;
+
+/// Inverses are kept to a small fraction of a voxel at each voxel; started from the last inverse, one or two steps do.
+pub(crate) const INVERSION: InversionLimits = InversionLimits { steps: 20, tolerance_voxels: 0.01 };
 
 /// One side's way to the middle and back, in voxels of the level's grid.
 pub(crate) struct Side<B: Backend> {
@@ -30,18 +33,21 @@ impl<B: Backend> Side<B> {
 }
 
 /// Warp = φm⁻¹ after φf, inverse warp = φf⁻¹ after φm, in world mm.
+///
+/// Reading one field between the voxels of another costs accuracy where both are steep, so the inverse warp is then made
+/// the inverse of the warp itself.
 pub(crate) fn warps<B: Backend>(
     backend: &B,
     grid: &Grid,
     fixed: &Side<B>,
     moving: &Side<B>,
 ) -> Result<(DisplacementField, DisplacementField), Error> {
-    let mut composed = backend.field(grid.shape)?;
-    backend.compose(&fixed.to_middle, &moving.from_middle, &mut composed)?;
-    let warp = to_world(grid, backend.download_field(&composed)?);
-    backend.compose(&moving.to_middle, &fixed.from_middle, &mut composed)?;
-    let inverse_warp = to_world(grid, backend.download_field(&composed)?);
-    Ok((warp, inverse_warp))
+    let mut warp = backend.field(grid.shape)?;
+    backend.compose(&fixed.to_middle, &moving.from_middle, &mut warp)?;
+    let mut inverse_warp = backend.field(grid.shape)?;
+    backend.compose(&moving.to_middle, &fixed.from_middle, &mut inverse_warp)?;
+    backend.invert(&warp, &mut inverse_warp, &INVERSION)?;
+    Ok((to_world(grid, backend.download_field(&warp)?), to_world(grid, backend.download_field(&inverse_warp)?)))
 }
 
 fn to_world(grid: &Grid, mut vectors: Vec<[f32; 3]>) -> DisplacementField {

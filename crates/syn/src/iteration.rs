@@ -1,10 +1,10 @@
 //! One symmetric step.
 
 use antsreg_core::{AffineTransform, Grid};
-use antsreg_kernels::{Backend, CcParameters, Error, InversionLimits, Sampling};
+use antsreg_kernels::{Backend, CcParameters, Error, Sampling};
 
 use crate::Options;
-use crate::fields::Side;
+use crate::fields::{INVERSION, Side};
 
 /// An image of one level and how the middle space reaches it.
 pub(crate) struct Source<'a, B: Backend> {
@@ -49,9 +49,6 @@ pub(crate) struct Stepper<B: Backend> {
     cc: B::CcWorkspace,
     parameters: CcParameters,
 }
-
-/// Inverses are kept to a small fraction of a voxel at each voxel; started from the last inverse, one or two steps do.
-const INVERSION: InversionLimits = InversionLimits { steps: 20, tolerance_voxels: 0.01 };
 
 impl<B: Backend> Stepper<B> {
     pub(crate) fn new(

@@ -78,6 +78,24 @@ impl FieldSampler<'_> {
         let c1 = lerp(along_x(far), along_x(far + sy), ty);
         lerp(c0, c1, tz)
     }
+
+    /// ∂u/∂x, ∂u/∂y, ∂u/∂z of the trilinear interpolation in the cell of the point.
+    pub(super) fn derivative(&self, point: [f32; 3]) -> [[f32; 4]; 3] {
+        let ([i, j, k], [tx, ty, tz]) = self.cell.locate(point);
+        let base = 3 * (i + j * self.cell.row + k * self.cell.slice);
+        let corner = |bits: usize| {
+            let at = base + (0..3).map(|axis| (bits >> axis & 1) * self.strides[axis]).sum::<usize>();
+            [0, 1, 2, 3].map(|lane| self.components[at + lane])
+        };
+        let along = |axis: usize, (a, ta): (usize, f32), (b, tb): (usize, f32)| {
+            let edge = |bits: usize| {
+                let (low, high) = (corner(bits), corner(bits | 1 << axis));
+                std::array::from_fn(|lane| high[lane] - low[lane])
+            };
+            lerp(lerp(edge(0), edge(1 << a), ta), lerp(edge(1 << b), edge(1 << a | 1 << b), ta), tb)
+        };
+        [along(0, (1, ty), (2, tz)), along(1, (0, tx), (2, tz)), along(2, (0, tx), (1, ty))]
+    }
 }
 
 #[inline(always)]

@@ -6,8 +6,9 @@ use super::field::{Field, FieldSampler};
 use super::{slab, wide};
 use crate::{Inversion, InversionLimits};
 
-/// Converges where the field stretches space up to eightfold.
-const SHORTEST_STEP: f32 = 0.25;
+/// Steps v ← −u(x + v) before Newton's: from the last inverse they are enough nearly everywhere, but where the field
+/// stretches space by more than 2 they diverge.
+const PLAIN_STEPS: usize = 4;
 
 /// Improves `inverse` until u(x + v(x)) + v(x) is within the limits at each voxel.
 pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimits) {
@@ -36,27 +37,51 @@ pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimit
     });
 }
 
-/// Fixed-point steps at one voxel. The full step v ← −u(x + v) diverges where the field stretches space by more than 2;
-/// there a shorter one converges, so the step is halved whenever it has not halved the residual.
+/// The inverse at one voxel: fixed-point steps, then Newton's.
 #[inline(always)]
 fn invert_at(sampler: &FieldSampler, point: [f32; 3], start: [f32; 3], steps: usize, tolerance: f32) -> [f32; 3] {
     let mut v = start;
-    let mut step = 1.0_f32;
-    let mut last = f32::INFINITY;
-    for _ in 0..steps {
-        let u = sampler.at(std::array::from_fn(|axis| point[axis] + v[axis]));
+    for step in 0..steps {
+        let reached = std::array::from_fn(|axis| point[axis] + v[axis]);
+        let u = sampler.at(reached);
         let residual: [f32; 3] = std::array::from_fn(|axis| u[axis] + v[axis]);
         let squared = residual[0] * residual[0] + residual[1] * residual[1] + residual[2] * residual[2];
-        if squared > 0.25 * last {
-            step = (0.5 * step).max(SHORTEST_STEP);
-        }
-        last = squared;
-        v = std::array::from_fn(|axis| v[axis] - step * residual[axis]);
-        if squared <= tolerance {
+        let close = squared <= tolerance;
+        let correction =
+            if close || step < PLAIN_STEPS { residual } else { newton(&sampler.derivative(reached), residual) };
+        v = std::array::from_fn(|axis| v[axis] - correction[axis]);
+        if close {
             break;
         }
     }
     v
+}
+
+/// (I + ∂u/∂x)⁻¹·residual by Cramer's rule, its length limited to a voxel: beyond, another cell has another derivative.
+/// Half the residual where the derivative is nearly singular.
+fn newton(derivative: &[[f32; 4]; 3], residual: [f32; 3]) -> [f32; 3] {
+    let column = |axis: usize| {
+        let mut column = [derivative[axis][0], derivative[axis][1], derivative[axis][2]];
+        column[axis] += 1.0;
+        column
+    };
+    let (a, b, c) = (column(0), column(1), column(2));
+    let determinant = dot(a, cross(b, c));
+    if determinant.abs() < 0.01 {
+        return residual.map(|r| 0.5 * r);
+    }
+    let step = [dot(residual, cross(b, c)), dot(a, cross(residual, c)), dot(a, cross(b, residual))]
+        .map(|numerator| numerator / determinant);
+    let length = dot(step, step).sqrt();
+    step.map(|s| s / length.max(1.0))
+}
+
+fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /// Mean and largest ‖u(x + v(x)) + v(x)‖.

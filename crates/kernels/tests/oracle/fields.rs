@@ -1,0 +1,150 @@
+use antsreg_core::AffineTransform;
+use antsreg_kernels::{Backend, Cpu, InversionLimits};
+use nalgebra::{Matrix3, Vector3};
+
+use super::naive::{self, displaced, field_at, index, on_border};
+use super::scene::{self, SHAPES, voxels};
+use super::worst;
+
+/// Single-precision coordinates and three-level interpolation of vectors of up to 3 voxels.
+const INTERPOLATION: f64 = 1e-4;
+
+type Field = <Cpu as Backend>::Field;
+
+fn uploaded(shape: [usize; 3], vectors: &[[f32; 3]]) -> Field {
+    Cpu.upload_field(shape, vectors).unwrap()
+}
+
+fn downloaded(field: &Field) -> Vec<[f32; 3]> {
+    Cpu.download_field(field).unwrap()
+}
+
+#[test]
+fn smooth_field_has_itks_border_and_blend() {
+    for shape in SHAPES {
+        for variance in [0.0, 0.3, 3.0] {
+            let vectors = scene::rough_field(shape, 1.0, 5);
+            let mut field = uploaded(shape, &vectors);
+            Cpu.smooth_field(&mut field, variance, &mut Cpu.field(shape).unwrap()).unwrap();
+            let found = downloaded(&field);
+            for component in 0..3 {
+                let before: Vec<f64> = vectors.iter().map(|v| f64::from(v[component])).collect();
+                let variances = shape.map(|n| if n > 1 { variance } else { 0.0 });
+                let smoothed = naive::smooth(&before, shape, variances, 0.001);
+                let weight = f64::min(variance / 0.5, 1.0);
+                let expected = voxels(shape).map(|voxel| {
+                    let at = index(shape, voxel);
+                    match variance {
+                        0.0 => before[at],
+                        _ if on_border(shape, voxel) => 0.0,
+                        _ => weight * smoothed[at] + (1.0 - weight) * before[at],
+                    }
+                });
+                let found: Vec<f32> = found.iter().map(|v| v[component]).collect();
+                assert!(worst(&found, expected) < 2e-6, "shape {shape:?}, variance {variance}");
+            }
+        }
+    }
+}
+
+#[test]
+fn compose_and_advance_follow_the_displaced_point() {
+    for shape in SHAPES {
+        let (first, then) = (scene::rough_field(shape, 2.5, 6), scene::rough_field(shape, 1.5, 7));
+        let longest = then.iter().map(|v| v.iter().map(|c| f64::from(c * c)).sum::<f64>().sqrt()).fold(0.0, f64::max);
+        let (first_field, then_field) = (uploaded(shape, &first), uploaded(shape, &then));
+        let mut composed = Cpu.field(shape).unwrap();
+        Cpu.compose(&first_field, &then_field, &mut composed).unwrap();
+        let mut advanced = Cpu.field(shape).unwrap();
+        Cpu.advance(&first_field, &then_field, -0.3, &mut advanced).unwrap();
+        for (field, scale) in [(composed, 1.0), (advanced, -0.3 / longest)] {
+            let expected = voxels(shape).zip(&first).flat_map(|(voxel, u)| {
+                let v = field_at(&then, shape, displaced(voxel, *u));
+                std::array::from_fn::<_, 3, _>(|axis| f64::from(u[axis]) + scale * v[axis])
+            });
+            assert!(worst(downloaded(&field).as_flattened(), expected) < INTERPOLATION, "shape {shape:?}");
+        }
+    }
+}
+
+#[test]
+fn advancing_by_nothing_changes_nothing() {
+    let shape = SHAPES[0];
+    let vectors = scene::rough_field(shape, 2.0, 8);
+    let mut out = Cpu.field(shape).unwrap();
+    Cpu.advance(&uploaded(shape, &vectors), &Cpu.field(shape).unwrap(), 0.3, &mut out).unwrap();
+    assert_eq!(downloaded(&out), vectors);
+}
+
+#[test]
+fn invert_finds_the_inverse_even_where_space_is_stretched() {
+    let limits = InversionLimits { steps: 20, tolerance_voxels: 0.01 };
+    for shape in SHAPES {
+        // 0.4: gentle. 0.6: derivatives beyond 1, where the plain fixed-point iteration diverges.
+        for steepness in [0.4, 0.6] {
+            let field = uploaded(shape, &scene::smooth_field(shape, steepness));
+            let mut jacobian = Cpu.image(shape).unwrap();
+            Cpu.jacobian_determinant(&field, &mut jacobian).unwrap();
+            let folded = Cpu.download(&jacobian).unwrap().into_iter().fold(f32::INFINITY, f32::min);
+            assert!(folded > 0.05, "the field has no inverse: its smallest Jacobian is {folded}");
+            let mut inverse = Cpu.field(shape).unwrap();
+            let before = Cpu.inversion_error(&field, &inverse).unwrap();
+            Cpu.invert(&field, &mut inverse, &limits).unwrap();
+            let after = Cpu.inversion_error(&field, &inverse).unwrap();
+            assert!(before.max_voxels > 0.3, "{before:?}: the field should move something");
+            assert!(after.max_voxels < 0.02, "{after:?} for shape {shape:?}, steepness {steepness}");
+        }
+    }
+}
+
+#[test]
+fn inversion_error_is_the_residual() {
+    let shape = SHAPES[0];
+    let (u, v) = (scene::rough_field(shape, 2.0, 9), scene::rough_field(shape, 2.0, 10));
+    let found = Cpu.inversion_error(&uploaded(shape, &u), &uploaded(shape, &v)).unwrap();
+    let residuals: Vec<f64> = voxels(shape)
+        .zip(&v)
+        .map(|(voxel, v)| {
+            let u = field_at(&u, shape, displaced(voxel, *v));
+            (0..3).map(|axis| (u[axis] + f64::from(v[axis])).powi(2)).sum::<f64>().sqrt()
+        })
+        .collect();
+    let mean = residuals.iter().sum::<f64>() / residuals.len() as f64;
+    let max = residuals.iter().copied().fold(0.0, f64::max);
+    assert!((found.mean_voxels - mean).abs() < INTERPOLATION && (found.max_voxels - max).abs() < INTERPOLATION);
+}
+
+#[test]
+fn resize_scales_vectors_with_the_grid() {
+    let (coarse, fine) = ([9, 11, 7], [18, 22, 15]);
+    let vectors = scene::rough_field(coarse, 1.0, 11);
+    let map = AffineTransform {
+        matrix: Matrix3::from_diagonal(&Vector3::new(0.5, 0.5, 0.48)),
+        translation: Vector3::new(-0.25, -0.25, 0.1),
+    };
+    let scale = [2.0, 2.0, 2.1];
+    let mut out = Cpu.field(fine).unwrap();
+    Cpu.resize_field(&uploaded(coarse, &vectors), &map, scale, &mut out).unwrap();
+    let expected = voxels(fine).flat_map(|voxel| {
+        let v = field_at(&vectors, coarse, naive::apply(&map, voxel.map(|i| i as f64)));
+        std::array::from_fn::<_, 3, _>(|axis| scale[axis] * v[axis])
+    });
+    assert!(worst(downloaded(&out).as_flattened(), expected) < INTERPOLATION);
+}
+
+#[test]
+fn jacobian_is_the_determinant_of_the_derivatives() {
+    for shape in SHAPES {
+        let vectors = scene::rough_field(shape, 0.4, 12);
+        let mut out = Cpu.image(shape).unwrap();
+        Cpu.jacobian_determinant(&uploaded(shape, &vectors), &mut out).unwrap();
+        let components: [Vec<f32>; 3] = std::array::from_fn(|c| vectors.iter().map(|v| v[c]).collect());
+        let expected = voxels(shape).map(|voxel| {
+            let rows = components.each_ref().map(|component| naive::gradient(component, shape, voxel));
+            let derivative = Matrix3::from_fn(|row, column| rows[row][column]);
+            (Matrix3::identity() + derivative).determinant()
+        });
+        // Products of three single-precision numbers of at most 2.
+        assert!(worst(&Cpu.download(&out).unwrap(), expected) < 1e-5, "shape {shape:?}");
+    }
+}

@@ -1,0 +1,20 @@
+//! Every operation of the CPU backend against the naive ones, on odd shapes, masks and points outside.
+
+mod fields;
+mod images;
+mod metric;
+mod naive;
+mod scene;
+mod threads;
+
+/// Largest difference between what is and what should be.
+fn worst<'a>(found: impl IntoIterator<Item = &'a f32>, expected: impl IntoIterator<Item = f64>) -> f64 {
+    let mut expected = expected.into_iter();
+    let mut worst = 0.0_f64;
+    for found in found {
+        let expected = expected.next().expect("fewer expected values than found ones");
+        worst = worst.max((f64::from(*found) - expected).abs());
+    }
+    assert!(expected.next().is_none(), "more expected values than found ones");
+    worst
+}

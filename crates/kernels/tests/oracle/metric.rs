@@ -1,0 +1,183 @@
+use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu};
+
+use super::naive::{CrossCorrelation, Window, gradient, index};
+use super::scene::{self, Random, SHAPES, voxels};
+
+struct Case {
+    shape: [usize; 3],
+    fixed: Vec<f32>,
+    moving: Vec<f32>,
+    masks: [Option<Vec<f32>>; 2],
+    parameters: CcParameters,
+}
+
+struct Found {
+    energy: f64,
+    updates: [Vec<[f32; 3]>; 2],
+}
+
+impl Case {
+    fn all() -> Vec<Case> {
+        let mut cases = Vec::new();
+        for shape in SHAPES {
+            for (radius, masked) in [(1, false), (2, true), (3, false)] {
+                for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
+                    let ball = |centre: f64| {
+                        let inside = |v: [usize; 3]| {
+                            let r: f64 = (0..3).map(|a| (v[a] as f64 / shape[a] as f64 - centre).powi(2)).sum();
+                            f32::from(u8::from(r < 0.3))
+                        };
+                        voxels(shape).map(inside).collect::<Vec<f32>>()
+                    };
+                    cases.push(Case {
+                        shape,
+                        fixed: scene::image(shape, 20),
+                        moving: scene::image(shape, 21),
+                        masks: if masked { [Some(ball(0.4)), Some(ball(0.6))] } else { [None, None] },
+                        parameters: CcParameters {
+                            radius,
+                            derivative,
+                            noise_variance: 4e-4,
+                            spacing: [1.0, 1.5, 2.0],
+                        },
+                    });
+                }
+            }
+        }
+        cases
+    }
+
+    fn inside(&self) -> Vec<bool> {
+        let masks: Vec<&Vec<f32>> = self.masks.iter().flatten().collect();
+        (0..self.fixed.len()).map(|at| masks.iter().all(|mask| mask[at] > 0.5)).collect()
+    }
+
+    fn run(&self) -> Found {
+        let upload = |voxels: &Vec<f32>| Cpu.upload(self.shape, voxels).unwrap();
+        let masks = self.masks.each_ref().map(|mask| mask.as_ref().map(upload));
+        let mut updates = [Cpu.field(self.shape).unwrap(), Cpu.field(self.shape).unwrap()];
+        let [fixed_update, moving_update] = &mut updates;
+        let energy = Cpu
+            .cc_update(
+                &upload(&self.fixed),
+                &upload(&self.moving),
+                masks.each_ref().map(Option::as_ref),
+                &self.parameters,
+                &mut Cpu.cc_workspace(self.shape).unwrap(),
+                fixed_update,
+                moving_update,
+            )
+            .unwrap();
+        Found { energy, updates: updates.map(|update| Cpu.download_field(&update).unwrap()) }
+    }
+}
+
+/// An update must be `slope`·∇image/spacing², relative to the finest spacing.
+fn check(case: &Case, side: usize, found: &[[f32; 3]], voxel: [usize; 3], slope: f64, tolerance: f64) {
+    let image = if side == 0 { &case.fixed } else { &case.moving };
+    let gradient = gradient(image, case.shape, voxel);
+    let found = found[index(case.shape, voxel)];
+    for axis in 0..3 {
+        let expected = slope * gradient[axis] / case.parameters.spacing[axis].powi(2);
+        let difference = (f64::from(found[axis]) - expected).abs();
+        assert!(
+            difference <= tolerance * (slope.abs() + 1.0),
+            "{} for {expected}, axis {axis} of {voxel:?}, side {side}, shape {:?}, {:?}",
+            found[axis],
+            case.shape,
+            case.parameters
+        );
+    }
+}
+
+#[test]
+fn value_and_updates_are_those_of_the_definition() {
+    for case in Case::all() {
+        let double = |voxels: &[f32]| voxels.iter().copied().map(f64::from).collect::<Vec<f64>>();
+        let (fixed, moving, inside) = (double(&case.fixed), double(&case.moving), case.inside());
+        let oracle = CrossCorrelation {
+            shape: case.shape,
+            fixed: &fixed,
+            moving: &moving,
+            inside: &inside,
+            radius: case.parameters.radius,
+            noise_variance: f64::from(case.parameters.noise_variance),
+        };
+        let found = case.run();
+        let (mut sum, mut count) = (0.0, 0.0);
+        for voxel in voxels(case.shape) {
+            let at = index(case.shape, voxel);
+            if !inside[at] {
+                assert_eq!(found.updates[0][at], [0.0; 3]);
+                assert_eq!(found.updates[1][at], [0.0; 3]);
+                continue;
+            }
+            let window = oracle.window(voxel);
+            sum += window.value();
+            count += 1.0;
+            if case.parameters.derivative == CcDerivative::Centre {
+                let Window { a, b, c, fixed, moving } = window;
+                let slopes = if a * b > 0.0 {
+                    [2.0 * c / (a * b) * (moving - c / a * fixed), 2.0 * c / (a * b) * (fixed - c / b * moving)]
+                } else {
+                    [0.0; 2]
+                };
+                // A and B come from differences of single-precision sums; the noise keeps them off zero.
+                (0..2).for_each(|side| check(&case, side, &found.updates[side], voxel, slopes[side], 2e-3));
+            }
+        }
+        // Single-precision window sums, averaged over the volume.
+        let expected = -sum / f64::max(count, 1.0);
+        assert!((found.energy - expected).abs() < 1e-4, "{} for {expected}", found.energy);
+    }
+}
+
+#[test]
+fn the_exact_update_is_the_derivative_of_the_value() {
+    let mut random = Random::new(22);
+    for case in Case::all().into_iter().filter(|case| case.parameters.derivative == CcDerivative::Exact) {
+        let found = case.run();
+        let inside = case.inside();
+        let mut double = [&case.fixed, &case.moving].map(|v| v.iter().copied().map(f64::from).collect::<Vec<f64>>());
+        for _ in 0..40 {
+            let voxel = case.shape.map(|n| (random.next() * n as f64) as usize);
+            let at = index(case.shape, voxel);
+            if !inside[at] {
+                continue;
+            }
+            for side in 0..2 {
+                let step = 1e-5;
+                let mut value = |delta: f64| {
+                    double[side][at] += delta;
+                    let value = CrossCorrelation {
+                        shape: case.shape,
+                        fixed: &double[0],
+                        moving: &double[1],
+                        inside: &inside,
+                        radius: case.parameters.radius,
+                        noise_variance: f64::from(case.parameters.noise_variance),
+                    }
+                    .value_around(voxel);
+                    double[side][at] -= delta;
+                    value
+                };
+                // A window that is flat but for the perturbed voxel appears out of nothing: no derivative there.
+                let slope = (value(step) - value(-step)) / (2.0 * step);
+                let bend = (value(step) - 2.0 * value(0.0) + value(-step)) / (step * step);
+                if bend.abs() * step > 0.05 * (slope.abs() + 1.0) {
+                    continue;
+                }
+                check(&case, side, &found.updates[side], voxel, slope, 5e-3);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_empty_mask_moves_nothing() {
+    let mut case = Case::all().remove(2);
+    case.masks = [Some(vec![0.0; case.fixed.len()]), None];
+    let found = case.run();
+    assert_eq!(found.energy, 0.0);
+    assert!(found.updates.iter().flatten().all(|u| *u == [0.0; 3]));
+}

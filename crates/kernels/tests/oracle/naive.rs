@@ -1,0 +1,153 @@
+//! The operations again, in double precision and the most obvious way.
+
+use antsreg_core::AffineTransform;
+use antsreg_kernels::gaussian;
+use nalgebra::Point3;
+
+use super::scene::voxels;
+
+pub fn index([nx, ny, _]: [usize; 3], [i, j, k]: [usize; 3]) -> usize {
+    i + nx * (j + ny * k)
+}
+
+/// The eight neighbours of a point, clamped to the volume, with their weights.
+fn neighbours(shape: [usize; 3], point: [f64; 3]) -> impl Iterator<Item = (usize, f64)> {
+    let clamped: [f64; 3] = std::array::from_fn(|axis| point[axis].clamp(0.0, shape[axis] as f64 - 1.0));
+    (0..8).map(move |corner| {
+        let mut weight = 1.0;
+        let voxel = std::array::from_fn(|axis| {
+            let t = clamped[axis] - clamped[axis].floor();
+            let up = corner >> axis & 1;
+            weight *= if up == 1 { t } else { 1.0 - t };
+            (clamped[axis] as usize + up).min(shape[axis] - 1)
+        });
+        (index(shape, voxel), weight)
+    })
+}
+
+pub fn within_half_a_voxel(shape: [usize; 3], point: [f64; 3]) -> bool {
+    (0..3).all(|axis| point[axis] >= -0.5 && point[axis] <= shape[axis] as f64 - 0.5)
+}
+
+pub fn trilinear(image: &[f32], shape: [usize; 3], point: [f64; 3]) -> f64 {
+    neighbours(shape, point).map(|(at, weight)| weight * f64::from(image[at])).sum()
+}
+
+pub fn field_at(field: &[[f32; 3]], shape: [usize; 3], point: [f64; 3]) -> [f64; 3] {
+    neighbours(shape, point).fold([0.0; 3], |sum, (at, weight)| {
+        std::array::from_fn(|axis| sum[axis] + weight * f64::from(field[at][axis]))
+    })
+}
+
+pub fn apply(map: &AffineTransform, point: [f64; 3]) -> [f64; 3] {
+    map.apply(&Point3::from(point)).coords.into()
+}
+
+pub fn displaced(voxel: [usize; 3], u: [f32; 3]) -> [f64; 3] {
+    std::array::from_fn(|axis| voxel[axis] as f64 + f64::from(u[axis]))
+}
+
+/// Gaussian of all three axes at once, edge values continued.
+pub fn smooth(image: &[f64], shape: [usize; 3], variances: [f64; 3], error: f64) -> Vec<f64> {
+    let kernels = variances.map(|variance| gaussian::kernel(variance, error));
+    let mut current = image.to_vec();
+    for axis in 0..3 {
+        let radius = kernels[axis].len() as i64 - 1;
+        current = voxels(shape)
+            .map(|voxel| {
+                (-radius..=radius)
+                    .map(|offset| {
+                        let mut at = voxel;
+                        at[axis] = (voxel[axis] as i64 + offset).clamp(0, shape[axis] as i64 - 1) as usize;
+                        f64::from(kernels[axis][offset.unsigned_abs() as usize]) * current[index(shape, at)]
+                    })
+                    .sum()
+            })
+            .collect();
+    }
+    current
+}
+
+pub fn on_border(shape: [usize; 3], voxel: [usize; 3]) -> bool {
+    (0..3).any(|axis| shape[axis] > 1 && (voxel[axis] == 0 || voxel[axis] == shape[axis] - 1))
+}
+
+/// Central differences of an image, one-sided at the border, 0 along an axis of one voxel.
+pub fn gradient(image: &[f32], shape: [usize; 3], voxel: [usize; 3]) -> [f64; 3] {
+    std::array::from_fn(|axis| {
+        let (mut low, mut high) = (voxel, voxel);
+        low[axis] = voxel[axis].saturating_sub(1);
+        high[axis] = (voxel[axis] + 1).min(shape[axis] - 1);
+        let span = (high[axis] - low[axis]).max(1) as f64;
+        f64::from(image[index(shape, high)] - image[index(shape, low)]) / span
+    })
+}
+
+/// The windows of one metric, straight from its definition.
+pub struct CrossCorrelation<'a> {
+    pub shape: [usize; 3],
+    pub fixed: &'a [f64],
+    pub moving: &'a [f64],
+    pub inside: &'a [bool],
+    pub radius: usize,
+    pub noise_variance: f64,
+}
+
+/// A, B, C and the deviations of the centre from the means.
+pub struct Window {
+    pub a: f64,
+    pub b: f64,
+    pub c: f64,
+    pub fixed: f64,
+    pub moving: f64,
+}
+
+impl Window {
+    pub fn value(&self) -> f64 {
+        if self.a * self.b > 0.0 { self.c * self.c / (self.a * self.b) } else { 0.0 }
+    }
+}
+
+impl CrossCorrelation<'_> {
+    pub fn window(&self, centre: [usize; 3]) -> Window {
+        let ranges: [_; 3] = std::array::from_fn(|axis| {
+            centre[axis].saturating_sub(self.radius)..=(centre[axis] + self.radius).min(self.shape[axis] - 1)
+        });
+        let [xs, ys, zs] = ranges;
+        let mut members = Vec::new();
+        for k in zs {
+            for j in ys.clone() {
+                for i in xs.clone() {
+                    let at = index(self.shape, [i, j, k]);
+                    if self.inside[at] {
+                        members.push((self.fixed[at], self.moving[at]));
+                    }
+                }
+            }
+        }
+        let count = members.len() as f64;
+        let (f, m) = members.iter().fold((0.0, 0.0), |s, v| (s.0 + v.0 / count, s.1 + v.1 / count));
+        let sum = |term: fn(f64, f64) -> f64| members.iter().map(|v| term(v.0 - f, v.1 - m)).sum::<f64>();
+        let noise = count * self.noise_variance;
+        let at = index(self.shape, centre);
+        let (a, b) = (sum(|f, _| f * f), sum(|_, m| m * m));
+        // Windows without any structure say nothing, however little noise is added.
+        let structure = a > 0.0 && b > 0.0;
+        Window {
+            a: if structure { a + noise } else { 0.0 },
+            b: if structure { b + noise } else { 0.0 },
+            c: sum(|f, m| f * m),
+            fixed: self.fixed[at] - f,
+            moving: self.moving[at] - m,
+        }
+    }
+
+    /// Sum of the values of all windows whose centre is inside and within reach of `voxel`.
+    pub fn value_around(&self, voxel: [usize; 3]) -> f64 {
+        voxels(self.shape)
+            .filter(|v| (0..3).all(|axis| v[axis].abs_diff(voxel[axis]) <= self.radius))
+            .filter(|v| self.inside[index(self.shape, *v)])
+            .map(|v| self.window(v).value())
+            .sum()
+    }
+}

@@ -1,0 +1,33 @@
+use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu};
+
+use super::scene;
+
+/// One pass through the operations that sum or cut work into slabs; every bit of what they give.
+fn bits(threads: usize) -> Vec<u32> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| {
+        let shape = scene::SHAPES[0];
+        let [fixed, moving] = [30, 31].map(|seed| Cpu.upload(shape, &scene::image(shape, seed)).unwrap());
+        let [mut a, mut b, mut c] = [0, 1, 2].map(|_| Cpu.field(shape).unwrap());
+        let parameters =
+            CcParameters { radius: 2, derivative: CcDerivative::Exact, noise_variance: 1e-4, spacing: [1.0; 3] };
+        let mut workspace = Cpu.cc_workspace(shape).unwrap();
+        let energy =
+            Cpu.cc_update(&fixed, &moving, [None, None], &parameters, &mut workspace, &mut a, &mut b).unwrap();
+        Cpu.smooth_field(&mut a, 3.0, &mut c).unwrap();
+        Cpu.advance(&b, &a, 0.4, &mut c).unwrap();
+        let smoothed = Cpu.smooth(&fixed, [1.0, 2.0, 0.5]).unwrap();
+        let fields = [a, b, c].map(|field| Cpu.download_field(&field).unwrap());
+        let mut values: Vec<u32> = fields.iter().flatten().flatten().map(|value| value.to_bits()).collect();
+        values.extend(Cpu.download(&smoothed).unwrap().iter().map(|value| value.to_bits()));
+        values.extend([energy.to_bits() as u32, (energy.to_bits() >> 32) as u32]);
+        values
+    })
+}
+
+#[test]
+fn no_bit_depends_on_the_number_of_threads() {
+    let one = bits(1);
+    assert!(one.iter().any(|bits| *bits != 0));
+    assert!(one == bits(2) && one == bits(3));
+}
