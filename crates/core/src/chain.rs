@@ -1,14 +1,27 @@
 //! Transforms in sequence, their order stated once.
 
-use crate::{AffineTransform, DisplacementField};
+use nalgebra::{Point3, Vector3};
 
-/// One step of a chain.
+use crate::{AffineTransform, DisplacementField, Grid};
+
+/// What a step does to a point.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transform {
     /// An affine map of world points, mm.
     Affine(AffineTransform),
     /// A displacement of world points, mm.
     Displacement(DisplacementField),
+}
+
+/// One step of a chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What the user calls it, usually its file.
+    pub name: String,
+    /// The map that acts, already inverted if `inverted`.
+    pub transform: Transform,
+    /// Whether `transform` is the inverse of what `name` holds.
+    pub inverted: bool,
 }
 
 /// Point maps in the order in which a point of the output (fixed) space goes through them to reach the input (moving)
@@ -19,5 +32,231 @@ pub enum Transform {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TransformChain {
     /// The steps, first to act on a point first.
-    pub steps: Vec<Transform>,
+    pub steps: Vec<Step>,
+}
+
+/// Why transforms do not make a chain.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChainError {
+    /// A warp was to be inverted by a flag.
+    #[error(
+        "{name}: a displacement field has no exact inverse to take by a flag; give the inverse warp that the \
+         registration wrote beside it (…1InverseWarp.nii.gz), without the flag"
+    )]
+    FieldNotInvertible {
+        /// The step.
+        name: String,
+    },
+    /// An affine without an inverse was to be inverted.
+    #[error("{name}: the affine is singular (determinant {determinant:e}), so it has no inverse")]
+    Singular {
+        /// The step.
+        name: String,
+        /// Of its linear part.
+        determinant: f64,
+    },
+    /// A step leads nowhere near the space of the next one.
+    #[error(
+        "the spaces do not meet: no point of the output grid lies in {what} after {steps_before} step(s); \
+         check the order of the transforms and which of them are inverted"
+    )]
+    DoNotMeet {
+        /// The field or image that is missed.
+        what: String,
+        /// Steps that a point has gone through by then.
+        steps_before: usize,
+    },
+}
+
+/// A chain that may not be what the user meant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChainWarning {
+    /// The field or image that is mostly missed.
+    pub what: String,
+    /// Steps that a point has gone through by then.
+    pub steps_before: usize,
+    /// Share (0…1) of the output grid's points that lie in it.
+    pub share_inside: f64,
+}
+
+impl std::fmt::Display for ChainWarning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let percent = 100.0 * self.share_inside;
+        write!(f, "only {percent:.1} % of the output grid lies in {} after {} step(s)", self.what, self.steps_before)
+    }
+}
+
+/// Points per axis at which [`TransformChain::check`] looks.
+const CHECK_POINTS: usize = 9;
+/// A field or image that holds less than this share of the output grid draws a warning.
+const WARN_BELOW: f64 = 0.25;
+
+impl TransformChain {
+    /// No step: every point stays where it is.
+    pub fn new() -> TransformChain {
+        TransformChain::default()
+    }
+
+    /// Appends a step, the last to act on a point so far. `inverted` asks for the inverse of `transform`: exact for an
+    /// affine, refused for a field.
+    pub fn push(&mut self, name: impl Into<String>, transform: Transform, inverted: bool) -> Result<(), ChainError> {
+        let name = name.into();
+        let transform = match (transform, inverted) {
+            (Transform::Affine(affine), true) => match affine.inverse() {
+                Some(inverse) => Transform::Affine(inverse),
+                None => return Err(ChainError::Singular { name, determinant: affine.matrix.determinant() }),
+            },
+            (Transform::Displacement(_), true) => return Err(ChainError::FieldNotInvertible { name }),
+            (transform, false) => transform,
+        };
+        self.steps.push(Step { name, transform, inverted });
+        Ok(())
+    }
+
+    /// Where a point of the output space lies in the input space, both world mm.
+    pub fn apply(&self, point: &Point3<f64>) -> Point3<f64> {
+        self.steps.iter().fold(*point, |point, step| step.transform.apply(&point))
+    }
+
+    /// Looks whether the spaces meet when the chain brings an input image onto `onto`: each field, and the input image
+    /// itself if its grid is given, must be reached by some points of `onto`.
+    pub fn check(&self, onto: &Grid, input: Option<&Grid>) -> Result<Vec<ChainWarning>, ChainError> {
+        let mut points = lattice(onto);
+        let mut warnings = Vec::new();
+        for (steps_before, step) in self.steps.iter().enumerate() {
+            if let Transform::Displacement(field) = &step.transform {
+                let what = format!("the field of {}", step.name);
+                warnings.extend(meets(&points, &field.grid, what, steps_before)?);
+            }
+            points.iter_mut().for_each(|point| *point = step.transform.apply(point));
+        }
+        if let Some(grid) = input {
+            warnings.extend(meets(&points, grid, "the input image".into(), self.steps.len())?);
+        }
+        Ok(warnings)
+    }
+}
+
+/// A chain of anonymous steps, none inverted.
+impl From<Vec<Transform>> for TransformChain {
+    fn from(transforms: Vec<Transform>) -> TransformChain {
+        let name = |n: usize| format!("step {}", n + 1);
+        let step = |(n, transform)| Step { name: name(n), transform, inverted: false };
+        TransformChain { steps: transforms.into_iter().enumerate().map(step).collect() }
+    }
+}
+
+impl Transform {
+    /// The image of a world point.
+    pub fn apply(&self, point: &Point3<f64>) -> Point3<f64> {
+        match self {
+            Transform::Affine(affine) => affine.apply(point),
+            Transform::Displacement(field) => point + field.at(point),
+        }
+    }
+}
+
+/// World points spread evenly over a grid, its corners among them.
+fn lattice(grid: &Grid) -> Vec<Point3<f64>> {
+    let to_world = grid.voxel_to_world();
+    let along = |axis: usize, n: usize| n as f64 / (CHECK_POINTS - 1) as f64 * (grid.shape[axis] as f64 - 1.0);
+    (0..CHECK_POINTS.pow(3))
+        .map(|n| {
+            let [i, j, k] = [n % CHECK_POINTS, n / CHECK_POINTS % CHECK_POINTS, n / CHECK_POINTS.pow(2)];
+            to_world.apply(&Point3::from(Vector3::new(along(0, i), along(1, j), along(2, k))))
+        })
+        .collect()
+}
+
+fn meets(
+    points: &[Point3<f64>],
+    grid: &Grid,
+    what: String,
+    steps_before: usize,
+) -> Result<Option<ChainWarning>, ChainError> {
+    let to_voxel = grid.world_to_voxel();
+    let inside = |point: &&Point3<f64>| {
+        let index = to_voxel.apply(point);
+        (0..3).all(|axis| index[axis] >= -0.5 && index[axis] < grid.shape[axis] as f64 - 0.5)
+    };
+    let share_inside = points.iter().filter(inside).count() as f64 / points.len() as f64;
+    match share_inside {
+        0.0 => Err(ChainError::DoNotMeet { what, steps_before }),
+        share if share < WARN_BELOW => Ok(Some(ChainWarning { what, steps_before, share_inside })),
+        _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::Matrix3;
+
+    use super::*;
+
+    fn shift(x: f64, y: f64, z: f64) -> Transform {
+        Transform::Affine(AffineTransform { matrix: Matrix3::identity(), translation: Vector3::new(x, y, z) })
+    }
+
+    /// A field that moves everything by `vector` on a 10 mm cube whose first voxel lies at `origin`.
+    fn constant_field(origin: [f64; 3], vector: [f32; 3]) -> Transform {
+        let mut grid = Grid::axis_aligned([10, 10, 10], [1.0; 3]);
+        grid.origin = origin.into();
+        Transform::Displacement(DisplacementField { vectors: vec![vector; grid.len()], grid })
+    }
+
+    #[test]
+    fn the_first_step_acts_first() {
+        let double =
+            Transform::Affine(AffineTransform { matrix: Matrix3::identity() * 2.0, translation: Vector3::zeros() });
+        let chain = TransformChain::from(vec![constant_field([0.0; 3], [1.0, 0.0, 0.0]), double]);
+        assert_eq!(chain.apply(&Point3::new(3.0, 1.0, 1.0)), Point3::new(8.0, 2.0, 2.0));
+        // Beyond the field nothing is displaced.
+        assert_eq!(chain.apply(&Point3::new(20.0, 1.0, 1.0)), Point3::new(40.0, 2.0, 2.0));
+    }
+
+    #[test]
+    fn an_inverted_affine_undoes_itself() {
+        let affine = AffineTransform {
+            matrix: Matrix3::new(1.1, 0.2, 0.0, -0.1, 0.9, 0.3, 0.0, 0.1, 1.2),
+            translation: Vector3::new(5.0, -3.0, 2.0),
+        };
+        let mut chain = TransformChain::new();
+        chain.push("a", Transform::Affine(affine), false).unwrap();
+        chain.push("a", Transform::Affine(affine), true).unwrap();
+        let point = Point3::new(12.0, -40.0, 33.0);
+        assert!((chain.apply(&point) - point).norm() < 1e-12);
+    }
+
+    #[test]
+    fn refuses_to_invert_what_it_cannot() {
+        let mut chain = TransformChain::new();
+        let error = chain.push("1Warp.nii.gz", constant_field([0.0; 3], [0.0; 3]), true).unwrap_err();
+        assert_eq!(error, ChainError::FieldNotInvertible { name: "1Warp.nii.gz".into() });
+        assert!(error.to_string().contains("InverseWarp"), "{error}");
+        let flat = AffineTransform { matrix: Matrix3::zeros(), translation: Vector3::zeros() };
+        let error = chain.push("flat.mat", Transform::Affine(flat), true).unwrap_err();
+        assert_eq!(error, ChainError::Singular { name: "flat.mat".into(), determinant: 0.0 });
+        assert!(chain.steps.is_empty());
+    }
+
+    #[test]
+    fn notices_spaces_that_do_not_meet() {
+        let onto = Grid::axis_aligned([10, 10, 10], [1.0; 3]);
+        let field = || constant_field([100.0, 0.0, 0.0], [0.0; 3]);
+        // The right order: the shift leads into the field's space.
+        let right = TransformChain::from(vec![shift(100.0, 0.0, 0.0), field()]);
+        assert_eq!(right.check(&onto, None), Ok(vec![]));
+        // The wrong one: the field is asked 100 mm away from where it lies.
+        let wrong = TransformChain::from(vec![field(), shift(100.0, 0.0, 0.0)]);
+        let what = "the field of step 1".to_string();
+        assert_eq!(wrong.check(&onto, None), Err(ChainError::DoNotMeet { what, steps_before: 0 }));
+        // The image is missed at the end of the chain.
+        let what = "the input image".to_string();
+        assert_eq!(right.check(&onto, Some(&onto)), Err(ChainError::DoNotMeet { what, steps_before: 2 }));
+        // Some of it is met: 2 of the 9 planes of points.
+        let warnings = TransformChain::from(vec![shift(8.0, 0.0, 0.0)]).check(&onto, Some(&onto)).unwrap();
+        assert_eq!(warnings.len(), 1);
+        assert!((warnings[0].share_inside - 2.0 / 9.0).abs() < 1e-12, "{warnings:?}");
+    }
 }

@@ -6,6 +6,7 @@
 pub mod affine;
 pub mod chain;
 pub mod displacement;
+pub mod explain;
 pub mod grid;
 pub mod intensity;
 pub mod io;
@@ -14,7 +15,8 @@ pub mod schedule;
 pub mod volume;
 
 pub use affine::AffineTransform;
-pub use chain::{Transform, TransformChain};
-pub use displacement::DisplacementField;
+pub use chain::{ChainError, ChainWarning, Step, Transform, TransformChain};
+pub use displacement::{DisplacementField, FieldSampler};
+pub use explain::{ExplainedStep, Explanation, Space};
 pub use grid::{Grid, GridError};
 pub use volume::{LabelVolume, Volume};

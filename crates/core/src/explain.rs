@@ -1,0 +1,141 @@
+//! A chain of transforms in words: which space each step starts from and leads to.
+
+use std::fmt;
+
+use crate::{Transform, TransformChain};
+
+/// A space that a chain passes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    /// Where the result lies: the fixed space of a registration applied forward.
+    Output,
+    /// Between two steps, numbered from the output.
+    Between(usize),
+    /// Where the data to resample lies: the moving space of a registration applied forward.
+    Input,
+}
+
+/// One step in words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExplainedStep {
+    /// What the user calls it.
+    pub name: String,
+    /// Whether it is the inverse of what the file holds.
+    pub inverted: bool,
+    /// What kind of map, and how strong.
+    pub what: String,
+    /// Space in which a point arrives. Images leave the step in it.
+    pub points_from: Space,
+    /// Space to which the step brings the point. Images enter the step from it.
+    pub points_to: Space,
+}
+
+/// A whole chain in words, in the order in which points go through it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// First to act on a point first.
+    pub steps: Vec<ExplainedStep>,
+}
+
+impl TransformChain {
+    /// The chain in words.
+    pub fn explain(&self) -> Explanation {
+        let count = self.steps.len();
+        let space = |n: usize| match n {
+            0 => Space::Output,
+            n if n == count => Space::Input,
+            n => Space::Between(n),
+        };
+        let steps = self.steps.iter().enumerate().map(|(n, step)| ExplainedStep {
+            name: step.name.clone(),
+            inverted: step.inverted,
+            what: describe(&step.transform),
+            points_from: space(n),
+            points_to: space(n + 1),
+        });
+        Explanation { steps: steps.collect() }
+    }
+}
+
+fn describe(transform: &Transform) -> String {
+    match transform {
+        Transform::Affine(affine) => {
+            let [x, y, z] = affine.translation.into();
+            let volume = affine.matrix.determinant();
+            format!("affine, volume × {volume:.4}, moves the world origin by ({x:.2}, {y:.2}, {z:.2}) mm RAS")
+        }
+        Transform::Displacement(field) => {
+            let [nx, ny, nz] = field.grid.shape;
+            let [sx, sy, sz] = field.grid.spacing.into();
+            let longest = field.longest_mm();
+            format!(
+                "displacement field, {nx} × {ny} × {nz} voxels of {sx:.3} × {sy:.3} × {sz:.3} mm, \
+                 at most {longest:.2} mm"
+            )
+        }
+    }
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Space::Output => write!(f, "output (reference) space"),
+            Space::Between(n) => write!(f, "intermediate space {n}"),
+            Space::Input => write!(f, "input space"),
+        }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.steps.is_empty() {
+            return writeln!(f, "No transform: the output and input spaces are one.");
+        }
+        let title = |step: &ExplainedStep| match step.inverted {
+            true => format!("inverse of {}", step.name),
+            false => step.name.clone(),
+        };
+        writeln!(f, "Points go from the output space to the input space, first to last:")?;
+        for (n, step) in self.steps.iter().enumerate() {
+            writeln!(f, "  {}. {}: {} → {}", n + 1, title(step), step.points_from, step.points_to)?;
+            writeln!(f, "     {}", step.what)?;
+        }
+        writeln!(f, "Images and labels come the other way, from the input grid to the output grid:")?;
+        for (n, step) in self.steps.iter().enumerate().rev() {
+            writeln!(f, "  {}. {}: {} → {}", n + 1, title(step), step.points_to, step.points_from)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{Matrix3, Vector3};
+
+    use crate::{AffineTransform, DisplacementField, Grid, Transform, TransformChain};
+
+    #[test]
+    fn says_which_way_points_and_images_go() {
+        let mut chain = TransformChain::new();
+        let mut field = DisplacementField::zeros(Grid::axis_aligned([4, 5, 6], [1.0, 2.0, 0.5]));
+        field.vectors[7] = [3.0, 0.0, 4.0];
+        chain.push("1Warp.nii.gz", Transform::Displacement(field), false).unwrap();
+        let affine = AffineTransform { matrix: Matrix3::identity() * 2.0, translation: Vector3::new(2.0, 4.0, -6.0) };
+        chain.push("0GenericAffine.mat", Transform::Affine(affine), true).unwrap();
+        let expected = "\
+Points go from the output space to the input space, first to last:
+  1. 1Warp.nii.gz: output (reference) space → intermediate space 1
+     displacement field, 4 × 5 × 6 voxels of 1.000 × 2.000 × 0.500 mm, at most 5.00 mm
+  2. inverse of 0GenericAffine.mat: intermediate space 1 → input space
+     affine, volume × 0.1250, moves the world origin by (-1.00, -2.00, 3.00) mm RAS
+Images and labels come the other way, from the input grid to the output grid:
+  2. inverse of 0GenericAffine.mat: input space → intermediate space 1
+  1. 1Warp.nii.gz: intermediate space 1 → output (reference) space
+";
+        assert_eq!(chain.explain().to_string(), expected);
+        assert_eq!(
+            TransformChain::new().explain().to_string(),
+            "No transform: the output and input spaces are one.\n"
+        );
+    }
+}
