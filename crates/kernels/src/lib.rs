@@ -2,6 +2,7 @@
 //!
 //! [`Backend`] states each operation once: formula, units, boundary rule and source. [`Cpu`] runs them on threads.
 
+pub mod apply;
 mod backend;
 pub mod cpu;
 mod error;

@@ -1,0 +1,50 @@
+//! The eight voxels around a fractional index.
+
+/// ITK's rule of what belongs to an image: −½ ≤ index < n − ½ on each axis. False for NaN.
+#[inline]
+pub fn is_inside(shape: [usize; 3], index: [f64; 3]) -> bool {
+    (0..3).all(|axis| index[axis] >= -0.5 && index[axis] < shape[axis] as f64 - 0.5)
+}
+
+/// Where the eight neighbours of a fractional index stand in memory, and the way between them.
+pub struct Cell {
+    /// Position of the lowest neighbour.
+    pub base: usize,
+    /// From a neighbour to the next along each axis; 0 on an axis of one voxel.
+    pub step: [usize; 3],
+    /// Share of the way from the lower to the upper neighbour, 0…1.
+    pub fraction: [f64; 3],
+}
+
+impl Cell {
+    /// Around an index that [is inside](is_inside). Beyond the outermost centres the edge continues.
+    #[inline]
+    pub fn around(shape: [usize; 3], index: [f64; 3]) -> Cell {
+        let stride = [1, shape[0], shape[0] * shape[1]];
+        let mut cell = Cell { base: 0, step: [0; 3], fraction: [0.0; 3] };
+        for axis in 0..3 {
+            let clamped = index[axis].clamp(0.0, shape[axis] as f64 - 1.0);
+            let lower = (clamped as usize).min(shape[axis].saturating_sub(2));
+            cell.base += lower * stride[axis];
+            cell.step[axis] = if shape[axis] > 1 { stride[axis] } else { 0 };
+            cell.fraction[axis] = clamped - lower as f64;
+        }
+        cell
+    }
+
+    /// Positions of the eight neighbours, x fastest.
+    #[inline]
+    pub fn corners(&self) -> [usize; 8] {
+        let [x, y, z] = self.step;
+        [0, x, y, x + y, z, x + z, y + z, x + y + z].map(|offset| self.base + offset)
+    }
+
+    /// Trilinear weights of the eight neighbours, in the order of [`corners`](Self::corners).
+    #[inline]
+    pub fn weights(&self) -> [f64; 8] {
+        let [x, y, z] = self.fraction;
+        let (near_x, near_y, near_z) = (1.0 - x, 1.0 - y, 1.0 - z);
+        let [a, b, c, d] = [near_y * near_z, y * near_z, near_y * z, y * z];
+        [near_x * a, x * a, near_x * b, x * b, near_x * c, x * c, near_x * d, x * d]
+    }
+}

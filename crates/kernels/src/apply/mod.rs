@@ -1,0 +1,18 @@
+//! What comes after a registration: images, labels and points through a chain of transforms, and how good a field is.
+//!
+//! Everything here runs once per volume on rayon's threads, in world coordinates and double precision where positions
+//! are concerned, and gives the same bits whatever the number of threads.
+
+mod cell;
+mod labels;
+mod linear;
+mod nearest;
+mod path;
+mod resample;
+
+pub use labels::{LabelInterpolation, resample_labels};
+pub use path::apply_points;
+pub use resample::{Interpolation, resample};
+
+#[cfg(test)]
+mod test_scenes;
