@@ -3,16 +3,20 @@
 //! Everything here runs once per volume on rayon's threads, in world coordinates and double precision where positions
 //! are concerned, and gives the same bits whatever the number of threads.
 
+mod bspline;
 mod cell;
+mod gaussian_kernel;
 mod labels;
 mod linear;
 mod nearest;
 mod path;
 mod resample;
+mod sinc;
 
 pub use labels::{LabelInterpolation, resample_labels};
 pub use path::apply_points;
 pub use resample::{Interpolation, resample};
+pub use sinc::Window;
 
 #[cfg(test)]
 mod test_scenes;

@@ -3,7 +3,15 @@
 use antsreg_core::{Grid, TransformChain, Volume};
 use rayon::prelude::*;
 
-use super::{cell::is_inside, linear::Linear, nearest::Nearest, path::Path};
+use super::{
+    bspline::BSpline,
+    cell::is_inside,
+    gaussian_kernel::GaussianKernel,
+    linear::Linear,
+    nearest::Nearest,
+    path::Path,
+    sinc::{Window, WindowedSinc},
+};
 
 /// How an image is read between voxel centres. All agree with the ITK functions that `antsApplyTransforms` uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,6 +21,17 @@ pub enum Interpolation {
     Linear,
     /// The voxel whose centre is nearest; ties go up.
     Nearest,
+    /// Cubic B-spline through the voxels; may overshoot at edges.
+    BSpline,
+    /// Sinc of radius 3 tapered by a window; may overshoot at edges.
+    WindowedSinc(Window),
+    /// The mean under a Gaussian, which smooths as well.
+    Gaussian {
+        /// Standard deviation along each axis of the moving image, mm; positive. ANTs' default is the spacing.
+        sigma_mm: [f64; 3],
+        /// Sigmas after which the Gaussian is cut off; positive. ANTs' default is 1.
+        alpha: f64,
+    },
 }
 
 /// Reads an image at a fractional voxel index that lies inside it.
@@ -37,6 +56,14 @@ pub fn resample(
     let voxels = match interpolation {
         Interpolation::Linear => fill(&path, onto, shape, &Linear { shape, voxels }, outside),
         Interpolation::Nearest => fill(&path, onto, shape, &Nearest { shape, voxels }, outside),
+        Interpolation::BSpline => fill(&path, onto, shape, &BSpline::through(moving), outside),
+        Interpolation::WindowedSinc(window) => {
+            fill(&path, onto, shape, &WindowedSinc::new(shape, voxels, window), outside)
+        }
+        Interpolation::Gaussian { sigma_mm, alpha } => {
+            let sigma_voxels = std::array::from_fn(|axis| sigma_mm[axis] / moving.grid.spacing[axis]);
+            fill(&path, onto, shape, &GaussianKernel::new(shape, voxels, sigma_voxels, alpha), outside)
+        }
     };
     Volume { grid: onto.clone(), voxels }
 }
