@@ -5,18 +5,26 @@
 
 pub mod affine;
 pub mod chain;
+pub mod compare;
 pub mod displacement;
 pub mod explain;
 pub mod grid;
 pub mod intensity;
 pub mod io;
+pub mod jacobian;
+pub mod overlap;
 pub mod report;
+pub mod same_grid;
 pub mod schedule;
 pub mod volume;
 
 pub use affine::AffineTransform;
 pub use chain::{ChainError, ChainWarning, Step, Transform, TransformChain};
+pub use compare::Comparison;
 pub use displacement::{DisplacementField, FieldSampler};
 pub use explain::{ExplainedStep, Explanation, Space};
 pub use grid::{Grid, GridError};
+pub use jacobian::JacobianSummary;
+pub use overlap::Overlap;
+pub use same_grid::GridMismatch;
 pub use volume::{LabelVolume, Volume};

@@ -1,0 +1,119 @@
+//! How much two images on one grid differ.
+
+use crate::Volume;
+use crate::same_grid::{GridMismatch, same_grid};
+
+/// The difference of two images over the voxels that count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// Voxels compared. All other numbers are NaN if there are none.
+    pub voxels: u64,
+    /// √(mean (a − b)²), as Li (2015, eq. 5) reports it.
+    pub root_mean_square: f64,
+    /// Mean |a − b|, as Luo (2015) reports it.
+    pub mean_absolute: f64,
+    /// The largest |a − b|.
+    pub largest_absolute: f64,
+    /// Pearson's correlation, NaN if either image is constant.
+    pub correlation: f64,
+}
+
+impl Comparison {
+    /// Compares two images where `mask`, if there is one, exceeds ½.
+    pub fn between(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Result<Comparison, GridMismatch> {
+        same_grid("the images", &first.grid, &second.grid)?;
+        if let Some(mask) = mask {
+            same_grid("the images and the mask", &first.grid, &mask.grid)?;
+        }
+        let pairs = || {
+            let counts = |n: usize| mask.is_none_or(|mask| mask.voxels[n] > 0.5);
+            let all = first.voxels.iter().zip(&second.voxels).enumerate();
+            all.filter(move |(n, _)| counts(*n)).map(|(_, (a, b))| (f64::from(*a), f64::from(*b)))
+        };
+        let (mut voxels, mut sum_a, mut sum_b) = (0u64, 0.0, 0.0);
+        let (mut squares, mut absolute, mut largest) = (0.0, 0.0, 0f64);
+        for (a, b) in pairs() {
+            let difference = (a - b).abs();
+            voxels += 1;
+            sum_a += a;
+            sum_b += b;
+            squares += difference * difference;
+            absolute += difference;
+            largest = largest.max(difference);
+        }
+        let count = voxels as f64;
+        let (mean_a, mean_b) = (sum_a / count, sum_b / count);
+        // The moments take a second pass: from sums of squares they would lose their digits on bright images.
+        let (mut aa, mut bb, mut ab) = (0.0, 0.0, 0.0);
+        for (a, b) in pairs() {
+            let (a, b) = (a - mean_a, b - mean_b);
+            aa += a * a;
+            bb += b * b;
+            ab += a * b;
+        }
+        Ok(Comparison {
+            voxels,
+            root_mean_square: (squares / count).sqrt(),
+            mean_absolute: absolute / count,
+            largest_absolute: if voxels > 0 { largest } else { f64::NAN },
+            correlation: if aa > 0.0 && bb > 0.0 { ab / (aa.sqrt() * bb.sqrt()) } else { f64::NAN },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Grid;
+
+    fn image(voxels: &[f32]) -> Volume {
+        Volume { grid: Grid::axis_aligned([voxels.len(), 1, 1], [1.0; 3]), voxels: voxels.to_vec() }
+    }
+
+    #[test]
+    fn small_images_by_hand() {
+        let (a, b) = (image(&[1.0, 2.0, 4.0, 9.0]), image(&[2.0, 2.0, 1.0, 7.0]));
+        let found = Comparison::between(&a, &b, None).unwrap();
+        assert_eq!(found.voxels, 4);
+        assert_eq!(found.root_mean_square, (14.0f64 / 4.0).sqrt());
+        assert_eq!(found.mean_absolute, 1.5);
+        assert_eq!(found.largest_absolute, 3.0);
+        // Deviations −3, −2, 0, 5 and −1, −1, −2, 4.
+        assert!((found.correlation - 25.0 / (38.0f64 * 22.0).sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn correlation_survives_a_bright_background() {
+        let a = image(&(0..1000).map(|n| 1e6 + (n % 7) as f32).collect::<Vec<_>>());
+        let b = image(&(0..1000).map(|n| 3e6 - 2.0 * (n % 7) as f32).collect::<Vec<_>>());
+        let found = Comparison::between(&a, &b, None).unwrap();
+        assert!((found.correlation + 1.0).abs() < 1e-12, "{}", found.correlation);
+    }
+
+    #[test]
+    fn only_the_mask_counts() {
+        let (a, b) = (image(&[1.0, 2.0, 4.0, 9.0]), image(&[2.0, 2.0, 1.0, 70.0]));
+        let found = Comparison::between(&a, &b, Some(&image(&[1.0, 0.6, 1.0, 0.5]))).unwrap();
+        assert_eq!((found.voxels, found.largest_absolute), (3, 3.0));
+        let none = Comparison::between(&a, &b, Some(&image(&[0.0; 4]))).unwrap();
+        assert_eq!(none.voxels, 0);
+        assert!(
+            [none.root_mean_square, none.mean_absolute, none.largest_absolute, none.correlation]
+                .iter()
+                .all(|value| value.is_nan())
+        );
+    }
+
+    #[test]
+    fn a_constant_image_correlates_with_nothing() {
+        let found = Comparison::between(&image(&[5.0; 3]), &image(&[1.0, 2.0, 3.0]), None).unwrap();
+        assert!(found.correlation.is_nan());
+    }
+
+    #[test]
+    fn refuses_images_and_masks_on_other_grids() {
+        let (a, b) = (image(&[1.0, 2.0]), image(&[1.0, 2.0, 3.0]));
+        assert_eq!(Comparison::between(&a, &b, None).unwrap_err().what, "the images");
+        assert_eq!(Comparison::between(&a, &a, Some(&b)).unwrap_err().what, "the images and the mask");
+    }
+}

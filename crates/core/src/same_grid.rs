@@ -1,0 +1,42 @@
+//! Whether two volumes correspond voxel by voxel.
+
+use nalgebra::Point3;
+
+use crate::Grid;
+
+/// Grids whose voxels lie this close together, in voxels, are one grid: headers hold single-precision numbers.
+const SAME_GRID_VOXELS: f64 = 1e-2;
+
+/// Two volumes are not on one grid, so their voxels do not correspond.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error(
+    "{what} lie on different grids, {} and {}; resample one onto the other first",
+    in_words(.grids[0].as_ref()),
+    in_words(.grids[1].as_ref())
+)]
+pub struct GridMismatch {
+    /// Which two volumes.
+    pub what: &'static str,
+    /// Their grids, boxed to keep the error small.
+    pub grids: [Box<Grid>; 2],
+}
+
+/// Shape, spacing and where the first and last voxels lie, which tells grids of other directions apart too.
+fn in_words(grid: &Grid) -> String {
+    let [nx, ny, nz] = grid.shape;
+    let [sx, sy, sz] = [0, 1, 2].map(|axis| grid.spacing[axis]);
+    let corner = |index: [usize; 3]| {
+        let [x, y, z]: [f64; 3] = grid.voxel_to_world().apply(&Point3::from(index.map(|i| i as f64))).into();
+        format!("({x:.2}, {y:.2}, {z:.2})")
+    };
+    let (first, last) = (corner([0; 3]), corner(grid.shape.map(|n| n.saturating_sub(1))));
+    format!("{nx} × {ny} × {nz} voxels of {sx:.3} × {sy:.3} × {sz:.3} mm from {first} to {last} mm")
+}
+
+/// Refuses volumes on different grids.
+pub fn same_grid(what: &'static str, first: &Grid, second: &Grid) -> Result<(), GridMismatch> {
+    match first.matches(second, SAME_GRID_VOXELS * first.spacing.min()) {
+        true => Ok(()),
+        false => Err(GridMismatch { what, grids: [Box::new(first.clone()), Box::new(second.clone())] }),
+    }
+}
