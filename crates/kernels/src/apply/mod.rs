@@ -5,7 +5,9 @@
 
 mod bspline;
 mod cell;
+mod consistency;
 mod gaussian_kernel;
+mod jacobian;
 mod labels;
 mod linear;
 mod nearest;
@@ -13,6 +15,8 @@ mod path;
 mod resample;
 mod sinc;
 
+pub use consistency::{InverseConsistency, inverse_consistency};
+pub use jacobian::jacobian;
 pub use labels::{LabelInterpolation, resample_labels};
 pub use path::apply_points;
 pub use resample::{Interpolation, resample};
