@@ -54,3 +54,61 @@ impl AffineTransform {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn affines() -> impl Strategy<Value = AffineTransform> {
+        // Dominant diagonals keep the determinant away from zero.
+        let matrix = prop::array::uniform9(-0.3..0.3).prop_map(|m| Matrix3::from_row_slice(&m) + Matrix3::identity());
+        let translation = prop::array::uniform3(-200.0..200.0).prop_map(Vector3::from);
+        (matrix, translation).prop_map(|(matrix, translation)| AffineTransform { matrix, translation })
+    }
+
+    fn points() -> impl Strategy<Value = Point3<f64>> {
+        prop::array::uniform3(-150.0..150.0).prop_map(Point3::from)
+    }
+
+    proptest! {
+        // Positions of some 10² mm, in double precision, through a few sums each: 1e-9 leaves a wide margin.
+        #[test]
+        fn after_is_one_then_the_other(outer in affines(), first in affines(), point in points()) {
+            let expected = outer.apply(&first.apply(&point));
+            prop_assert!((outer.after(&first).apply(&point) - expected).norm() < 1e-9);
+        }
+
+        #[test]
+        fn the_inverse_undoes_on_both_sides(affine in affines(), point in points()) {
+            let inverse = affine.inverse().unwrap();
+            prop_assert!((inverse.apply(&affine.apply(&point)) - point).norm() < 1e-9);
+            prop_assert!((affine.apply(&inverse.apply(&point)) - point).norm() < 1e-9);
+        }
+
+        #[test]
+        fn the_homogeneous_matrix_says_the_same(affine in affines(), point in points()) {
+            let homogeneous = affine.to_homogeneous();
+            prop_assert_eq!(AffineTransform::from_homogeneous(&homogeneous), affine);
+            let expected = homogeneous * point.to_homogeneous();
+            prop_assert!((affine.apply(&point).to_homogeneous() - expected).norm() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn maps_by_matrix_then_translation() {
+        let affine = AffineTransform {
+            matrix: Matrix3::new(0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 2.0),
+            translation: Vector3::new(10.0, 20.0, 30.0),
+        };
+        assert_eq!(affine.apply(&Point3::new(1.0, 2.0, 3.0)), Point3::new(8.0, 21.0, 36.0));
+        assert_eq!(AffineTransform::identity().apply(&Point3::new(1.0, 2.0, 3.0)), Point3::new(1.0, 2.0, 3.0));
+    }
+
+    #[test]
+    fn a_flat_map_has_no_inverse() {
+        let matrix = Matrix3::new(1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 0.0, 0.0, 1.0);
+        assert_eq!(AffineTransform { matrix, translation: Vector3::zeros() }.inverse(), None);
+    }
+}
