@@ -29,6 +29,13 @@ impl Volume {
         Volume { grid, voxels }
     }
 
+    /// Darkest and brightest value, NaN apart; `None` if there is no other.
+    pub fn range(&self) -> Option<(f32, f32)> {
+        let darkest = self.voxels.iter().copied().fold(f32::NAN, f32::min);
+        let brightest = self.voxels.iter().copied().fold(f32::NAN, f32::max);
+        (!darkest.is_nan()).then_some((darkest, brightest))
+    }
+
     /// Intensity-weighted mean position in world mm, the darkest voxel weighing nothing. `None` if all voxels are equal.
     pub fn centre_of_mass(&self) -> Option<Point3<f64>> {
         let darkest = self.voxels.iter().copied().fold(f32::INFINITY, f32::min);

@@ -11,7 +11,6 @@ pub struct Error {
     /// The file.
     pub path: PathBuf,
     /// What is wrong with it.
-    #[source]
     pub kind: ErrorKind,
 }
 
@@ -29,6 +28,9 @@ pub enum ErrorKind {
     /// There is nothing under that name.
     #[error("no such file")]
     Missing,
+    /// The folder to write into does not exist.
+    #[error("its folder does not exist")]
+    MissingFolder,
     /// The system refused.
     #[error("{0}")]
     System(std::io::Error),
@@ -44,6 +46,14 @@ pub enum ErrorKind {
         found: u64,
         /// Whether both counts are of the decompressed file.
         unpacked: bool,
+    },
+    /// The header announces more than the file can hold, however well it is packed.
+    #[error("the header announces {announced} bytes, more than a gzip file of {packed} bytes can hold")]
+    Announced {
+        /// Bytes that the header announces.
+        announced: u64,
+        /// Size of the file.
+        packed: u64,
     },
     /// A gzip stream is damaged.
     #[error("the gzip stream is damaged: {0}")]
@@ -158,6 +168,17 @@ pub enum ErrorKind {
     /// A file name that does not say a known format.
     #[error("unknown file extension, expected {0}")]
     Extension(&'static str),
+    /// A table without a column it must have.
+    #[error("no column \"{expected}\", found {found:?}")]
+    Column {
+        /// Name of the column.
+        expected: &'static str,
+        /// The columns there are.
+        found: Vec<String>,
+    },
+    /// A table that is not well formed.
+    #[error("{0}")]
+    Table(csv::Error),
     /// A volume too large for the format.
     #[error("{shape:?} voxels do not fit into NIfTI-1, whose axes have at most 32767")]
     TooLarge {

@@ -20,9 +20,7 @@ const LARGEST: usize = 1 << 16;
 /// Reads a matrix and turns it into the affine map fixed → moving, RAS mm.
 pub fn read_matrix(path: &Path, fixed: &Grid, moving: &Grid) -> Result<AffineTransform, Error> {
     let wrap = |kind| Error::new(path, kind);
-    let mut bytes = vec![0; LARGEST];
-    let filled = Source::open(path)?.fill(&mut bytes).map_err(wrap)?;
-    let matrix = parse(&bytes[..filled]).map_err(wrap)?;
+    let matrix = parse(&Source::read_small(path, LARGEST)?).map_err(wrap)?;
     to_world(&matrix, fixed, moving).ok_or_else(|| wrap(ErrorKind::Singular))
 }
 

@@ -5,6 +5,7 @@ pub mod fsl;
 mod gzip;
 pub mod itk;
 pub mod nifti;
+pub mod points;
 mod replace;
 mod source;
 

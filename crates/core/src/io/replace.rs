@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::Error;
+use super::{Error, ErrorKind};
 
 /// Writes `path` through a temporary file in the same folder, renamed once everything is on it; after a failure nothing
 /// is left behind.
@@ -20,7 +20,10 @@ pub(crate) fn replace(
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let wrap = |error: std::io::Error| Error::new(path, error);
-    let mut file = builder.tempfile_in(folder).map_err(wrap)?;
+    let mut file = builder.tempfile_in(folder).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::new(path, ErrorKind::MissingFolder),
+        _ => wrap(error),
+    })?;
     write(file.as_file_mut()).and_then(|()| file.flush()).map_err(wrap)?;
     file.persist(path).map_err(|error| wrap(error.error))?;
     Ok(())

@@ -14,12 +14,9 @@ const LARGEST_RATIO: u64 = 1032;
 /// A file as a stream of bytes, decompressed if it is gzipped.
 pub(crate) struct Source {
     reader: Box<dyn Read>,
-    /// Whether the file is gzipped.
-    pub gzipped: bool,
-    /// No more bytes than this can come out.
-    pub most_bytes: u64,
-    /// Bytes that came out so far.
-    pub position: u64,
+    length: u64,
+    gzipped: bool,
+    position: u64,
 }
 
 impl Source {
@@ -34,12 +31,39 @@ impl Source {
             return Err(Error::new(path, ErrorKind::Empty));
         }
         let gzipped = start.starts_with(&[0x1f, 0x8b]);
-        Ok(if gzipped {
-            let most_bytes = length.saturating_mul(LARGEST_RATIO);
-            Source { reader: Box::new(MultiGzDecoder::new(buffered)), gzipped, most_bytes, position: 0 }
+        let reader: Box<dyn Read> =
+            if gzipped { Box::new(MultiGzDecoder::new(buffered)) } else { Box::new(buffered) };
+        Ok(Source { reader, length, gzipped, position: 0 })
+    }
+
+    /// All of a small file; what lies beyond `most` bytes is left out.
+    pub fn read_small(path: &Path, most: usize) -> Result<Vec<u8>, Error> {
+        let mut source = Source::open(path)?;
+        let mut bytes = vec![0; most];
+        let filled = source.fill(&mut bytes).map_err(|kind| Error::new(path, kind))?;
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+
+    /// Bytes that came out so far.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Refuses a file that cannot hold `expected` bytes, before anything is allocated for them.
+    pub fn check_holds(&self, expected: u64) -> Result<(), ErrorKind> {
+        if self.gzipped && expected > self.length.saturating_mul(LARGEST_RATIO) {
+            Err(ErrorKind::Announced { announced: expected, packed: self.length })
+        } else if !self.gzipped && expected > self.length {
+            Err(ErrorKind::Truncated { expected, found: self.length, unpacked: false })
         } else {
-            Source { reader: Box::new(buffered), gzipped, most_bytes: length, position: 0 }
-        })
+            Ok(())
+        }
+    }
+
+    /// The stream ended before byte `expected`.
+    pub fn truncated(&self, expected: u64) -> ErrorKind {
+        ErrorKind::Truncated { expected, found: self.position, unpacked: self.gzipped }
     }
 
     /// Fills `buffer` as far as the stream goes; returns the bytes filled.
@@ -58,6 +82,18 @@ impl Source {
         }
         self.position += filled as u64;
         Ok(filled)
+    }
+
+    /// Reads on to byte `position`; false if the stream ends before.
+    pub fn skip_to(&mut self, position: u64) -> Result<bool, ErrorKind> {
+        let mut scratch = [0; 4096];
+        while self.position < position {
+            let step = scratch.len().min((position - self.position) as usize);
+            if self.fill(&mut scratch[..step])? < step {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Reads on to the end, so that a gzip stream's checksum is checked.

@@ -28,6 +28,10 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Stored, ErrorKind> {
             _ => return Err(syntax("Transform, Parameters or FixedParameters", key)),
         }
     }
+    if stored.name.is_empty() {
+        let found = "no line \"Transform: …\"".into();
+        return Err(ErrorKind::Format { expected: "an ITK transform", found });
+    }
     Ok(stored)
 }
 

@@ -2,24 +2,30 @@
 
 use std::path::Path;
 
-use super::super::{Error, nifti};
+use super::super::Error;
+use super::super::nifti::{self, Vectors};
 use crate::DisplacementField;
 
 /// Signs that turn an LPS vector into an RAS one, and back.
 const FLIP: [f32; 3] = [-1.0, -1.0, 1.0];
 
+/// NIfTI's code for displacement vectors. ITK takes those as RAS, unlike plain vectors, and so does this reader; they
+/// are never written.
+const DISPLACEMENT_INTENT: i16 = 1006;
+
 /// Reads a displacement field; its vectors become RAS mm.
 pub fn read_warp(path: &Path) -> Result<DisplacementField, Error> {
-    let (grid, values) = nifti::read_warp(path)?;
-    let count = grid.len();
-    let vectors = (0..count).map(|at| std::array::from_fn(|axis| FLIP[axis] * values[axis * count + at])).collect();
+    let Vectors { grid, components, intent } = nifti::read_vectors(path)?;
+    let signs = if intent == DISPLACEMENT_INTENT { [1.0; 3] } else { FLIP };
+    let (x, rest) = components.split_at(grid.len());
+    let (y, z) = rest.split_at(grid.len());
+    let vectors = x.iter().zip(y).zip(z).map(|((x, y), z)| [signs[0] * x, signs[1] * y, signs[2] * z]).collect();
     Ok(DisplacementField { grid, vectors })
 }
 
 /// Writes a displacement field, its vectors in LPS mm.
 pub fn write_warp(path: &Path, field: &DisplacementField) -> Result<(), Error> {
-    let components: Vec<u8> = (0..3)
-        .flat_map(|axis| field.vectors.iter().flat_map(move |vector| (FLIP[axis] * vector[axis]).to_le_bytes()))
-        .collect();
-    nifti::write_warp(path, &field.grid, &components)
+    nifti::write_vectors(path, &field.grid, field.vectors.len(), |axis, voxel| {
+        FLIP[axis] * field.vectors[voxel][axis]
+    })
 }

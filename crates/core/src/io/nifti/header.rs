@@ -11,31 +11,37 @@ pub(super) const WITH_EXTENDER: usize = 352;
 /// Length of a header.
 pub(super) const LENGTH: usize = 348;
 
-/// Reads the header from the first bytes of a file.
-pub(super) fn parse(bytes: &[u8]) -> Result<NiftiHeader, ErrorKind> {
+/// Reads the header from the first bytes of a file; `None` if it is cut off.
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<NiftiHeader>, ErrorKind> {
     let not_nifti = |found: String| ErrorKind::Format { expected: "a NIfTI file", found };
-    let size: [u8; 4] = match bytes.first_chunk() {
-        Some(size) => *size,
-        None => return Err(not_nifti(format!("{} bytes", bytes.len()))),
-    };
-    match (i32::from_le_bytes(size), i32::from_be_bytes(size)) {
+    let Some(size) = bytes.first_chunk() else { return Ok(None) };
+    match (i32::from_le_bytes(*size), i32::from_be_bytes(*size)) {
         (348, _) | (_, 348) => {}
         (540, _) | (_, 540) => return Err(ErrorKind::Unsupported("NIfTI-2")),
-        _ => return Err(not_nifti(format!("first bytes {size:02x?}"))),
+        _ => return Err(not_nifti(format!("a file that starts with \"{}\"", size.escape_ascii()))),
     }
-    let Some(magic) = bytes.get(344..LENGTH) else {
-        let (expected, found) = (LENGTH as u64, bytes.len() as u64);
-        return Err(ErrorKind::Truncated { expected, found, unpacked: false });
-    };
+    let Some(magic) = bytes.get(344..LENGTH) else { return Ok(None) };
     if magic != b"n+1\0" && magic != b"ni1\0" {
-        return Err(not_nifti(format!("magic \"{}\", expected \"n+1\"", magic.escape_ascii())));
+        return Err(not_nifti(format!("magic \"{}\" instead of \"n+1\\0\"", magic.escape_ascii())));
     }
     let header = NiftiHeader::from_reader(bytes).map_err(|error| not_nifti(error.to_string()))?;
-    // The crate tells the byte order by dim[0], which is then the field at fault.
-    if header.sizeof_hdr != 348 {
+    // The crate tells the byte order by dim[0]; if the size disagrees, that is the field at fault.
+    if header.sizeof_hdr != LENGTH as i32 {
         return Err(ErrorKind::Dimensions { dim: dimensions(&header) });
     }
-    Ok(header)
+    Ok(Some(header))
+}
+
+/// Where the voxels start in their file.
+pub(super) fn voxel_offset(header: &NiftiHeader) -> Result<u64, ErrorKind> {
+    let offset = header.vox_offset;
+    let single_file = header.magic == *b"n+1\0";
+    let least = if single_file { LENGTH } else { 0 };
+    match offset {
+        0.0 if single_file => Ok(WITH_EXTENDER as u64),
+        _ if offset.fract() == 0.0 && offset >= least as f32 => Ok(offset as u64),
+        _ => Err(ErrorKind::Format { expected: "a NIfTI file", found: format!("voxels at byte {offset}") }),
+    }
 }
 
 /// `dim` with the sign it has in the standard.
@@ -89,7 +95,9 @@ fn scaling(spacing: Vector3<f64>) -> AffineTransform {
 /// The rotation of the quaternion, the third axis reversed if qfac (pixdim[0]) is negative.
 fn qform(header: &NiftiHeader, mut spacing: Vector3<f64>) -> AffineTransform {
     let [b, c, d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
-    let a = (1.0 - (b * b + c * c + d * d)).max(0.0).sqrt();
+    // A remainder this small is rounding of b, c and d: the turn is by 180°, as in LPS grids. NIfTI's own library says so.
+    let remainder = 1.0 - (b * b + c * c + d * d);
+    let a = if remainder < 1e-7 { 0.0 } else { remainder.sqrt() };
     let rotation = UnitQuaternion::from_quaternion(Quaternion::new(a, b, c, d)).to_rotation_matrix();
     if header.pixdim[0] < 0.0 {
         spacing.z = -spacing.z;

@@ -1,11 +1,21 @@
-//! Volumes, label maps and NIfTI files (.nii, .nii.gz).
+//! Volumes, label maps and NIfTI files (.nii, .nii.gz; .hdr with .img for reading).
 
+mod file;
 mod header;
+mod inspect;
 mod read;
 mod voxels;
 mod write;
 
-pub(crate) use read::read_warp;
+pub use inspect::{Inspection, inspect};
+pub(crate) use read::{Vectors, read_vectors};
 pub use read::{read_labels, read_volume};
-pub(crate) use write::write_warp;
+pub(crate) use write::write_vectors;
 pub use write::{write_labels, write_volume};
+
+/// Whether a file that starts with these bytes means to be NIfTI: both versions start with the length of the header.
+pub(crate) fn starts_like_nifti(bytes: &[u8]) -> bool {
+    bytes.first_chunk().is_some_and(|size| {
+        [348, 540].iter().any(|&n| [i32::from_le_bytes(*size), i32::from_be_bytes(*size)].contains(&n))
+    })
+}

@@ -1,56 +1,116 @@
 //! Writing NIfTI-1: little-endian, `.nii.gz` or `.nii` by the file's name.
 
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 
-use ::nifti::{NiftiHeader, NiftiType};
+use ::nifti::NiftiType;
 
 use super::super::replace::replace;
 use super::super::{Error, ErrorKind, gzip};
 use super::header;
 use crate::{Grid, LabelVolume, Volume};
 
+/// Values turned into bytes at a time.
+const PIECE: usize = 1 << 18;
+
 /// Writes a volume in single precision.
 pub fn write_volume(path: &Path, volume: &Volume) -> Result<(), Error> {
-    let header = header_for(path, &volume.grid, NiftiType::Float32, false)?;
-    let bytes: Vec<u8> = volume.voxels.iter().flat_map(|value| value.to_le_bytes()).collect();
-    write(path, &header, &bytes)
+    let body = Body {
+        datatype: NiftiType::Float32,
+        count: volume.voxels.len(),
+        append: &|range, out| out.extend(volume.voxels[range].iter().flat_map(|value| value.to_le_bytes())),
+    };
+    write(path, &volume.grid, false, &body)
 }
 
 /// Writes a label map in the smallest of uint8, int16 and int32 that holds its labels.
 pub fn write_labels(path: &Path, labels: &LabelVolume) -> Result<(), Error> {
-    let lowest = labels.voxels.iter().copied().min().unwrap_or(0);
-    let highest = labels.voxels.iter().copied().max().unwrap_or(0);
-    let (datatype, bytes): (_, Vec<u8>) = if lowest >= 0 && highest <= i32::from(u8::MAX) {
-        (NiftiType::Uint8, labels.voxels.iter().map(|&label| label as u8).collect())
-    } else if lowest >= i32::from(i16::MIN) && highest <= i32::from(i16::MAX) {
-        (NiftiType::Int16, labels.voxels.iter().flat_map(|&label| (label as i16).to_le_bytes()).collect())
+    let voxels = &labels.voxels;
+    let lowest = voxels.iter().copied().min().unwrap_or(0);
+    let highest = voxels.iter().copied().max().unwrap_or(0);
+    let fits = |low: i32, high: i32| lowest >= low && highest <= high;
+    let datatype = if fits(0, u8::MAX.into()) {
+        NiftiType::Uint8
+    } else if fits(i16::MIN.into(), i16::MAX.into()) {
+        NiftiType::Int16
     } else {
-        (NiftiType::Int32, labels.voxels.iter().flat_map(|label| label.to_le_bytes()).collect())
+        NiftiType::Int32
     };
-    write(path, &header_for(path, &labels.grid, datatype, false)?, &bytes)
+    let body = Body {
+        datatype,
+        count: voxels.len(),
+        append: &|range, out| {
+            let labels = voxels[range].iter();
+            match datatype {
+                NiftiType::Uint8 => out.extend(labels.map(|&label| label as u8)),
+                NiftiType::Int16 => out.extend(labels.flat_map(|&label| (label as i16).to_le_bytes())),
+                _ => out.extend(labels.flat_map(|label| label.to_le_bytes())),
+            }
+        },
+    };
+    write(path, &labels.grid, false, &body)
 }
 
-/// Writes a vector image from its three components, one after the other.
-pub(crate) fn write_warp(path: &Path, grid: &Grid, components: &[u8]) -> Result<(), Error> {
-    write(path, &header_for(path, grid, NiftiType::Float32, true)?, components)
+/// Writes an image of `voxels` vectors in single precision: `component(axis, voxel)`, one axis after the other.
+pub(crate) fn write_vectors(
+    path: &Path,
+    grid: &Grid,
+    voxels: usize,
+    component: impl Fn(usize, usize) -> f32 + Sync,
+) -> Result<(), Error> {
+    let body = Body {
+        datatype: NiftiType::Float32,
+        count: 3 * voxels,
+        append: &|range, out| {
+            out.extend(range.flat_map(|at| component(at / voxels, at % voxels).to_le_bytes()));
+        },
+    };
+    write(path, grid, true, &body)
 }
 
-fn header_for(path: &Path, grid: &Grid, datatype: NiftiType, vector: bool) -> Result<NiftiHeader, Error> {
-    header::for_grid(grid, datatype, vector).map_err(|kind| Error::new(path, kind))
+/// Appends the bytes of a range of values.
+type Append<'a> = &'a (dyn Fn(Range<usize>, &mut Vec<u8>) + Sync);
+
+/// What follows the header.
+struct Body<'a> {
+    datatype: NiftiType,
+    /// Values, not voxels.
+    count: usize,
+    append: Append<'a>,
 }
 
-fn write(path: &Path, header: &NiftiHeader, voxels: &[u8]) -> Result<(), Error> {
+fn write(path: &Path, grid: &Grid, vector: bool, body: &Body) -> Result<(), Error> {
     let name = path.to_string_lossy().to_lowercase();
-    let head = header::to_bytes(header);
-    if name.ends_with(".nii.gz") {
-        replace(path, |file| gzip::write(file, &[&head, voxels]))
-    } else if name.ends_with(".nii") {
-        replace(path, |file| {
-            file.write_all(&head)?;
-            file.write_all(voxels)
-        })
-    } else {
-        Err(Error::new(path, ErrorKind::Extension(".nii.gz or .nii")))
+    let gzipped = name.ends_with(".nii.gz");
+    if !gzipped && !name.ends_with(".nii") {
+        return Err(Error::new(path, ErrorKind::Extension(".nii.gz or .nii")));
     }
+    let wrap = |kind| Error::new(path, kind);
+    let expected = grid.len() * if vector { 3 } else { 1 };
+    if body.count != expected {
+        return Err(wrap(ErrorKind::Count { what: "voxels", expected, found: body.count }));
+    }
+    let header = header::for_grid(grid, body.datatype, vector).map_err(wrap)?;
+    let head = header::to_bytes(&header);
+    let pieces = body.count.div_ceil(PIECE);
+    // The first piece carries the header.
+    let make = |index: usize, out: &mut Vec<u8>| {
+        if index == 0 {
+            out.extend_from_slice(&head);
+        }
+        (body.append)(index * PIECE..body.count.min((index + 1) * PIECE), out);
+    };
+    replace(path, |file| {
+        if gzipped {
+            return gzip::write(file, pieces, make);
+        }
+        let mut buffer = Vec::new();
+        for index in 0..pieces {
+            buffer.clear();
+            make(index, &mut buffer);
+            file.write_all(&buffer)?;
+        }
+        Ok(())
+    })
 }

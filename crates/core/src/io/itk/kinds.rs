@@ -1,0 +1,111 @@
+//! The kinds of ITK transform that are affine maps, and what their numbers mean.
+//!
+//! All but translations act as y = A(x − c) + c + t in LPS mm, with the centre c in the fixed parameters.
+
+use nalgebra::{Matrix3, Point3, Quaternion, Rotation3, UnitQuaternion, Vector3};
+
+use super::super::ErrorKind;
+use super::affine::Stored;
+use crate::AffineTransform;
+
+/// What can be read, for messages.
+const EXPECTED: &str = "an affine, rigid, similarity or translation transform of three dimensions";
+
+/// The map of RAS mm that `stored` describes.
+pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
+    let unknown = || ErrorKind::TransformType { expected: EXPECTED, found: stored.name.clone() };
+    let kind = stored.name.strip_suffix("_3_3").ok_or_else(unknown)?;
+    let kind = kind.strip_suffix("_double").or_else(|| kind.strip_suffix("_float")).ok_or_else(unknown)?;
+    check_finite("parameters", &stored.parameters)?;
+    check_finite("fixed parameters", &stored.fixed_parameters)?;
+    let p = stored.parameters.as_slice();
+    let count = |expected| expect_count("parameters", expected, p);
+    let (matrix, translation) = match kind {
+        "AffineTransform" | "MatrixOffsetTransformBase" | "Rigid3DTransform" => {
+            count(12)?;
+            (Matrix3::from_row_slice(&p[..9]), Vector3::from_column_slice(&p[9..]))
+        }
+        "Euler3DTransform" => {
+            count(6)?;
+            let order_zyx = stored.fixed_parameters.get(3).is_some_and(|&flag| flag != 0.0);
+            (euler([p[0], p[1], p[2]], order_zyx), Vector3::from_column_slice(&p[3..]))
+        }
+        "VersorRigid3DTransform" => {
+            count(6)?;
+            (versor(p[0], p[1], p[2]), Vector3::from_column_slice(&p[3..]))
+        }
+        "Similarity3DTransform" => {
+            count(7)?;
+            (versor(p[0], p[1], p[2]) * p[6], Vector3::from_column_slice(&p[3..6]))
+        }
+        "QuaternionRigidTransform" => {
+            count(7)?;
+            let rotation = UnitQuaternion::from_quaternion(Quaternion::new(p[3], p[0], p[1], p[2]));
+            (rotation.to_rotation_matrix().into_inner(), Vector3::from_column_slice(&p[4..]))
+        }
+        "TranslationTransform" => {
+            count(3)?;
+            (Matrix3::identity(), Vector3::from_column_slice(p))
+        }
+        "IdentityTransform" => (Matrix3::identity(), Vector3::zeros()),
+        _ => return Err(unknown()),
+    };
+    let centre = match (kind, stored.fixed_parameters.as_slice()) {
+        ("TranslationTransform" | "IdentityTransform", _) | (_, []) => Vector3::zeros(),
+        // The fourth is the order of rotations.
+        ("Euler3DTransform", [x, y, z, _]) => Vector3::new(*x, *y, *z),
+        (_, centre) => {
+            expect_count("fixed parameters", 3, centre)?;
+            Vector3::from_column_slice(centre)
+        }
+    };
+    let world = flip(&AffineTransform { matrix, translation: translation + centre - matrix * centre });
+    // Finite numbers can still give a matrix that is not: a quaternion of zero length, products that overflow.
+    check_finite("matrix", world.to_homogeneous().as_slice())?;
+    Ok(world)
+}
+
+/// A map of RAS mm as ITK's affine transform about `centre` (RAS mm).
+pub(super) fn from_world(affine: &AffineTransform, centre: Point3<f64>) -> Stored {
+    let AffineTransform { matrix, translation } = flip(affine);
+    let centre = Vector3::new(-centre.x, -centre.y, centre.z);
+    let translation = matrix * centre + translation - centre;
+    Stored {
+        name: "AffineTransform_double_3_3".into(),
+        parameters: matrix.transpose().iter().chain(translation.iter()).copied().collect(),
+        fixed_parameters: centre.iter().copied().collect(),
+    }
+}
+
+/// The same map seen from the other world, LPS for RAS or RAS for LPS.
+fn flip(map: &AffineTransform) -> AffineTransform {
+    let flip = Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0));
+    AffineTransform { matrix: flip * map.matrix * flip, translation: flip * map.translation }
+}
+
+/// Rotation by angles about x, y and z (radians): Rz·Rx·Ry, or Rz·Ry·Rx if so asked.
+fn euler(angles: [f64; 3], order_zyx: bool) -> Matrix3<f64> {
+    let [x, y, z] = [
+        Rotation3::from_axis_angle(&Vector3::x_axis(), angles[0]),
+        Rotation3::from_axis_angle(&Vector3::y_axis(), angles[1]),
+        Rotation3::from_axis_angle(&Vector3::z_axis(), angles[2]),
+    ];
+    (if order_zyx { z * y * x } else { z * x * y }).into_inner()
+}
+
+/// Rotation of the unit quaternion whose vector part is given, its scalar part being positive.
+fn versor(x: f64, y: f64, z: f64) -> Matrix3<f64> {
+    let w = (1.0 - (x * x + y * y + z * z)).max(0.0).sqrt();
+    UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z)).to_rotation_matrix().into_inner()
+}
+
+fn check_finite(what: &'static str, numbers: &[f64]) -> Result<(), ErrorKind> {
+    match numbers.iter().position(|number| !number.is_finite()) {
+        Some(index) => Err(ErrorKind::NotFiniteNumber { what, index, value: numbers[index] }),
+        None => Ok(()),
+    }
+}
+
+fn expect_count(what: &'static str, expected: usize, numbers: &[f64]) -> Result<(), ErrorKind> {
+    if numbers.len() == expected { Ok(()) } else { Err(ErrorKind::Count { what, expected, found: numbers.len() }) }
+}

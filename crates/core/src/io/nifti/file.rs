@@ -1,0 +1,136 @@
+//! A NIfTI-1 file opened for reading: its header checked, its voxels still to come.
+
+use std::path::{Path, PathBuf};
+
+use ::nifti::NiftiHeader;
+
+use super::super::source::Source;
+use super::super::{Error, ErrorKind};
+use super::header;
+use super::voxels::Encoding;
+use crate::Grid;
+
+/// Bytes converted at a time; a multiple of every voxel size.
+const BLOCK: usize = 1 << 18;
+
+/// Values for which memory is reserved before any is read.
+const MOST_RESERVED: u64 = 1 << 28;
+
+/// An open file.
+pub(super) struct NiftiFile {
+    /// The header as stored.
+    pub header: NiftiHeader,
+    /// How the voxels are stored.
+    pub encoding: Encoding,
+    /// The file of the voxels: the header's own, or the `.img` beside a `.hdr`.
+    path: PathBuf,
+    source: Source,
+}
+
+impl NiftiFile {
+    /// Opens `path`: `.nii`, or either file of a `.hdr` and `.img` pair, gzipped or not.
+    pub fn open(path: &Path) -> Result<NiftiFile, Error> {
+        let pair = Pair::of(path);
+        let path = pair.as_ref().map_or(path, |pair| &pair.header);
+        let wrap = |kind| Error::new(path, kind);
+        let mut source = Source::open(path)?;
+        let mut bytes = [0; header::LENGTH];
+        let filled = source.fill(&mut bytes).map_err(wrap)?;
+        let header = header::parse(&bytes[..filled]).map_err(wrap)?.ok_or_else(|| wrap(source.truncated(348)))?;
+        let encoding = Encoding::of(&header).map_err(wrap)?;
+        if header.magic == *b"n+1\0" {
+            return Ok(NiftiFile { header, encoding, path: path.to_owned(), source });
+        }
+        let Some(pair) = &pair else {
+            let found = "the header of a .hdr and .img pair under another name".into();
+            return Err(wrap(ErrorKind::Format { expected: "a NIfTI file", found }));
+        };
+        Ok(NiftiFile { header, encoding, path: pair.image.clone(), source: Source::open(&pair.image)? })
+    }
+
+    /// The grid of a file that holds one volume of scalars.
+    pub fn scalar_grid(&self) -> Result<Grid, ErrorKind> {
+        let extents = header::extents(&self.header)?;
+        let count = extents[3..].iter().fold(1u64, |product, &extent| product.saturating_mul(extent));
+        if count != 1 {
+            return Err(ErrorKind::SeveralVolumes { count, dim: header::dimensions(&self.header) });
+        }
+        self.volume_grid(extents)
+    }
+
+    /// The grid of a file that holds one volume of vectors.
+    pub fn vector_grid(&self) -> Result<Grid, ErrorKind> {
+        let extents = header::extents(&self.header)?;
+        if extents[3..] != [1, 3, 1, 1] {
+            return Err(ErrorKind::NotWarp { dim: header::dimensions(&self.header) });
+        }
+        self.volume_grid(extents)
+    }
+
+    fn volume_grid(&self, extents: [u64; 7]) -> Result<Grid, ErrorKind> {
+        // At most 32767 each.
+        let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
+        if shape.contains(&1) {
+            return Err(ErrorKind::Flat { shape });
+        }
+        header::grid(&self.header, shape)
+    }
+
+    /// Reads `count` values through `append`, having made sure that the file can hold them.
+    pub fn read<T>(
+        &mut self,
+        count: u64,
+        out: &mut Vec<T>,
+        append: impl FnMut(&Encoding, &[u8], &mut Vec<T>),
+    ) -> Result<(), Error> {
+        self.read_values(count, out, append).map_err(|kind| Error::new(&self.path, kind))
+    }
+
+    fn read_values<T>(
+        &mut self,
+        count: u64,
+        out: &mut Vec<T>,
+        mut append: impl FnMut(&Encoding, &[u8], &mut Vec<T>),
+    ) -> Result<(), ErrorKind> {
+        let start = header::voxel_offset(&self.header)?;
+        let size = self.encoding.datatype.size_of() as u64;
+        let expected = count.saturating_mul(size).saturating_add(start);
+        self.source.check_holds(expected)?;
+        if !self.source.skip_to(start)? {
+            return Err(self.source.truncated(expected));
+        }
+        out.try_reserve_exact(count.min(MOST_RESERVED) as usize)
+            .map_err(|_| std::io::Error::from(std::io::ErrorKind::OutOfMemory))?;
+        let mut block = vec![0; BLOCK];
+        while self.source.position() < expected {
+            let step = (expected - self.source.position()).min(BLOCK as u64) as usize;
+            if self.source.fill(&mut block[..step])? < step {
+                return Err(self.source.truncated(expected));
+            }
+            append(&self.encoding, &block[..step], out);
+        }
+        self.source.finish()
+    }
+}
+
+/// The two files of a header stored apart from its voxels.
+struct Pair {
+    header: PathBuf,
+    image: PathBuf,
+}
+
+impl Pair {
+    /// The pair that `path` belongs to by its name; whichever of `x.img` and `x.img.gz` exists is taken.
+    fn of(path: &Path) -> Option<Pair> {
+        let name = path.file_name()?.to_str()?;
+        let (stem, packed) = name.strip_suffix(".gz").map_or((name, false), |stem| (stem, true));
+        let stem = stem.strip_suffix(".hdr").or_else(|| stem.strip_suffix(".img"))?;
+        let find = |extension: &str| {
+            let plain = path.with_file_name(format!("{stem}.{extension}"));
+            let gzipped = path.with_file_name(format!("{stem}.{extension}.gz"));
+            let (first, second) = if packed { (gzipped, plain) } else { (plain, gzipped) };
+            if !first.exists() && second.exists() { second } else { first }
+        };
+        Some(Pair { header: find("hdr"), image: find("img") })
+    }
+}

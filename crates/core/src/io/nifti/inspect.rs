@@ -1,0 +1,53 @@
+//! What a header says, for people.
+
+use std::path::Path;
+
+use ::nifti::Endianness;
+
+use super::super::Error;
+use super::file::NiftiFile;
+use super::header;
+use crate::Grid;
+
+/// The header of a NIfTI file, as far as it matters here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inspection {
+    /// `dim`: how many dimensions, then their extents.
+    pub dim: [i16; 8],
+    /// Type of the stored values, such as "Int16".
+    pub datatype: String,
+    /// Whether numbers are stored high byte first.
+    pub big_endian: bool,
+    /// (slope, intercept) applied to stored values, if any.
+    pub scaling: Option<(f64, f64)>,
+    /// Which space the quaternion maps to; 0 for none.
+    pub qform_code: i16,
+    /// Which space the matrix maps to; 0 for none.
+    pub sform_code: i16,
+    /// What the values mean; 0 for nothing special, 1007 for vectors.
+    pub intent_code: i16,
+    /// Free text.
+    pub description: String,
+    /// Where the voxels of the first three dimensions lie.
+    pub grid: Grid,
+}
+
+/// Reads the header alone; files of several volumes are welcome here.
+pub fn inspect(path: &Path) -> Result<Inspection, Error> {
+    let NiftiFile { header, encoding, .. } = NiftiFile::open(path)?;
+    let wrap = |kind| Error::new(path, kind);
+    let extents = header::extents(&header).map_err(wrap)?;
+    let grid = header::grid(&header, [0, 1, 2].map(|axis| extents[axis] as usize)).map_err(wrap)?;
+    let text = header.descrip.split(|&byte| byte == 0).next().unwrap_or_default();
+    Ok(Inspection {
+        dim: header::dimensions(&header),
+        datatype: format!("{:?}", encoding.datatype),
+        big_endian: header.endianness == Endianness::Big,
+        scaling: encoding.scaling,
+        qform_code: header.qform_code,
+        sform_code: header.sform_code,
+        intent_code: header.intent_code,
+        description: String::from_utf8_lossy(text).into_owned(),
+        grid,
+    })
+}

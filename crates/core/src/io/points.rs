@@ -1,0 +1,103 @@
+//! Tables of points as `antsApplyTransformsToPoints` reads and writes them: CSV with the columns x, y and z, LPS mm on
+//! disk and RAS mm in memory.
+
+use std::path::Path;
+
+use nalgebra::Point3;
+
+use super::replace::replace;
+use super::source::Source;
+use super::{Error, ErrorKind};
+
+/// Points with the other columns of their table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointTable {
+    /// The points, RAS mm, one for each row.
+    points: Vec<Point3<f64>>,
+    /// Names of all columns, in order.
+    header: Vec<String>,
+    /// The cells as read, row by row; those of the coordinates are replaced on writing.
+    rows: Vec<Vec<String>>,
+    /// Where x, y and z stand.
+    columns: [usize; 3],
+}
+
+impl PointTable {
+    /// A table of nothing but points (RAS mm).
+    pub fn new(points: Vec<Point3<f64>>) -> PointTable {
+        let rows = vec![vec![String::new(); 3]; points.len()];
+        PointTable { points, header: ["x", "y", "z"].map(String::from).into(), rows, columns: [0, 1, 2] }
+    }
+
+    /// The points, RAS mm.
+    pub fn points(&self) -> &[Point3<f64>] {
+        &self.points
+    }
+
+    /// Puts `map` of each point (RAS mm) in its place.
+    pub fn move_points(&mut self, map: impl Fn(&Point3<f64>) -> Point3<f64>) {
+        self.points.iter_mut().for_each(|point| *point = map(point));
+    }
+
+    /// Reads a table; columns other than x, y and z are kept as they are.
+    pub fn read(path: &Path) -> Result<PointTable, Error> {
+        let mut source = Source::open(path)?;
+        let wrap = |kind| Error::new(path, kind);
+        let mut bytes = Vec::new();
+        let mut block = vec![0; 1 << 16];
+        loop {
+            let filled = source.fill(&mut block).map_err(wrap)?;
+            bytes.extend_from_slice(&block[..filled]);
+            if filled < block.len() {
+                break;
+            }
+        }
+        source.finish().map_err(wrap)?;
+        parse(&bytes).map_err(wrap)
+    }
+
+    /// Writes the table with its points (RAS mm in memory, LPS mm in the file).
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        replace(path, |file| {
+            let mut writer = csv::Writer::from_writer(std::io::BufWriter::new(file));
+            writer.write_record(&self.header)?;
+            for (row, point) in self.rows.iter().zip(&self.points) {
+                let mut row = row.clone();
+                for (column, value) in self.columns.into_iter().zip([-point.x, -point.y, point.z]) {
+                    // Adding zero turns −0 into 0.
+                    row[column] = (value + 0.0).to_string();
+                }
+                writer.write_record(&row)?;
+            }
+            writer.flush()
+        })
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<PointTable, ErrorKind> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
+    let header: Vec<String> = reader.headers().map_err(ErrorKind::Table)?.iter().map(String::from).collect();
+    let find = |expected: &'static str| {
+        let column = header.iter().position(|name| name.eq_ignore_ascii_case(expected));
+        column.ok_or_else(|| ErrorKind::Column { expected, found: header.clone() })
+    };
+    let columns = [find("x")?, find("y")?, find("z")?];
+    let (mut points, mut rows) = (Vec::new(), Vec::new());
+    for record in reader.records() {
+        let record = record.map_err(ErrorKind::Table)?;
+        let line = record.position().map_or(0, |position| position.line() as usize);
+        let mut numbers = [0.0; 3];
+        for (number, column) in numbers.iter_mut().zip(columns) {
+            let cell = record.get(column).unwrap_or_default();
+            *number = cell.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| ErrorKind::Syntax {
+                line,
+                expected: "a finite number",
+                found: cell.into(),
+            })?;
+        }
+        let [x, y, z] = numbers;
+        points.push(Point3::new(-x, -y, z));
+        rows.push(record.iter().map(String::from).collect());
+    }
+    Ok(PointTable { points, header, rows, columns })
+}
