@@ -96,7 +96,7 @@ pub enum ErrorKind {
         dim: [i16; 8],
     },
     /// Voxels that are not one real number each.
-    #[error("voxels of type {found}, expected integers or real numbers")]
+    #[error("voxels of type {found}, expected integers or real numbers of up to 64 bits")]
     VoxelType {
         /// NIfTI's name of the type, or its code.
         found: String,
@@ -124,6 +124,9 @@ pub enum ErrorKind {
     /// The header does not describe a usable grid.
     #[error("{0}")]
     Grid(#[from] GridError),
+    /// A quaternion that is no rotation.
+    #[error("the qform's b, c and d have a squared length of {0}, expected at most 1")]
+    Quaternion(f64),
     /// A transform of a kind that is not read.
     #[error("transform of type {found}, expected {expected}")]
     TransformType {
@@ -155,6 +158,9 @@ pub enum ErrorKind {
     /// An affine that cannot be inverted where its inverse is needed.
     #[error("the matrix is singular")]
     Singular,
+    /// A homogeneous matrix that does more than an affine map.
+    #[error("the last row of the matrix is {0:?}, expected 0 0 0 1")]
+    LastRow([f64; 4]),
     /// Text that is no number or has no place there.
     #[error("line {line}: expected {expected}, found \"{found}\"")]
     Syntax {

@@ -76,5 +76,9 @@ fn parse(bytes: &[u8]) -> Result<Matrix4<f64>, ErrorKind> {
     if let Some(index) = numbers.iter().position(|number| !number.is_finite()) {
         return Err(ErrorKind::NotFiniteNumber { what, index, value: numbers[index] });
     }
+    let last_row = [numbers[12], numbers[13], numbers[14], numbers[15]];
+    if last_row != [0.0, 0.0, 0.0, 1.0] {
+        return Err(ErrorKind::LastRow(last_row));
+    }
     Ok(Matrix4::from_row_slice(&numbers))
 }

@@ -51,7 +51,7 @@ pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
         _ => return Err(unknown()),
     };
     let centre = match (kind, stored.fixed_parameters.as_slice()) {
-        ("TranslationTransform" | "IdentityTransform", _) | (_, []) => Vector3::zeros(),
+        ("TranslationTransform" | "IdentityTransform", _) => Vector3::zeros(),
         // The fourth is the order of rotations.
         ("Euler3DTransform", [x, y, z, _]) => Vector3::new(*x, *y, *z),
         (_, centre) => {

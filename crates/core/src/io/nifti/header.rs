@@ -76,7 +76,7 @@ pub(super) fn grid(header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, Erro
         }
     } else {
         let spacing = Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]).abs());
-        if header.qform_code > 0 { qform(header, spacing) } else { scaling(spacing) }
+        if header.qform_code > 0 { qform(header, spacing)? } else { scaling(spacing) }
     };
     let to_mm = match header.xyzt_units & 7 {
         1 => 1e3,
@@ -93,19 +93,22 @@ fn scaling(spacing: Vector3<f64>) -> AffineTransform {
 }
 
 /// The rotation of the quaternion, the third axis reversed if qfac (pixdim[0]) is negative.
-fn qform(header: &NiftiHeader, mut spacing: Vector3<f64>) -> AffineTransform {
+fn qform(header: &NiftiHeader, mut spacing: Vector3<f64>) -> Result<AffineTransform, ErrorKind> {
     let [b, c, d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
     // A remainder this small is rounding of b, c and d: the turn is by 180°, as in LPS grids. NIfTI's own library says so.
     let remainder = 1.0 - (b * b + c * c + d * d);
+    if remainder < -1e-3 {
+        return Err(ErrorKind::Quaternion(1.0 - remainder));
+    }
     let a = if remainder < 1e-7 { 0.0 } else { remainder.sqrt() };
     let rotation = UnitQuaternion::from_quaternion(Quaternion::new(a, b, c, d)).to_rotation_matrix();
     if header.pixdim[0] < 0.0 {
         spacing.z = -spacing.z;
     }
-    AffineTransform {
+    Ok(AffineTransform {
         matrix: rotation.matrix() * Matrix3::from_diagonal(&spacing),
         translation: Vector3::new(header.quatern_x, header.quatern_y, header.quatern_z).map(f64::from),
-    }
+    })
 }
 
 /// A header for `grid`: qform and sform alike, both of code 1 (scanner), units mm.

@@ -1,0 +1,194 @@
+//! Every reader against noise and against damaged copies of good files: no panic, and no more memory than the file
+//! can account for.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use antsreg_core::io::points::PointTable;
+use antsreg_core::io::{fsl, itk, nifti};
+use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
+use nalgebra::Point3;
+use peak_alloc::PeakAlloc;
+use proptest::prelude::*;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// Buffers of fixed size, the tests' own copies, other threads of the test harness.
+const OVERHEAD_BYTES: usize = 8 << 20;
+/// How far a byte of a gzip file can unpack, and a float for each byte that comes out.
+const BYTES_PER_BYTE: usize = 1032 * 4;
+
+/// The allocator counts for the whole process, so one case at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Puts `bytes` through all readers and measures what they allocate.
+fn read_all(folder: &Path, bytes: &[u8]) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = folder.join("input");
+    std::fs::write(&path, bytes).unwrap();
+    let grid = Grid::axis_aligned([4, 4, 4], [1.0; 3]);
+    let before = PeakAlloc.current_usage();
+    PeakAlloc.reset_peak_usage();
+    // Whatever is accepted must be consistent.
+    if let Ok(volume) = nifti::read_volume(&path) {
+        assert_eq!(volume.voxels.len(), volume.grid.len());
+        assert!(volume.voxels.iter().all(|value| value.is_finite()));
+    }
+    if let Ok(labels) = nifti::read_labels(&path) {
+        assert_eq!(labels.voxels.len(), labels.grid.len());
+    }
+    if let Ok(field) = itk::read_warp(&path) {
+        assert_eq!(field.vectors.len(), field.grid.len());
+    }
+    if let Ok(affine) = itk::read_affine(&path) {
+        assert!(affine.to_homogeneous().iter().all(|value| value.is_finite()));
+    }
+    if let Ok(affine) = fsl::read_matrix(&path, &grid, &grid) {
+        assert!(affine.to_homogeneous().iter().all(|value| value.is_finite()));
+    }
+    if let Ok(table) = PointTable::read(&path) {
+        assert!(table.points().iter().all(|point| point.coords.iter().all(|value| value.is_finite())));
+    }
+    let _ = nifti::inspect(&path);
+    let _ = itk::read_transform(&path);
+    let taken = PeakAlloc.peak_usage().saturating_sub(before);
+    let allowed = OVERHEAD_BYTES + BYTES_PER_BYTE * bytes.len();
+    assert!(taken <= allowed, "{} bytes of input took {taken} bytes of memory", bytes.len());
+}
+
+/// One small good file of every kind.
+fn good_files(folder: &Path) -> Vec<Vec<u8>> {
+    let grid = Grid::axis_aligned([3, 4, 5], [1.0, 1.5, 2.0]);
+    let volume = Volume { voxels: (0..grid.len()).map(|at| at as f32).collect(), grid: grid.clone() };
+    let labels = LabelVolume { voxels: (0..grid.len() as i32).collect(), grid: grid.clone() };
+    let field = DisplacementField { vectors: vec![[0.5, -0.25, 0.125]; grid.len()], grid: grid.clone() };
+    let at = |name: &str| folder.join(name);
+    for (plain, packed) in [("v.nii", "v.nii.gz"), ("l.nii", "l.nii.gz"), ("w.nii", "w.nii.gz")] {
+        for name in [plain, packed] {
+            match &name[..1] {
+                "v" => nifti::write_volume(&at(name), &volume).unwrap(),
+                "l" => nifti::write_labels(&at(name), &labels).unwrap(),
+                _ => itk::write_warp(&at(name), &field).unwrap(),
+            }
+        }
+    }
+    itk::write_affine(&at("a.mat"), &AffineTransform::identity(), Point3::new(1.0, 2.0, 3.0)).unwrap();
+    itk::write_affine(&at("a.txt"), &AffineTransform::identity(), Point3::new(1.0, 2.0, 3.0)).unwrap();
+    fsl::write_matrix(&at("f.mat"), &AffineTransform::identity(), &grid, &grid).unwrap();
+    PointTable::new(vec![Point3::new(1.0, 2.0, 3.0); 3]).write(&at("p.csv")).unwrap();
+    ["v.nii", "v.nii.gz", "l.nii", "l.nii.gz", "w.nii", "w.nii.gz", "a.mat", "a.txt", "f.mat", "p.csv"]
+        .map(|name| std::fs::read(at(name)).unwrap())
+        .into()
+}
+
+/// What a random number does to a file.
+#[derive(Debug, Clone)]
+enum Damage {
+    /// Everything after this share of the file is gone.
+    Cut(f64),
+    /// A byte, at this share of the file, is replaced.
+    Replace(f64, u8),
+    /// A byte of the first 400 is replaced: headers are where the danger is.
+    ReplaceInHeader(usize, u8),
+    /// Two bytes of the first 400 become a number that tends to be mishandled.
+    Extreme(usize, u16),
+    /// A byte is inserted.
+    Insert(f64, u8),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let extreme = prop::sample::select(vec![0u16, 1, 0x7fff, 0xff7f, 0x8000, 0x0080, 0xffff, 0x7f80, 0x807f]);
+    prop_oneof![
+        1 => (0.0..1.0f64).prop_map(Damage::Cut),
+        3 => (0.0..1.0f64, any::<u8>()).prop_map(|(at, byte)| Damage::Replace(at, byte)),
+        4 => (0..400usize, any::<u8>()).prop_map(|(at, byte)| Damage::ReplaceInHeader(at, byte)),
+        4 => (0..400usize, extreme).prop_map(|(at, value)| Damage::Extreme(at, value)),
+        1 => (0.0..1.0f64, any::<u8>()).prop_map(|(at, byte)| Damage::Insert(at, byte)),
+    ]
+}
+
+fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
+    let at = |share: f64| (share * bytes.len() as f64) as usize;
+    match *damage {
+        Damage::Cut(share) => bytes.truncate(at(share)),
+        Damage::Replace(share, byte) => {
+            let at = at(share);
+            bytes.iter_mut().skip(at).take(1).for_each(|old| *old = byte);
+        }
+        Damage::ReplaceInHeader(at, byte) => bytes.iter_mut().skip(at).take(1).for_each(|old| *old = byte),
+        Damage::Extreme(at, value) => {
+            bytes.iter_mut().skip(at).zip(value.to_le_bytes()).for_each(|(old, byte)| *old = byte);
+        }
+        Damage::Insert(share, byte) => bytes.insert(at(share), byte),
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn noise(bytes in prop::collection::vec(any::<u8>(), 0..2000), disguise in 0..5usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let start: &[u8] = [
+            b"".as_slice(),
+            &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff],
+            &[0x5c, 1, 0, 0],
+            b"#Insight Transform File V1.0\nTransform: AffineTransform_double_3_3\nParameters: ",
+            b"x,y,z\n",
+        ][disguise];
+        read_all(folder.path(), &[start, &bytes].concat());
+    }
+
+    #[test]
+    fn damaged_files(file in 0..10usize, damages in prop::collection::vec(damage(), 1..6), pack in any::<bool>()) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut bytes = good_files(folder.path()).swap_remove(file);
+        for damage in &damages {
+            apply(damage, &mut bytes);
+        }
+        read_all(folder.path(), &bytes);
+        if pack {
+            read_all(folder.path(), &gzip(&bytes));
+        }
+    }
+}
+
+/// A gzip stream of zeros unpacks a thousandfold: no reader may keep what it does not need.
+#[test]
+fn gzip_bomb() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = good_files(folder.path()).swap_remove(0);
+    bytes.resize(64 << 20, 0);
+    let packed = gzip(&bytes);
+    drop(bytes);
+    let path = folder.path().join("bomb.nii.gz");
+    std::fs::write(&path, &packed).unwrap();
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = PeakAlloc.current_usage();
+    PeakAlloc.reset_peak_usage();
+    nifti::read_volume(&path).unwrap();
+    itk::read_affine(&path).unwrap_err();
+    let taken = PeakAlloc.peak_usage().saturating_sub(before);
+    assert!(taken < OVERHEAD_BYTES, "{taken} bytes of memory");
+}
+
+/// Inputs that once broke a reader, and others that look as if they might.
+#[test]
+fn kept_inputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixtures: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut read = 0;
+    for entry in std::fs::read_dir(fixtures).unwrap() {
+        read_all(folder.path(), &std::fs::read(entry.unwrap().path()).unwrap());
+        read += 1;
+    }
+    assert!(read > 0, "the fixtures are in place");
+}

@@ -1,0 +1,6 @@
+//! File formats: what is written comes back, what other programs wrote is understood, what is damaged is refused.
+
+mod bad_nifti;
+mod nifti_volumes;
+mod support;
+mod transforms;

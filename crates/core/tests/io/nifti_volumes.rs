@@ -1,0 +1,247 @@
+//! Volumes and label maps through NIfTI files, against files built by hand.
+
+use std::path::Path;
+
+use crate::support::{RawNifti, grids, gzip};
+use antsreg_core::io::nifti::{inspect, read_labels, read_volume, write_labels, write_volume};
+use antsreg_core::{Grid, LabelVolume, Volume};
+use nalgebra::{Matrix3, Matrix4, Rotation3, UnitQuaternion};
+
+/// NIfTI stores the voxel-to-world map in single precision: 2⁻²⁴ of some 100 mm, a few such numbers summed.
+const HEADER_MM: f64 = 2e-5;
+
+fn largest_difference(a: &Grid, b: &Grid) -> f64 {
+    (a.voxel_to_world().to_homogeneous() - b.voxel_to_world().to_homogeneous()).amax()
+}
+
+fn save(folder: &Path, name: &str, bytes: &[u8]) -> std::path::PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn volumes_come_back_on_every_grid() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, grid) in grids() {
+        let voxels: Vec<f32> = (0..grid.len()).map(|at| (at as f32).sin() * 1e3).collect();
+        let volume = Volume { grid, voxels };
+        for file in ["a.nii", "a.nii.gz", "UPPER.NII.GZ"] {
+            let path = folder.path().join(file);
+            write_volume(&path, &volume).unwrap();
+            let back = read_volume(&path).unwrap();
+            assert_eq!(back.voxels, volume.voxels, "{name}");
+            assert_eq!(back.grid.shape, volume.grid.shape, "{name}");
+            let difference = largest_difference(&back.grid, &volume.grid);
+            assert!(difference < HEADER_MM, "{name}: {difference} mm");
+        }
+    }
+}
+
+#[test]
+fn qform_says_the_same_as_sform() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, grid) in grids() {
+        let path = folder.path().join("a.nii");
+        write_volume(&path, &Volume::filled(grid.clone(), 1.0)).unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        assert_eq!((bytes[252], bytes[254]), (1, 1), "both codes are 1");
+        assert_eq!(bytes[123], 2, "units are mm");
+        bytes[254] = 0;
+        let by_qform = read_volume(&save(folder.path(), "q.nii", &bytes)).unwrap();
+        // A quaternion in single precision loses half the digits where its scalar part nearly vanishes.
+        let difference = largest_difference(&by_qform.grid, &grid);
+        assert!(difference < 1e-3, "{name}: {difference} mm");
+    }
+}
+
+#[test]
+fn every_type_in_both_byte_orders() {
+    let folder = tempfile::tempdir().unwrap();
+    // Code, whether signed, bytes of each of the values (0, 1, 100, and −3 or 3).
+    macro_rules! case {
+        ($code:literal, $type:ty, $last:expr) => {{
+            let values: [$type; 8] =
+                [0 as $type, 1 as $type, 100 as $type, $last, 5 as $type, 6 as $type, 7 as $type, 8 as $type];
+            for big_endian in [false, true] {
+                let data = values.iter().flat_map(|v| if big_endian { v.to_be_bytes() } else { v.to_le_bytes() });
+                let raw = RawNifti { big_endian, ..RawNifti::new([2, 2, 2], $code, data.collect()) };
+                let expected = values.map(|value| value as f32);
+                let plain = save(folder.path(), "a.nii", &raw.bytes());
+                assert_eq!(read_volume(&plain).unwrap().voxels, expected, "type {}", $code);
+                assert_eq!(read_labels(&plain).unwrap().voxels, values.map(|value| value as i32), "type {}", $code);
+                assert_eq!(inspect(&plain).unwrap().big_endian, big_endian);
+                // Gzip is told by its magic, not by the name.
+                let packed = save(folder.path(), "b.nii", &gzip(&raw.bytes()));
+                assert_eq!(read_volume(&packed).unwrap().voxels, expected, "type {}", $code);
+                // Slope and intercept.
+                let scaled = RawNifti { slope_intercept: [0.5, -2.0], ..raw };
+                let path = save(folder.path(), "c.nii", &scaled.bytes());
+                assert_eq!(read_volume(&path).unwrap().voxels, expected.map(|value| value * 0.5 - 2.0));
+            }
+        }};
+    }
+    case!(2, u8, 3);
+    case!(4, i16, -3);
+    case!(8, i32, -3);
+    case!(16, f32, -3.0);
+    case!(64, f64, -3.0);
+    case!(256, i8, -3);
+    case!(512, u16, 3);
+    case!(768, u32, 3);
+    case!(1024, i64, -3);
+    case!(1280, u64, 3);
+}
+
+#[test]
+fn slopes_that_mean_none() {
+    let folder = tempfile::tempdir().unwrap();
+    for slope_intercept in [[0.0, 7.0], [f32::NAN, 7.0], [f32::NAN, f32::NAN], [f32::INFINITY, 0.0], [1.0, 0.0]] {
+        let raw = RawNifti { slope_intercept, ..RawNifti::new([2, 2, 2], 2, (0..8).collect()) };
+        let volume = read_volume(&save(folder.path(), "a.nii", &raw.bytes())).unwrap();
+        assert_eq!(volume.voxels, [0., 1., 2., 3., 4., 5., 6., 7.], "{slope_intercept:?}");
+    }
+}
+
+#[test]
+fn sform_before_qform_before_voxel_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    let rotation = Rotation3::from_euler_angles(0.4, 0.3, -0.2);
+    let q = UnitQuaternion::from_rotation_matrix(&rotation);
+    let mut raw = RawNifti {
+        pixdim: [-1.0, 2.0, -3.0, 4.0, 1.0, 1.0, 1.0, 1.0],
+        quaternion: [q.i as f32, q.j as f32, q.k as f32, 10.0, 20.0, 30.0],
+        qform_code: 2,
+        sform_code: 4,
+        rows: [[0.0, 0.0, 2.0, -1.0], [-2.0, 0.0, 0.0, -2.0], [0.0, 2.0, 0.0, -3.0]],
+        ..RawNifti::new([2, 2, 2], 2, vec![0; 8])
+    };
+    let world = |raw: &RawNifti| {
+        let grid = read_volume(&save(folder.path(), "a.nii", &raw.bytes())).unwrap().grid;
+        grid.voxel_to_world().to_homogeneous()
+    };
+    #[rustfmt::skip]
+    let sform = Matrix4::new(
+        0.0, 0.0, 2.0, -1.0,
+        -2.0, 0.0, 0.0, -2.0,
+        0.0, 2.0, 0.0, -3.0,
+        0.0, 0.0, 0.0, 1.0,
+    );
+    assert!((world(&raw) - sform).amax() < 1e-12);
+
+    // Voxel sizes are lengths; qfac −1 reverses the third axis.
+    raw.sform_code = 0;
+    let mut qform = (rotation.matrix() * Matrix3::from_diagonal(&[2.0, 3.0, -4.0].into())).to_homogeneous();
+    qform.fixed_view_mut::<3, 1>(0, 3).copy_from_slice(&[10.0, 20.0, 30.0]);
+    // The quaternion is single precision.
+    assert!((world(&raw) - qform).amax() < 1e-5, "{} {qform}", world(&raw));
+    raw.pixdim[0] = 0.0;
+    qform.column_mut(2).neg_mut();
+    assert!((world(&raw) - qform).amax() < 1e-5, "qfac 0 means 1");
+
+    raw.qform_code = 0;
+    assert!((world(&raw) - Matrix4::from_diagonal(&[2.0, 3.0, 4.0, 1.0].into())).amax() < 1e-12);
+
+    // Microns.
+    raw.units = 3;
+    assert!((world(&raw) - Matrix4::from_diagonal(&[2e-3, 3e-3, 4e-3, 1.0].into())).amax() < 1e-12);
+}
+
+#[test]
+fn a_series_of_one_volume_is_a_volume() {
+    let folder = tempfile::tempdir().unwrap();
+    for dim in [[4, 2, 2, 2, 1, 9, 9, 9], [5, 2, 2, 2, 1, 1, 9, 9], [7, 2, 2, 2, 1, 1, 1, 1]] {
+        let raw = RawNifti { dim, ..RawNifti::new([2, 2, 2], 2, (0..8).collect()) };
+        let volume = read_volume(&save(folder.path(), "a.nii", &raw.bytes())).unwrap();
+        assert_eq!(volume.grid.shape, [2, 2, 2]);
+    }
+}
+
+#[test]
+fn extensions_are_skipped_and_an_offset_of_zero_is_352() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut data = vec![0xaa; 32];
+    data.extend(0..8);
+    let with_extension = RawNifti { vox_offset: 384.0, ..RawNifti::new([2, 2, 2], 2, data) };
+    let without = RawNifti { vox_offset: 0.0, ..RawNifti::new([2, 2, 2], 2, (0..8).collect()) };
+    for raw in [with_extension, without] {
+        for bytes in [raw.bytes(), gzip(&raw.bytes())] {
+            let volume = read_volume(&save(folder.path(), "a.nii", &bytes)).unwrap();
+            assert_eq!(volume.voxels, [0., 1., 2., 3., 4., 5., 6., 7.]);
+        }
+    }
+}
+
+#[test]
+fn header_and_image_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = RawNifti { magic: *b"ni1\0", vox_offset: 0.0, ..RawNifti::new([2, 2, 2], 2, Vec::new()) };
+    let header = save(folder.path(), "a.hdr", &raw.bytes());
+    let image = save(folder.path(), "a.img", &[0, 1, 2, 3, 4, 5, 6, 7]);
+    for path in [&header, &image] {
+        assert_eq!(read_volume(path).unwrap().voxels, [0., 1., 2., 3., 4., 5., 6., 7.]);
+    }
+    std::fs::remove_file(&image).unwrap();
+    assert_eq!(read_volume(&header).unwrap_err().path, image, "the error names the file that is missing");
+    save(folder.path(), "a.img.gz", &gzip(&[7; 8]));
+    assert_eq!(read_volume(&header).unwrap().voxels, [7.0; 8]);
+}
+
+#[test]
+fn gzip_of_several_members_is_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = RawNifti::new([2, 2, 2], 2, (0..8).collect()).bytes();
+    let packed = [gzip(&bytes[..100]), gzip(&bytes[100..])].concat();
+    let volume = read_volume(&save(folder.path(), "a.nii.gz", &packed)).unwrap();
+    assert_eq!(volume.voxels, [0., 1., 2., 3., 4., 5., 6., 7.]);
+}
+
+#[test]
+fn labels_take_the_smallest_type_that_holds_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let grid = Grid::axis_aligned([3, 3, 3], [1.0; 3]);
+    for (extreme, datatype) in [
+        (255, "Uint8"),
+        (256, "Int16"),
+        (-1, "Int16"),
+        (32767, "Int16"),
+        (32768, "Int32"),
+        (-32769, "Int32"),
+        (i32::MAX, "Int32"),
+        (i32::MIN, "Int32"),
+    ] {
+        let voxels: Vec<i32> = (0..27).map(|at| if at == 13 { extreme } else { at }).collect();
+        let labels = LabelVolume { grid: grid.clone(), voxels };
+        let path = folder.path().join("a.nii.gz");
+        write_labels(&path, &labels).unwrap();
+        assert_eq!(read_labels(&path).unwrap(), labels, "{extreme}");
+        assert_eq!(inspect(&path).unwrap().datatype, datatype, "{extreme}");
+    }
+}
+
+#[test]
+fn large_volumes_come_back_whole() {
+    // More values than one piece of the compressor and one block of the reader.
+    let folder = tempfile::tempdir().unwrap();
+    let grid = Grid::axis_aligned([101, 83, 67], [1.0, 0.9, 1.1]);
+    let voxels = (0..grid.len() as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 8) as f32).collect();
+    let volume = Volume { grid, voxels };
+    for file in ["a.nii", "a.nii.gz"] {
+        let path = folder.path().join(file);
+        write_volume(&path, &volume).unwrap();
+        assert!(read_volume(&path).unwrap().voxels == volume.voxels);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn written_files_have_ordinary_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let ordinary = folder.path().join("ordinary");
+    std::fs::write(&ordinary, "").unwrap();
+    let path = folder.path().join("a.nii");
+    write_volume(&path, &Volume::filled(Grid::axis_aligned([2, 2, 2], [1.0; 3]), 0.0)).unwrap();
+    let mode = |path| std::fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&path), mode(&ordinary));
+}

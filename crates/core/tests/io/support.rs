@@ -1,0 +1,106 @@
+//! NIfTI files built byte by byte from the standard, with no help from the code under test.
+
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+
+use antsreg_core::Grid;
+
+/// One file: the fields tests vary, everything else zero.
+#[derive(Clone)]
+pub struct RawNifti {
+    pub big_endian: bool,
+    pub dim: [i16; 8],
+    pub datatype: i16,
+    pub pixdim: [f32; 8],
+    pub vox_offset: f32,
+    pub slope_intercept: [f32; 2],
+    pub units: u8,
+    pub intent: i16,
+    pub qform_code: i16,
+    pub sform_code: i16,
+    /// b, c, d, x, y, z.
+    pub quaternion: [f32; 6],
+    pub rows: [[f32; 4]; 3],
+    pub magic: [u8; 4],
+    /// The voxels, already in the file's byte order.
+    pub data: Vec<u8>,
+}
+
+impl RawNifti {
+    /// A volume of `datatype` with an sform that is the identity.
+    pub fn new(shape: [i16; 3], datatype: i16, data: Vec<u8>) -> RawNifti {
+        RawNifti {
+            big_endian: false,
+            dim: [3, shape[0], shape[1], shape[2], 1, 1, 1, 1],
+            datatype,
+            pixdim: [1.0; 8],
+            vox_offset: 352.0,
+            slope_intercept: [0.0; 2],
+            units: 2,
+            intent: 0,
+            qform_code: 0,
+            sform_code: 1,
+            quaternion: [0.0; 6],
+            rows: [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]],
+            magic: *b"n+1\0",
+            data,
+        }
+    }
+
+    /// The file.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; 352];
+        let mut put = |at: usize, little: &[u8]| {
+            let mut field = little.to_vec();
+            if self.big_endian {
+                field.reverse();
+            }
+            bytes[at..at + field.len()].copy_from_slice(&field);
+        };
+        put(0, &348i32.to_le_bytes());
+        (0..8).for_each(|i| put(40 + 2 * i, &self.dim[i].to_le_bytes()));
+        put(68, &self.intent.to_le_bytes());
+        put(70, &self.datatype.to_le_bytes());
+        (0..8).for_each(|i| put(76 + 4 * i, &self.pixdim[i].to_le_bytes()));
+        put(108, &self.vox_offset.to_le_bytes());
+        put(112, &self.slope_intercept[0].to_le_bytes());
+        put(116, &self.slope_intercept[1].to_le_bytes());
+        put(123, &[self.units]);
+        put(252, &self.qform_code.to_le_bytes());
+        put(254, &self.sform_code.to_le_bytes());
+        (0..6).for_each(|i| put(256 + 4 * i, &self.quaternion[i].to_le_bytes()));
+        (0..12).for_each(|i| put(280 + 4 * i, &self.rows[i / 4][i % 4].to_le_bytes()));
+        bytes[344..348].copy_from_slice(&self.magic);
+        bytes.extend_from_slice(&self.data);
+        bytes
+    }
+}
+
+/// Grids of both handednesses, permuted axes, odd sizes and unequal spacings, straight and oblique.
+pub fn grids() -> Vec<(&'static str, Grid)> {
+    let oblique = Rotation3::from_euler_angles(0.3, -0.2, 0.7).into_inner();
+    let axes = |x: [f64; 3], y: [f64; 3], z: [f64; 3]| Matrix3::from_columns(&[x.into(), y.into(), z.into()]);
+    let grid = |direction| Grid {
+        shape: [7, 5, 3],
+        spacing: Vector3::new(1.0, 1.25, 2.5),
+        origin: Point3::new(-20.5, 31.0, 8.25),
+        direction,
+    };
+    let (right, anterior, superior) = ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]);
+    let (left, posterior) = ([-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    vec![
+        ("RAS", grid(axes(right, anterior, superior))),
+        ("LAS", grid(axes(left, anterior, superior))),
+        ("LPS", grid(axes(left, posterior, superior))),
+        ("ASL", grid(axes(anterior, superior, left))),
+        ("oblique", grid(oblique)),
+        ("oblique, reflected", grid(oblique * Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)))),
+    ]
+}
+
+/// Gzips `bytes`.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}

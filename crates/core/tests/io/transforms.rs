@@ -1,0 +1,368 @@
+//! Affine transforms and warps through ITK's and FSL's files, against files and figures of those programs.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::{RawNifti, grids};
+use antsreg_core::io::points::PointTable;
+use antsreg_core::io::{ErrorKind, fsl, itk};
+use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform};
+use nalgebra::{Matrix3, Matrix4, Point3, Rotation3, Vector3};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+fn sample() -> AffineTransform {
+    let turn = Rotation3::from_euler_angles(0.3, -0.2, 0.7).into_inner();
+    let matrix = turn * Matrix3::new(1.1, 0.05, 0.0, 0.0, 0.9, -0.1, 0.0, 0.0, 1.2);
+    AffineTransform { matrix, translation: Vector3::new(12.5, -34.25, 7.125) }
+}
+
+fn difference(a: &AffineTransform, b: &AffineTransform) -> f64 {
+    (a.to_homogeneous() - b.to_homogeneous()).amax()
+}
+
+/// The same transform as seen by ITK, in LPS.
+fn apply_lps(affine: &AffineTransform, [x, y, z]: [f64; 3]) -> [f64; 3] {
+    let image = affine.apply(&Point3::new(-x, -y, z));
+    [-image.x, -image.y, image.z]
+}
+
+/// Points (LPS mm) that ITK 5.4, through antspyx 0.6.3, was asked to map.
+const POINTS: [[f64; 3]; 2] = [[10.0, -20.0, 30.0], [-5.5, 40.25, -60.0]];
+
+/// antspyx gives coordinates, and takes parameters, in single precision.
+const SINGLE_MM: f64 = 2e-5;
+
+fn assert_maps_as_itk(name: &str, affine: &AffineTransform, images: [[f64; 3]; 2]) {
+    for (point, expected) in POINTS.into_iter().zip(images) {
+        let found = apply_lps(affine, point);
+        for axis in 0..3 {
+            assert!((found[axis] - expected[axis]).abs() < SINGLE_MM, "{name}: {found:?}, ITK says {expected:?}");
+        }
+    }
+}
+
+#[test]
+fn files_written_by_ants_map_points_as_ants_does() {
+    let general = [
+        [12.969999313354492, -19.899999618530273, 38.56999969482422],
+        [0.732499361038208, 28.957500457763672, -58.51499938964844],
+    ];
+    for (name, images) in [
+        ("ants_affine.mat", general),
+        ("ants_affine.txt", general),
+        (
+            "ants_euler.mat",
+            [
+                [15.720982551574707, -20.44629669189453, 28.896793365478516],
+                [-22.447589874267578, 55.030029296875, -40.5063591003418],
+            ],
+        ),
+        (
+            "ants_similarity.mat",
+            [
+                [8.37706184387207, -24.637569427490234, 35.81520080566406],
+                [6.615179061889648, 69.37582397460938, -63.49236297607422],
+            ],
+        ),
+    ] {
+        assert_maps_as_itk(name, &itk::read_affine(&fixture(name)).unwrap(), images);
+    }
+}
+
+#[test]
+fn every_kind_of_linear_transform_means_what_itk_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tfm");
+    let rotated = [
+        [7.901647567749023, -20.71005630493164, 31.452159881591797],
+        [6.492143630981445, 54.50065612792969, -47.993892669677734],
+    ];
+    for (kind, parameters, fixed, images) in [
+        (
+            "Euler3DTransform",
+            "0.3 -0.2 0.5 1 2 3",
+            "5 -7 11 1",
+            [
+                [16.451663970947266, -19.840158462524414, 29.017738342285156],
+                [-25.339923858642578, 53.224063873291016, -40.877864837646484],
+            ],
+        ),
+        ("VersorRigid3DTransform", "0.1 -0.2 0.15 1 2 3", "5 -7 11", rotated),
+        ("QuaternionRigidTransform", "0.1 -0.2 0.15 0.9630680142129112 1 2 3", "5 -7 11", rotated),
+        ("TranslationTransform", "1 2 3", "", [[11.0, -18.0, 33.0], [-4.5, 42.25, -57.0]]),
+        ("Rigid3DTransform", "0 -1 0 1 0 0 0 0 1 1 2 3", "5 -7 11", [[19.0, 0.0, 33.0], [-41.25, -15.5, -57.0]]),
+        ("IdentityTransform", "", "", POINTS),
+    ] {
+        let text = format!(
+            "#Insight Transform File V1.0\n#Transform 0\nTransform: {kind}_double_3_3\nParameters: {parameters}\n\
+             FixedParameters: {fixed}"
+        );
+        std::fs::write(&path, text).unwrap();
+        assert_maps_as_itk(kind, &itk::read_affine(&path).unwrap(), images);
+    }
+}
+
+#[test]
+fn affines_come_back_whatever_the_centre() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.mat", "a.txt", "a.tfm"] {
+        let path = folder.path().join(name);
+        for centre in [Point3::origin(), Point3::new(3.0, -80.0, 120.0)] {
+            itk::write_affine(&path, &sample(), centre).unwrap();
+            let back = itk::read_affine(&path).unwrap();
+            // Rounding of the translation, which comes and goes with the centre.
+            assert!(difference(&back, &sample()) < 1e-12, "{name}");
+        }
+    }
+}
+
+#[test]
+fn matlab_records_in_both_precisions_and_byte_orders() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mat");
+    let numbers = [1.5_f64, 0.25, 0.0, 0.0, 0.5, 0.0, 0.125, 0.0, 2.0, 10.0, -20.0, 30.0];
+    let fixed = [1.0, 2.0, 4.0];
+    let write = |code: i32, big: bool, single: bool| {
+        let int = |value: i32| if big { value.to_be_bytes() } else { value.to_le_bytes() };
+        let mut bytes = Vec::new();
+        for (name, numbers) in [("AffineTransform_float_3_3", numbers.as_slice()), ("fixed", &fixed)] {
+            for value in [code, numbers.len() as i32, 1, 0, name.len() as i32 + 1] {
+                bytes.extend(int(value));
+            }
+            bytes.extend(name.bytes());
+            bytes.push(0);
+            for &number in numbers {
+                match (single, big) {
+                    (true, true) => bytes.extend((number as f32).to_be_bytes()),
+                    (true, false) => bytes.extend((number as f32).to_le_bytes()),
+                    (false, true) => bytes.extend(number.to_be_bytes()),
+                    (false, false) => bytes.extend(number.to_le_bytes()),
+                }
+            }
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        itk::read_affine(&path).unwrap()
+    };
+    for (code, big, single) in [(0, false, false), (10, false, true), (1000, true, false), (1010, true, true)] {
+        // y = A(x − c) + c + t in LPS at x = c is c + t.
+        assert_eq!(apply_lps(&write(code, big, single), fixed), [11.0, -18.0, 34.0], "type {code}");
+        // One mm along the first axis: the first column of A.
+        assert_eq!(apply_lps(&write(code, big, single), [2.0, 2.0, 4.0]), [12.5, -18.0, 34.125], "type {code}");
+    }
+}
+
+#[test]
+fn affine_files_that_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mat");
+    let refusal = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let error = itk::read_affine(&path).expect_err("refused");
+        assert_eq!(error.path, path);
+        error.kind.to_string()
+    };
+    let good = std::fs::read(fixture("ants_affine.mat")).unwrap();
+    assert_eq!(
+        refusal(&std::fs::read(fixture("ants_affine_2d.mat")).unwrap()),
+        "transform of type AffineTransform_double_2_2, expected an affine, rigid, similarity or translation transform of \
+         three dimensions"
+    );
+    assert_eq!(refusal(&[]), "the file is empty");
+    for length in 1..good.len() {
+        let text = refusal(&good[..length]);
+        // Cut exactly between the records, the centre is missing.
+        let expected = if length == 143 { "fixed parameters: expected 3 numbers, found 0" } else { "truncated" };
+        assert!(text.starts_with(expected), "{length}: {text}");
+    }
+    let mut with_nan = good.clone();
+    with_nan[20 + 27..20 + 27 + 8].copy_from_slice(&f64::NAN.to_le_bytes());
+    assert_eq!(refusal(&with_nan), "number 0 of the parameters is NaN, expected a finite number");
+    assert!(refusal(b"hello, this is no transform at all").starts_with("not an ITK transform"));
+
+    let text = |kind: &str, parameters: &str| {
+        let head = "#Insight Transform File V1.0\n#Transform 0\n";
+        refusal(format!("{head}Transform: {kind}\nParameters: {parameters}\nFixedParameters: 0 0 0\n").as_bytes())
+    };
+    assert_eq!(text("AffineTransform_double_3_3", "1 0 0"), "parameters: expected 12 numbers, found 3");
+    assert_eq!(text("TranslationTransform_double_3_3", "1 x 0"), "line 4: expected a number, found \"x\"");
+    assert_eq!(
+        text("TranslationTransform_double_3_3", "1 inf 0"),
+        "number 1 of the parameters is inf, expected a finite number"
+    );
+    assert!(text("BSplineTransform_double_3_3", "").starts_with("transform of type BSplineTransform_double_3_3"));
+    assert!(refusal(b"#Insight Transform File V1.0\n").contains("no line \"Transform:"));
+    assert!(matches!(
+        itk::write_affine(&folder.path().join("a.xml"), &sample(), Point3::origin()).unwrap_err().kind,
+        ErrorKind::Extension(_)
+    ));
+}
+
+#[test]
+fn warps_come_back_on_every_grid() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, grid) in grids() {
+        let vectors = (0..grid.len()).map(|at| [at as f32, -0.5 * at as f32, (at as f32).cos()]).collect();
+        let field = DisplacementField { grid, vectors };
+        for file in ["a.nii", "a.nii.gz"] {
+            let path = folder.path().join(file);
+            itk::write_warp(&path, &field).unwrap();
+            let back = itk::read_warp(&path).unwrap();
+            assert_eq!(back.vectors, field.vectors, "{name}");
+            // The header is single precision.
+            assert!(back.grid.matches(&field.grid, 1e-4), "{name}");
+            assert_eq!(itk::read_transform(&path).unwrap(), Transform::Displacement(back));
+        }
+    }
+}
+
+#[test]
+fn a_warp_on_disk_is_planar_and_lps() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nii");
+    let grid = Grid::axis_aligned([3, 2, 2], [1.0; 3]);
+    let vectors = (0..12).map(|at| [1.0 + at as f32, 101.0 + at as f32, 201.0 + at as f32]).collect();
+    itk::write_warp(&path, &DisplacementField { grid, vectors }).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let dim: Vec<i16> = (0..8).map(|i| i16::from_le_bytes([bytes[40 + 2 * i], bytes[41 + 2 * i]])).collect();
+    assert_eq!(dim, [5, 3, 2, 2, 1, 3, 1, 1]);
+    assert_eq!(i16::from_le_bytes([bytes[68], bytes[69]]), 1007);
+    let (values, rest) = bytes[352..].as_chunks::<4>();
+    assert!(rest.is_empty());
+    let values: Vec<f32> = values.iter().map(|value| f32::from_le_bytes(*value)).collect();
+    let expected: Vec<f32> = [-1.0, -1.0, 1.0]
+        .into_iter()
+        .zip([1.0, 101.0, 201.0])
+        .flat_map(|(sign, first)| (0..12).map(move |at| sign * (first + at as f32)))
+        .collect();
+    assert_eq!(values, expected);
+}
+
+#[test]
+fn a_warp_written_by_itk() {
+    let field = itk::read_warp(&fixture("ants_warp.nii.gz")).unwrap();
+    assert_eq!(field.grid.shape, [5, 4, 3]);
+    // Where antspyx says that voxel (1, 1, 1) lies and where its displacement takes it, LPS mm.
+    let lps = [-1.9994772173280557, 5.841376884713689, 7.847505106193227];
+    let image = [-1.4094773530960083, 6.731376647949219, 8.167505264282227];
+    let at = field.grid.voxel_to_world().apply(&Point3::new(1.0, 1.0, 1.0));
+    assert!((at - Point3::new(-lps[0], -lps[1], lps[2])).norm() < SINGLE_MM, "{at}");
+    let vector = field.vectors[1 + 5 * (1 + 4)];
+    let expected = [lps[0] - image[0], lps[1] - image[1], image[2] - lps[2]];
+    for axis in 0..3 {
+        assert!((f64::from(vector[axis]) - expected[axis]).abs() < SINGLE_MM, "{vector:?}, expected {expected:?}");
+    }
+}
+
+#[test]
+fn displacement_intent_is_ras() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nii");
+    let data: Vec<u8> = (1..=24).flat_map(|value| (value as f32).to_le_bytes()).collect();
+    for (intent, expected) in [(1007, [-1.0, -9.0, 17.0]), (1006, [1.0, 9.0, 17.0])] {
+        let raw = RawNifti { dim: [5, 2, 2, 2, 1, 3, 1, 1], intent, ..RawNifti::new([2, 2, 2], 16, data.clone()) };
+        std::fs::write(&path, raw.bytes()).unwrap();
+        assert_eq!(itk::read_warp(&path).unwrap().vectors[0], expected, "intent {intent}");
+    }
+}
+
+#[test]
+fn transforms_tell_their_kind() {
+    for name in ["ants_affine.mat", "ants_affine.txt"] {
+        assert!(matches!(itk::read_transform(&fixture(name)).unwrap(), Transform::Affine(_)), "{name}");
+    }
+    assert!(matches!(itk::read_transform(&fixture("ants_warp.nii.gz")).unwrap(), Transform::Displacement(_)));
+}
+
+#[test]
+fn fsl_matrices_come_back_between_all_grids() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mat");
+    for (fixed_name, fixed) in grids() {
+        for (moving_name, mut moving) in grids() {
+            moving.shape = [9, 4, 6];
+            moving.spacing = Vector3::new(0.8, 2.0, 1.1);
+            fsl::write_matrix(&path, &sample(), &fixed, &moving).unwrap();
+            let back = fsl::read_matrix(&path, &fixed, &moving).unwrap();
+            let error = difference(&back, &sample());
+            assert!(error < 1e-9, "{fixed_name} ← {moving_name}: {error}");
+        }
+    }
+}
+
+#[test]
+fn fsl_counts_the_first_axis_from_the_left() {
+    // The identity matrix puts equal scaled millimetres on each other: index × size, counted from the far end of the
+    // first axis if the volume is stored right to left… that is, if its axes are right-handed.
+    let grid = |shape: [usize; 3], spacing: [f64; 3], x: f64| Grid {
+        origin: Point3::new(5.0, 6.0, 7.0),
+        direction: Matrix3::from_diagonal(&Vector3::new(x, 1.0, 1.0)),
+        ..Grid::axis_aligned(shape, spacing)
+    };
+    for (fixed_x, moving_x) in [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)] {
+        let (fixed, moving) = (grid([10, 8, 6], [1.0; 3], fixed_x), grid([5, 8, 6], [2.0, 1.0, 1.0], moving_x));
+        let world = fsl::to_world(&Matrix4::identity(), &fixed, &moving).unwrap();
+        for i in [0.0, 1.0, 9.0] {
+            let scaled = if fixed_x > 0.0 { 9.0 - i } else { i };
+            let j = if moving_x > 0.0 { 4.0 - scaled / 2.0 } else { scaled / 2.0 };
+            let from = fixed.voxel_to_world().apply(&Point3::new(i, 3.0, 2.0));
+            let to = moving.voxel_to_world().apply(&Point3::new(j, 3.0, 2.0));
+            assert!((world.apply(&from) - to).norm() < 1e-12, "{fixed_x} {moving_x} {i}");
+        }
+    }
+}
+
+#[test]
+fn fsl_files_that_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mat");
+    let grid = Grid::axis_aligned([4, 4, 4], [1.0; 3]);
+    for (text, message) in [
+        ("", "the file is empty"),
+        ("1 0 0 0\n0 1 0 0\n", "matrix: expected 16 numbers, found 8"),
+        ("1 0 0 0\n0 one 0 0\n", "line 2: expected a number, found \"one\""),
+        ("0 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1", "the matrix is singular"),
+        ("1 0 0 0\n0 1 0 nan\n0 0 1 0\n0 0 0 1", "number 7 of the matrix is NaN, expected a finite number"),
+        (
+            "1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 2 1",
+            "the last row of the matrix is [0.0, 0.0, 2.0, 1.0], expected 0 0 0 1",
+        ),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = fsl::read_matrix(&path, &grid, &grid).expect_err(text);
+        assert_eq!(error.kind.to_string(), message);
+    }
+}
+
+#[test]
+fn tables_of_points() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("points.csv");
+    std::fs::write(&path, "label,x,y,z,t,comment\n3,1.5,-2,30,0,\"left, upper\"\n4,0,0,-1e-3,0,\n").unwrap();
+    let mut table = PointTable::read(&path).unwrap();
+    assert_eq!(table.points(), [Point3::new(-1.5, 2.0, 30.0), Point3::new(0.0, 0.0, -0.001)]);
+    table.write(&path).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text, "label,x,y,z,t,comment\n3,1.5,-2,30,0,\"left, upper\"\n4,0,0,-0.001,0,\n");
+    table.move_points(|point| point + Vector3::new(1.0, 2.0, 3.0));
+    table.write(&path).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text, "label,x,y,z,t,comment\n3,0.5,-4,33,0,\"left, upper\"\n4,-1,-2,2.999,0,\n");
+
+    let fresh = PointTable::new(vec![Point3::new(1.0, 2.0, 3.0)]);
+    fresh.write(&path).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "x,y,z\n-1,-2,3\n");
+    assert_eq!(PointTable::read(&path).unwrap().points(), fresh.points());
+
+    for (text, message) in [
+        ("a,b\n1,2\n", "no column \"x\", found [\"a\", \"b\"]"),
+        ("x,y,z\n1,2,3\n1,two,3\n", "line 3: expected a finite number, found \"two\""),
+        ("x,y,z\n1,NaN,3\n", "line 2: expected a finite number, found \"NaN\""),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(PointTable::read(&path).expect_err(text).kind.to_string(), message);
+    }
+    std::fs::write(&path, "x,y,z\n1,2,3\n1,2\n").unwrap();
+    assert!(matches!(PointTable::read(&path).unwrap_err().kind, ErrorKind::Table(_)));
+}
