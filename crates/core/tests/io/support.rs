@@ -78,6 +78,7 @@ impl RawNifti {
 /// Grids of both handednesses, permuted axes, odd sizes and unequal spacings, straight and oblique.
 pub fn grids() -> Vec<(&'static str, Grid)> {
     let oblique = Rotation3::from_euler_angles(0.3, -0.2, 0.7).into_inner();
+    let upside_down = Rotation3::from_euler_angles(-2.9, 0.2, 0.1).into_inner();
     let axes = |x: [f64; 3], y: [f64; 3], z: [f64; 3]| Matrix3::from_columns(&[x.into(), y.into(), z.into()]);
     let grid = |direction| Grid {
         shape: [7, 5, 3],
@@ -93,6 +94,7 @@ pub fn grids() -> Vec<(&'static str, Grid)> {
         ("LPS", grid(axes(left, posterior, superior))),
         ("ASL", grid(axes(anterior, superior, left))),
         ("oblique", grid(oblique)),
+        ("oblique, upside down", grid(upside_down)),
         ("oblique, reflected", grid(oblique * Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)))),
     ]
 }
