@@ -1,29 +1,125 @@
-//! The correlation ratio of a batch of transforms.
+//! The correlation ratio of many transforms at once: fixed voxels in bins, moving values accumulated for each bin.
+//!
+//! The work is cut into (slab of slices × transform) pieces whose size depends on the volume alone, and pieces are added
+//! up in their order: the result does not depend on the number of threads.
+
+mod cells;
+mod piece;
+mod rows;
 
 use antsreg_core::AffineTransform;
+use rayon::prelude::*;
 
 use super::image::Image;
 use crate::Error;
+use piece::{Moments, Piece};
 
-/// Fixed voxels with their bins.
-#[derive(Debug)]
-pub struct FixedBins {}
+/// Samples in a slab, about: enough to hide the cost of a task, few enough to keep all threads busy.
+const SLAB_SAMPLES: usize = 1 << 15;
 
-pub(super) fn bin_fixed(
-    _fixed: &Image,
-    _weight: Option<&Image>,
-    _low_high: (f32, f32),
-    _bins: usize,
-) -> Result<FixedBins, Error> {
-    Ok(FixedBins {})
+/// A bin holding no more than this weight has no variance to speak of.
+const LEAST_COUNT: f64 = 2.0;
+
+/// Fixed voxels by bin.
+#[derive(Debug, Clone)]
+pub struct FixedBins {
+    shape: [usize; 3],
+    /// Number of bins.
+    bins: usize,
+    /// The bin of each voxel.
+    bin: Vec<u16>,
+    /// The weight of each voxel; all one if absent.
+    weight: Option<Vec<f32>>,
+    /// The part of each row that has weight, `start..end`; whole rows if absent.
+    extents: Option<Vec<[u32; 2]>>,
 }
 
+/// See [`Backend::bin_fixed`](crate::Backend::bin_fixed).
+pub(super) fn bin_fixed(
+    fixed: &Image,
+    weight: Option<&Image>,
+    low_high: (f32, f32),
+    bins: usize,
+) -> Result<FixedBins, Error> {
+    if let Some(weight) = weight {
+        Error::check_shape("bin_fixed", fixed.shape, weight.shape)?;
+    }
+    let bins = bins.clamp(1, 1 << 16);
+    let (low, high) = low_high;
+    let scale = if high > low { bins as f32 / (high - low) } else { 0.0 };
+    // A float cast saturates, and NaN goes to 0: only the upper clamp is left to do.
+    let bin = fixed.voxels.iter().map(|value| (((value - low) * scale) as usize).min(bins - 1) as u16).collect();
+    let extents = weight.map(|weight| weight.voxels.chunks_exact(fixed.shape[0]).map(extent).collect());
+    Ok(FixedBins { shape: fixed.shape, bins, bin, weight: weight.map(|weight| weight.voxels.clone()), extents })
+}
+
+/// From the first positive weight of a row to behind the last.
+fn extent(row: &[f32]) -> [u32; 2] {
+    let start = row.iter().position(|weight| *weight > 0.0);
+    let last = row.iter().rposition(|weight| *weight > 0.0);
+    match (start, last) {
+        (Some(start), Some(last)) => [start as u32, last as u32 + 1],
+        _ => [0, 0],
+    }
+}
+
+/// See [`Backend::correlation_ratio`](crate::Backend::correlation_ratio).
 pub(super) fn costs(
-    _fixed: &FixedBins,
-    _moving: &Image,
-    _moving_weight: Option<&Image>,
-    _edge_voxels: [f64; 3],
+    fixed: &FixedBins,
+    moving: &Image,
+    moving_weight: Option<&Image>,
+    edge_voxels: [f64; 3],
     fixed_to_moving: &[AffineTransform],
 ) -> Result<Vec<f64>, Error> {
-    Ok(vec![1.0; fixed_to_moving.len()])
+    if let Some(weight) = moving_weight {
+        Error::check_shape("correlation_ratio", moving.shape, weight.shape)?;
+    }
+    let slice_samples = fixed.shape[0] * fixed.shape[1];
+    let slab_slices = SLAB_SAMPLES.div_ceil(slice_samples.max(1));
+    let slabs = fixed.shape[2].div_ceil(slab_slices);
+    let count = fixed_to_moving.len();
+    // Neighbouring tasks read the same slab, and about the same part of the moving image, while it is in cache.
+    let pieces: Vec<Vec<Moments>> = (0..slabs * count)
+        .into_par_iter()
+        .map_init(
+            || Piece::new(fixed, moving, moving_weight, edge_voxels),
+            |piece, task| {
+                let (slab, transform) = (task / count, task % count);
+                let slices = slab * slab_slices..((slab + 1) * slab_slices).min(fixed.shape[2]);
+                piece.moments(slices, &fixed_to_moving[transform])
+            },
+        )
+        .collect();
+    let pieces_of = |transform| (0..slabs).map(move |slab| slab * count + transform);
+    Ok((0..count).map(|transform| cost(fixed.bins, pieces_of(transform).map(|task| &pieces[task]))).collect())
 }
+
+/// Σ_b n_b·var_b / (n·var) of the summed moments.
+fn cost<'a>(bins: usize, pieces: impl Iterator<Item = &'a Vec<Moments>>) -> f64 {
+    let mut sums = vec![Moments::default(); bins];
+    for piece in pieces {
+        for (sum, part) in sums.iter_mut().zip(piece) {
+            for moment in 0..3 {
+                sum[moment] += part[moment];
+            }
+        }
+    }
+    let (mut within, mut all) = (0.0, Moments::default());
+    for sum in sums.iter().filter(|sum| sum[0] > LEAST_COUNT) {
+        within += deviation(sum);
+        for moment in 0..3 {
+            all[moment] += sum[moment];
+        }
+    }
+    let total = deviation(&all);
+    // Rounding leaves a constant overlap a variance of the order of epsilon times its mean square.
+    if total > 1e-9 * all[2] { (within / total).clamp(0.0, 1.0) } else { 1.0 }
+}
+
+/// Σw(y − ȳ)² from Σw, Σwy and Σwy²: n times the variance.
+fn deviation([n, y, yy]: &Moments) -> f64 {
+    if *n > 0.0 { (yy - y * y / n).max(0.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests;

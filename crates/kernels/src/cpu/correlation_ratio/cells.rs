@@ -1,0 +1,117 @@
+//! Trilinear samples along a row, many at a time: coordinates and interpolation run in vectors, reads one by one.
+
+use super::rows::Row;
+use crate::cpu::image::Image;
+
+/// Samples in one step of a vector loop.
+pub(super) const LANES: usize = 16;
+
+/// 1.5·2²³: adding it to a small float rounds that to a whole number, which then stands in the low bits.
+const ROUNDER: f32 = 12_582_912.0;
+
+/// The bits in which it stands.
+const INDEX_BITS: u32 = 0x3f_ffff;
+
+/// Cells of the moving image in which a block of samples lies, and where in them.
+///
+/// A block is long enough for a value to reach memory before the next loop reads it back in a vector.
+pub(super) struct Cells {
+    offset: [[u32; LANES]; Cells::GROUPS],
+    fraction: [[[f32; LANES]; Cells::GROUPS]; 3],
+    /// Product over the axes of the ramp at the edge of the field of view.
+    pub edge_weight: [[f32; LANES]; Cells::GROUPS],
+    /// The voxels around each sample: four pairs of neighbours in x.
+    pairs: [[[[f32; 2]; LANES]; 4]; Cells::GROUPS],
+}
+
+impl Cells {
+    pub const GROUPS: usize = 4;
+    pub const BLOCK: usize = Cells::GROUPS * LANES;
+
+    pub fn new() -> Cells {
+        let zeros = [[0.0; LANES]; Cells::GROUPS];
+        Cells {
+            offset: [[0; LANES]; Cells::GROUPS],
+            fraction: [zeros; 3],
+            edge_weight: zeros,
+            pairs: [[[[0.0; 2]; LANES]; 4]; Cells::GROUPS],
+        }
+    }
+
+    /// Finds the cells of the samples `first..first + count` of a row. Lanes behind the last are kept inside the image.
+    #[inline(always)]
+    pub fn locate<const WEIGHTED: bool>(
+        &mut self,
+        row: &Row,
+        first: usize,
+        count: usize,
+        shape: [usize; 3],
+        edge_voxels: [f64; 3],
+    ) {
+        let strides = [1, shape[0] as u32, (shape[0] * shape[1]) as u32];
+        for group in 0..count.div_ceil(LANES) {
+            let mut offset = [0u32; LANES];
+            let mut weight = [1.0f32; LANES];
+            for axis in 0..3 {
+                let start = (row.start[axis] + (first + group * LANES) as f64 * row.step[axis]) as f32;
+                let step = row.step[axis] as f32;
+                let last = (shape[axis] - 1) as f32;
+                let last_cell = last - 1.0;
+                let edge = edge_voxels[axis] as f32;
+                for lane in 0..LANES {
+                    let position = start + lane as f32 * step;
+                    let position = if position > 0.0 { position } else { 0.0 };
+                    let position = if position < last { position } else { last };
+                    let cell = (position - 0.5) + ROUNDER - ROUNDER;
+                    let cell = if cell < last_cell { cell } else { last_cell };
+                    let cell = if cell > 0.0 { cell } else { 0.0 };
+                    self.fraction[axis][group][lane] = position - cell;
+                    let index = (cell + ROUNDER).to_bits() & INDEX_BITS;
+                    offset[lane] = offset[lane].wrapping_add(index.wrapping_mul(strides[axis]));
+                    if WEIGHTED && edge > 0.0 {
+                        let other = last - position;
+                        let distance = if position < other { position } else { other };
+                        let ramp = distance / edge;
+                        weight[lane] *= if ramp < 1.0 { ramp } else { 1.0 };
+                    }
+                }
+            }
+            self.offset[group] = offset;
+            self.edge_weight[group] = weight;
+        }
+    }
+
+    /// Trilinear values in the first `count` cells.
+    #[inline(always)]
+    pub fn interpolate(&mut self, image: &Image, count: usize, values: &mut [[f32; LANES]; Cells::GROUPS]) {
+        let [nx, ny, _] = image.shape;
+        let plane = nx * ny;
+        let span = plane + nx + 2;
+        let groups = count.div_ceil(LANES);
+        for (pairs, offsets) in self.pairs.iter_mut().zip(&self.offset).take(groups) {
+            for (lane, offset) in offsets.iter().enumerate() {
+                let offset = *offset as usize;
+                let cell = &image.voxels[offset..offset + span];
+                pairs[0][lane] = [cell[0], cell[1]];
+                pairs[1][lane] = [cell[nx], cell[nx + 1]];
+                pairs[2][lane] = [cell[plane], cell[plane + 1]];
+                pairs[3][lane] = [cell[plane + nx], cell[plane + nx + 1]];
+            }
+        }
+        for group in 0..groups {
+            let pairs = &self.pairs[group];
+            let (fx, fy, fz) = (&self.fraction[0][group], &self.fraction[1][group], &self.fraction[2][group]);
+            let mut columns = [[0.0f32; 2]; LANES];
+            for lane in 0..LANES {
+                for end in 0..2 {
+                    let near = pairs[0][lane][end] + fy[lane] * (pairs[1][lane][end] - pairs[0][lane][end]);
+                    let far = pairs[2][lane][end] + fy[lane] * (pairs[3][lane][end] - pairs[2][lane][end]);
+                    columns[lane][end] = near + fz[lane] * (far - near);
+                }
+            }
+            for lane in 0..LANES {
+                values[group][lane] = columns[lane][0] + fx[lane] * (columns[lane][1] - columns[lane][0]);
+            }
+        }
+    }
+}

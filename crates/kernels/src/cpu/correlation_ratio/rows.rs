@@ -1,0 +1,40 @@
+//! Which part of a row of fixed voxels falls inside the moving image.
+
+use std::ops::Range;
+
+use nalgebra::Vector3;
+
+/// A row of fixed voxels seen in the moving image: voxel x is at `start + x·step` (voxel indices).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub start: Vector3<f64>,
+    pub step: Vector3<f64>,
+}
+
+impl Row {
+    /// The voxels of `within` that lie at least `margin` inside the border voxel centres of a volume of this shape.
+    pub fn inside(&self, shape: [usize; 3], margin: [f64; 3], within: Range<usize>) -> Range<usize> {
+        let (mut first, mut last) = (within.start as f64, within.end as f64 - 1.0);
+        for axis in 0..3 {
+            let (low, high) = (margin[axis], shape[axis] as f64 - 1.0 - margin[axis]);
+            let (start, step) = (self.start[axis], self.step[axis]);
+            if low > high {
+                return within.start..within.start;
+            }
+            if step == 0.0 || (step * within.end as f64).abs() < 1e-9 {
+                if start < low || start > high {
+                    return within.start..within.start;
+                }
+                continue;
+            }
+            let (a, b) = ((low - start) / step, (high - start) / step);
+            first = first.max(a.min(b).ceil());
+            last = last.min(a.max(b).floor());
+        }
+        // Negated, so that NaN ends here as well.
+        if !(first <= last) {
+            return within.start..within.start;
+        }
+        first as usize..last as usize + 1
+    }
+}

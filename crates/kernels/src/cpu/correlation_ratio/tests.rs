@@ -1,0 +1,229 @@
+//! The correlation ratio against its definition, written down naively in double precision.
+
+use antsreg_core::AffineTransform;
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+
+use super::{bin_fixed, costs};
+use crate::cpu::image::Image;
+
+const BINS: usize = 19;
+
+struct Pair {
+    fixed_shape: [usize; 3],
+    moving_shape: [usize; 3],
+    fixed: Vec<f32>,
+    moving: Vec<f32>,
+    fixed_weight: Vec<f32>,
+    moving_weight: Vec<f32>,
+}
+
+/// Uncorrelated bits of a number (splitmix64).
+fn hash(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn noise(seed: u64, count: usize) -> Vec<f32> {
+    (0..count as u64).map(|i| (hash(seed * 1_000_003 + i) >> 40) as f32 / (1 << 24) as f32).collect()
+}
+
+fn pair() -> Pair {
+    let (fixed_shape, moving_shape) = ([37, 5, 9], [11, 23, 7]);
+    let (fixed_len, moving_len) = (fixed_shape.iter().product(), moving_shape.iter().product());
+    let fixed: Vec<f32> = noise(1, fixed_len).iter().map(|v| 100.0 * v - 20.0).collect();
+    let moving = noise(2, moving_len).iter().map(|v| 1000.0 * v + 300.0).collect();
+    // A third of the fixed weights are zero, among them whole rows and the ends of rows.
+    let fixed_weight = noise(3, fixed_len)
+        .iter()
+        .enumerate()
+        .map(|(i, v)| if *v < 0.2 || i % 37 < 3 || i % 37 > 30 || (i / 37) % 7 == 2 { 0.0 } else { *v })
+        .collect();
+    let moving_weight = noise(4, moving_len).iter().map(|v| (1.5 * v - 0.25).clamp(0.0, 1.0)).collect();
+    Pair { fixed_shape, moving_shape, fixed, moving, fixed_weight, moving_weight }
+}
+
+fn trilinear(shape: [usize; 3], values: &[f32], at: &Point3<f64>) -> f64 {
+    let mut sum = 0.0;
+    for corner in 0..8 {
+        let (mut weight, mut index, mut stride) = (1.0, 0, 1);
+        for axis in 0..3 {
+            let cell = (at[axis].floor() as usize).min(shape[axis] - 2);
+            let fraction = at[axis] - cell as f64;
+            let upper = corner >> axis & 1;
+            weight *= if upper == 1 { fraction } else { 1.0 - fraction };
+            index += (cell + upper) * stride;
+            stride *= shape[axis];
+        }
+        sum += weight * f64::from(values[index]);
+    }
+    sum
+}
+
+/// The formula of the trait's documentation, two passes.
+fn oracle(pair: &Pair, weights: [bool; 2], edge: [f64; 3], map: &AffineTransform) -> f64 {
+    let [nx, ny, _] = pair.fixed_shape;
+    let mut samples: Vec<Vec<(f64, f64)>> = vec![Vec::new(); BINS];
+    for (number, value) in pair.fixed.iter().enumerate() {
+        let x = Point3::new((number % nx) as f64, (number / nx % ny) as f64, (number / nx / ny) as f64);
+        let at = map.apply(&x);
+        let last = pair.moving_shape.map(|n| n as f64 - 1.0);
+        if (0..3).any(|axis| at[axis] < 0.0 || at[axis] > last[axis]) {
+            continue;
+        }
+        let mut weight = 1.0;
+        for axis in (0..3).filter(|axis| edge[*axis] > 0.0) {
+            weight *= (at[axis].min(last[axis] - at[axis]) / edge[axis]).clamp(0.0, 1.0);
+        }
+        if weights[0] {
+            weight *= f64::from(pair.fixed_weight[number]);
+        }
+        if weights[1] {
+            weight *= trilinear(pair.moving_shape, &pair.moving_weight, &at);
+        }
+        let bin = ((value + 10.0) * (BINS as f32 / 80.0)).floor().clamp(0.0, BINS as f32 - 1.0);
+        samples[bin as usize].push((weight, trilinear(pair.moving_shape, &pair.moving, &at)));
+    }
+    samples.retain(|bin| bin.iter().map(|(w, _)| w).sum::<f64>() > 2.0);
+    let spread = |samples: &[(f64, f64)]| {
+        let n: f64 = samples.iter().map(|(w, _)| w).sum();
+        let mean = samples.iter().map(|(w, y)| w * y).sum::<f64>() / n;
+        samples.iter().map(|(w, y)| w * (y - mean).powi(2)).sum::<f64>()
+    };
+    let total = spread(&samples.concat());
+    if total > 0.0 { samples.iter().map(|bin| spread(bin)).sum::<f64>() / total } else { 1.0 }
+}
+
+fn image(shape: [usize; 3], voxels: &[f32]) -> Image {
+    Image::from_voxels(shape, voxels).expect("as many voxels as the shape says")
+}
+
+fn compute(pair: &Pair, weights: [bool; 2], edge: [f64; 3], maps: &[AffineTransform]) -> Vec<f64> {
+    let (fixed, moving) = (image(pair.fixed_shape, &pair.fixed), image(pair.moving_shape, &pair.moving));
+    let fixed_weight = image(pair.fixed_shape, &pair.fixed_weight);
+    let moving_weight = image(pair.moving_shape, &pair.moving_weight);
+    let bins = bin_fixed(&fixed, weights[0].then_some(&fixed_weight), (-10.0, 70.0), BINS).expect("bins");
+    costs(&bins, &moving, weights[1].then_some(&moving_weight), edge, maps).expect("costs")
+}
+
+/// Maps from the fixed to the moving volume: centred, turned by any angle, stretched, partly outside.
+fn maps() -> Vec<AffineTransform> {
+    (0..40)
+        .map(|i| {
+            let r: Vec<f64> = noise(10 + i, 9).iter().map(|v| f64::from(*v) - 0.5).collect();
+            let rotation = Rotation3::from_euler_angles(6.0 * r[0], 6.0 * r[1], 6.0 * r[2]);
+            let matrix =
+                rotation.matrix() * Matrix3::from_diagonal(&Vector3::new(0.4 + r[3], 1.5 + r[4], 0.9 + r[5]));
+            let centre = Vector3::new(5.0, 11.0, 3.0) + 8.0 * Vector3::new(r[6], r[7], r[8]);
+            AffineTransform { matrix, translation: centre - matrix * Vector3::new(18.0, 2.0, 4.0) }
+        })
+        .collect()
+}
+
+#[test]
+fn is_what_its_definition_says() {
+    let (pair, maps) = (pair(), maps());
+    for weights in [[false, false], [true, false], [false, true], [true, true]] {
+        for edge in [[0.0; 3], [1.0, 2.5, 0.7], [40.0, 1.0, 1.0]] {
+            let costs = compute(&pair, weights, edge, &maps);
+            for (map, cost) in maps.iter().zip(costs) {
+                let expected = oracle(&pair, weights, edge, map);
+                // Positions in single precision are off by 1e-6 voxel, values by that times the gradient.
+                assert!((cost - expected).abs() < 2e-5, "{cost} for {expected}: {weights:?} {edge:?} {map:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_along_an_axis_end_exactly_at_the_border() {
+    let pair = pair();
+    let swap = Matrix3::new(0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, -1.0);
+    for shift in [0.0, -2.0, 3.0, 0.5] {
+        let maps = [
+            AffineTransform { matrix: Matrix3::identity(), translation: Vector3::new(shift, 0.0, 0.0) },
+            AffineTransform { matrix: swap, translation: Vector3::new(2.0, shift, 6.0) },
+        ];
+        for (map, cost) in maps.iter().zip(compute(&pair, [false; 2], [0.0; 3], &maps)) {
+            let expected = oracle(&pair, [false; 2], [0.0; 3], map);
+            assert!((cost - expected).abs() < 2e-5, "{cost} for {expected}: {map:?}");
+        }
+    }
+}
+
+#[test]
+fn costs_one_where_nothing_overlaps_or_varies() {
+    let mut pair = pair();
+    let far = AffineTransform { matrix: Matrix3::identity(), translation: Vector3::new(500.0, 0.0, 0.0) };
+    let nowhere = AffineTransform { matrix: Matrix3::identity(), translation: Vector3::from_element(f64::NAN) };
+    assert_eq!(compute(&pair, [false; 2], [1.0; 3], &[far, nowhere]), [1.0, 1.0]);
+    pair.moving.fill(812.3);
+    assert!(compute(&pair, [false; 2], [1.0; 3], &maps()).iter().all(|cost| *cost == 1.0));
+    pair.fixed_weight.fill(0.0);
+    assert!(compute(&pair, [true; 2], [1.0; 3], &maps()).iter().all(|cost| *cost == 1.0));
+}
+
+#[test]
+fn is_zero_for_an_image_and_itself() {
+    let mut pair = pair();
+    pair.moving_shape = pair.fixed_shape;
+    // One value per bin, so that nothing varies within a bin.
+    pair.fixed.iter_mut().for_each(|v| *v = 5.0 * (*v / 5.0).round().clamp(-2.0, 13.0));
+    pair.moving.clone_from(&pair.fixed);
+    pair.moving_weight.clone_from(&pair.fixed_weight);
+    let cost = compute(&pair, [false; 2], [1.0; 3], &[AffineTransform::identity()])[0];
+    assert!(cost < 1e-9, "{cost}");
+}
+
+#[test]
+fn does_not_depend_on_the_number_of_threads() {
+    let (fixed_shape, moving_shape) = ([61, 57, 53], [49, 63, 55]);
+    let (fixed, moving) = (noise(5, fixed_shape.iter().product()), noise(6, moving_shape.iter().product()));
+    let bins = bin_fixed(&image(fixed_shape, &fixed), None, (0.0, 1.0), 64).expect("bins");
+    let run = |threads: usize| {
+        let moving = image(moving_shape, &moving);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        pool.install(|| costs(&bins, &moving, None, [1.0; 3], &maps())).expect("costs")
+    };
+    let one = run(1);
+    assert!(one.iter().any(|cost| *cost < 1.0));
+    assert_eq!(one, run(2));
+    assert_eq!(one, run(3));
+}
+
+#[test]
+fn bins_cover_the_range_and_clamp_beyond_it() {
+    let values = [-5.0, 0.0, 0.249, 0.25, 0.5, 0.99, 1.0, 7.0, f32::INFINITY];
+    let binned = bin_fixed(&image([9, 1, 1], &values), None, (0.0, 1.0), 4).expect("bins");
+    assert_eq!(binned.bin, [0, 0, 0, 1, 2, 3, 3, 3, 3]);
+}
+
+#[test]
+#[ignore = "a stopwatch, not a check: cargo test --release -p antsreg-kernels -- --ignored --nocapture nanoseconds"]
+fn nanoseconds_per_sample() {
+    let shape = [155, 205, 165];
+    let head = |seed: u64| -> Vec<f32> {
+        let mut values = noise(seed, shape.iter().product());
+        for (i, value) in values.iter_mut().enumerate() {
+            let at = [i % 155, i / 155 % 205, i / 155 / 205].map(|v| v as f32);
+            let r =
+                ((at[0] - 77.0) / 65.0).powi(2) + ((at[1] - 102.0) / 85.0).powi(2) + ((at[2] - 82.0) / 70.0).powi(2);
+            *value = if r < 1.0 { 0.3 + 0.4 * *value } else { 0.0 };
+        }
+        values
+    };
+    let (fixed, moving) = (head(7), image(shape, &head(8)));
+    let bins = bin_fixed(&image(shape, &fixed), None, (0.0, 1.0), 256).expect("bins");
+    let matrix = *Rotation3::from_euler_angles(0.1, -0.2, 0.15).matrix();
+    let centre = Vector3::new(77.0, 102.0, 82.0);
+    let map = AffineTransform { matrix, translation: centre - matrix * centre };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+    for batch in [1, 40] {
+        let maps = vec![map; batch];
+        let begin = std::time::Instant::now();
+        let costs = pool.install(|| costs(&bins, &moving, None, [1.0; 3], &maps)).expect("costs");
+        let samples = (batch * shape.iter().product::<usize>()) as f64;
+        println!("batch {batch}: {:.2} ns, cost {:.6}", begin.elapsed().as_secs_f64() * 1e9 / samples, costs[0]);
+    }
+}
