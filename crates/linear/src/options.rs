@@ -2,6 +2,8 @@
 
 use antsreg_core::AffineTransform;
 
+use crate::Error;
+
 /// Degrees of freedom of the transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dof {
@@ -9,7 +11,7 @@ pub enum Dof {
     Rigid6,
     /// Rigid and one common scale.
     Similarity7,
-    /// Rigid and a scale per axis.
+    /// Rigid and a scale along each axis of the moving image.
     Scales9,
     /// Every affine map.
     Affine12,
@@ -29,10 +31,35 @@ pub enum Start {
 /// How much of the space of rotations is looked at.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Search {
-    /// FLIRT's coarse search over ± these angles about x, y and z (degrees), then refinement.
-    Angles([f64; 3]),
+    /// A coarse search over angles, then refinement.
+    Angles(AngleSearch),
     /// Refine the start only.
     None,
+}
+
+/// The rotations, about the start's, at which the coarse search looks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AngleSearch {
+    /// From minus to plus these angles about x, y and z, degrees, at most 180.
+    pub range_degrees: [f64; 3],
+    /// Distance of the angles from which translation and scale are optimised.
+    pub coarse_step_degrees: f64,
+    /// Distance of the angles at which the cost is looked at.
+    pub fine_step_degrees: f64,
+    /// Whether to try, whatever the range, the four turns that put the principal axes of both images on each other:
+    /// with them the search finds a brain in any orientation.
+    pub principal_axes: bool,
+}
+
+impl Default for AngleSearch {
+    fn default() -> Self {
+        AngleSearch {
+            range_degrees: [90.0; 3],
+            coarse_step_degrees: 60.0,
+            fine_step_degrees: 18.0,
+            principal_axes: true,
+        }
+    }
 }
 
 /// Parameters of the linear stage; the defaults are FLIRT's.
@@ -46,8 +73,10 @@ pub struct Options {
     pub search: Search,
     /// Bins over the fixed intensities at 1 mm; a level of s mm uses bins / s.
     pub bins: usize,
-    /// Finest level used, mm: 8, 4, 2 or 1.
+    /// Finest level used, mm: 8, 4, 2 or 1. Levels finer than the voxels are skipped in any case.
     pub finest_mm: f64,
+    /// Intensities are clamped to the values below which these shares of the voxels lie.
+    pub robust_shares: [f64; 2],
 }
 
 impl Default for Options {
@@ -55,10 +84,42 @@ impl Default for Options {
         Options {
             dof: Dof::Affine12,
             start: Start::CentreOfMass,
-            search: Search::Angles([90.0; 3]),
+            search: Search::Angles(AngleSearch::default()),
             bins: 256,
             finest_mm: 1.0,
+            robust_shares: [0.02, 0.98],
         }
+    }
+}
+
+/// Bins a fixed image may have at 1 mm.
+const BINS: std::ops::RangeInclusive<usize> = 16..=4096;
+
+impl Options {
+    /// Refuses values that mean nothing.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if !BINS.contains(&self.bins) {
+            return Err(Error::Bins { found: self.bins, least: *BINS.start(), most: *BINS.end() });
+        }
+        if ![8.0, 4.0, 2.0, 1.0].contains(&self.finest_mm) {
+            return Err(Error::FinestLevel(self.finest_mm));
+        }
+        let [low, high] = self.robust_shares;
+        if !(0.0..1.0).contains(&low) || !(low..=1.0).contains(&high) || low == high {
+            return Err(Error::RobustShares(self.robust_shares));
+        }
+        if let Search::Angles(angles) = &self.search {
+            let range = angles.range_degrees;
+            if !range.iter().all(|angle| (0.0..=180.0).contains(angle)) {
+                return Err(Error::AngleRange(range));
+            }
+            for step in [angles.coarse_step_degrees, angles.fine_step_degrees] {
+                if !(1.0..=180.0).contains(&step) {
+                    return Err(Error::AngleStep(step));
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -31,8 +31,7 @@ impl Row {
             first = first.max(a.min(b).ceil());
             last = last.min(a.max(b).floor());
         }
-        // Negated, so that NaN ends here as well.
-        if !(first <= last) {
+        if first > last {
             return within.start..within.start;
         }
         first as usize..last as usize + 1

@@ -1,0 +1,97 @@
+//! Minimisation along one direction after the other, FLIRT's local optimiser, for many starts in lockstep.
+
+use crate::Error;
+use crate::line_search::LineSearch;
+use crate::parameters::{Direction, Parameters, along};
+
+/// Steps on either side of a line's start that are looked at first, tolerances.
+const OPENING: f64 = 10.0;
+
+/// Parameters and their cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Candidate {
+    pub parameters: Parameters,
+    pub cost: f64,
+}
+
+/// Sweeps over the directions from one start.
+#[derive(Debug, Clone)]
+struct Walk<'a> {
+    directions: &'a [Direction],
+    point: Parameters,
+    cost: Option<f64>,
+    line: LineSearch,
+    /// How far the last line along each direction went, tolerances.
+    moves: Vec<f64>,
+    direction: usize,
+    sweeps_left: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn new(point: Parameters, directions: &'a [Direction], sweeps: usize) -> Walk<'a> {
+        let line = LineSearch::new(None, OPENING);
+        let moves = vec![OPENING; directions.len()];
+        Walk { directions, point, cost: None, line, moves, direction: 0, sweeps_left: sweeps }
+    }
+
+    fn done(&self) -> bool {
+        self.sweeps_left == 0
+    }
+
+    fn ask(&self) -> impl Iterator<Item = Parameters> {
+        let direction = &self.directions[self.direction];
+        self.line.ask().iter().map(|distance| along(&self.point, direction, *distance))
+    }
+
+    fn tell(&mut self, costs: &[f64]) {
+        self.line.tell(costs);
+        // A line may end without a question: the next one begins at once.
+        while self.line.ask().is_empty() && !self.done() {
+            let best = self.line.best();
+            self.point = along(&self.point, &self.directions[self.direction], best.at);
+            self.cost = Some(best.cost);
+            self.moves[self.direction] = best.at.abs();
+            self.direction += 1;
+            if self.direction == self.directions.len() {
+                self.direction = 0;
+                let settled = self.moves.iter().sum::<f64>() < self.moves.len() as f64;
+                self.sweeps_left = if settled { 0 } else { self.sweeps_left - 1 };
+            }
+            let opening = (2.0 * self.moves[self.direction]).clamp(1.0, OPENING);
+            self.line = LineSearch::new(self.cost, opening);
+        }
+    }
+}
+
+/// Optimises every start along the directions, at most `sweeps` times over them. Each round of questions of all starts
+/// is one call of `evaluate`.
+pub(crate) fn descend(
+    starts: &[Parameters],
+    directions: &[Direction],
+    sweeps: usize,
+    mut evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,
+) -> Result<Vec<Candidate>, Error> {
+    let mut walks: Vec<Walk> = starts.iter().map(|start| Walk::new(*start, directions, sweeps)).collect();
+    loop {
+        let questions: Vec<Vec<Parameters>> =
+            walks.iter().map(|walk| if walk.done() { Vec::new() } else { walk.ask().collect() }).collect();
+        let batch = questions.concat();
+        if batch.is_empty() {
+            break;
+        }
+        let costs = evaluate(&batch)?;
+        let mut rest = costs.as_slice();
+        for (walk, questions) in walks.iter_mut().zip(&questions) {
+            let (own, others) = rest.split_at(questions.len());
+            rest = others;
+            if !own.is_empty() {
+                walk.tell(own);
+            }
+        }
+    }
+    let candidate = |walk: &Walk| Candidate { parameters: walk.point, cost: walk.cost.unwrap_or(1.0) };
+    Ok(walks.iter().map(candidate).collect())
+}
+
+#[cfg(test)]
+mod tests;

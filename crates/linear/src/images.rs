@@ -1,0 +1,185 @@
+//! Both images on the device, and the level that is made of them for each resolution.
+
+use antsreg_core::{AffineTransform, Grid, Volume, intensity};
+use antsreg_kernels::Backend;
+use nalgebra::{Point3, Vector3};
+
+use crate::level::Level;
+use crate::pose::Pose;
+use crate::{Error, Options, Side};
+
+/// Full width at half maximum of a Gaussian of standard deviation 1.
+const FWHM: f64 = 2.354_820_045;
+
+/// An image on the device, clamped to its robust range.
+struct Source<B: Backend> {
+    grid: Grid,
+    image: B::Image,
+    weight: Option<B::Image>,
+    low_high: (f32, f32),
+}
+
+/// The two images of a registration.
+pub(crate) struct Images<'a, B: Backend> {
+    backend: &'a B,
+    fixed: Source<B>,
+    moving: Source<B>,
+    bins: usize,
+}
+
+impl<'a, B: Backend> Images<'a, B> {
+    pub fn new(
+        backend: &'a B,
+        [fixed, moving]: [&Volume; 2],
+        [fixed_weight, moving_weight]: [Option<&Volume>; 2],
+        options: &Options,
+    ) -> Result<Self, Error> {
+        Ok(Images {
+            backend,
+            fixed: source(backend, Side::Fixed, fixed, fixed_weight, options)?,
+            moving: source(backend, Side::Moving, moving, moving_weight, options)?,
+            bins: options.bins,
+        })
+    }
+
+    /// The size of the images' detail, mm: no level is finer.
+    pub fn voxel_mm(&self) -> f64 {
+        self.fixed.grid.spacing.min().max(self.moving.grid.spacing.min())
+    }
+
+    /// Axes of the moving image in the world.
+    pub fn moving_axes(&self) -> nalgebra::Matrix3<f64> {
+        self.moving.grid.direction
+    }
+
+    /// Where the fixed and the moving image lie, seen at `mm`.
+    pub fn poses(&self, mm: f64) -> Result<[Pose; 2], Error> {
+        Ok([self.pose(&self.fixed, mm)?, self.pose(&self.moving, mm)?])
+    }
+
+    fn pose(&self, source: &Source<B>, mm: f64) -> Result<Pose, Error> {
+        let grid = isotropic(&source.grid, mm);
+        let blurred = self.backend.smooth(&source.image, sigma_voxels(&source.grid, mm))?;
+        let coarse = self.resampled(&blurred, &source.grid, &grid)?;
+        let weight = match &source.weight {
+            Some(weight) => Some(self.backend.download(&self.resampled(weight, &source.grid, &grid)?)?),
+            None => None,
+        };
+        let mut voxels = self.backend.download(&coarse)?;
+        voxels.iter_mut().for_each(|value| *value -= source.low_high.0);
+        if let Some(weight) = weight {
+            voxels.iter_mut().zip(weight).for_each(|(value, weight)| *value *= weight);
+        }
+        Ok(Pose::of(&Volume { grid, voxels }))
+    }
+
+    /// The images as a level of `mm` sees them: the fixed image on an isotropic grid, the moving image blurred alike.
+    pub fn level(&self, mm: f64) -> Result<Level<'_, B>, Error> {
+        let fixed_grid = isotropic(&self.fixed.grid, mm);
+        let fixed = self.blurred(&self.fixed.image, &self.fixed.grid, &fixed_grid, mm)?;
+        let fixed_weight = match &self.fixed.weight {
+            Some(weight) => Some(self.blurred(weight, &self.fixed.grid, &fixed_grid, mm)?),
+            None => None,
+        };
+        let bins = ((self.bins as f64 / mm).round() as usize).max(2);
+        let fixed_bins = self.backend.bin_fixed(&fixed, fixed_weight.as_ref(), self.fixed.low_high, bins)?;
+        let moving_grid = thinned(&self.moving.grid, mm);
+        let moving = self.blurred(&self.moving.image, &self.moving.grid, &moving_grid, mm)?;
+        let moving_weight = match &self.moving.weight {
+            Some(weight) => Some(self.resampled(weight, &self.moving.grid, &moving_grid)?),
+            None => None,
+        };
+        Ok(Level {
+            backend: self.backend,
+            mm,
+            fixed: fixed_bins,
+            moving,
+            moving_weight,
+            edge_voxels: moving_grid.spacing.map(|spacing| mm / spacing).into(),
+            fixed_voxel_to_world: fixed_grid.voxel_to_world(),
+            world_to_moving_voxel: moving_grid.world_to_voxel(),
+        })
+    }
+
+    fn blurred(&self, image: &B::Image, from: &Grid, to: &Grid, mm: f64) -> Result<B::Image, Error> {
+        let blurred = self.backend.smooth(image, sigma_voxels(from, mm))?;
+        if from == to { Ok(blurred) } else { self.resampled(&blurred, from, to) }
+    }
+
+    fn resampled(&self, image: &B::Image, from: &Grid, to: &Grid) -> Result<B::Image, Error> {
+        let to_from: AffineTransform = from.world_to_voxel().after(&to.voxel_to_world());
+        let mut out = self.backend.image(to.shape)?;
+        self.backend.resample(image, &to_from, 0.0, &mut out)?;
+        Ok(out)
+    }
+}
+
+fn source<B: Backend>(
+    backend: &B,
+    side: Side,
+    volume: &Volume,
+    weight: Option<&Volume>,
+    options: &Options,
+) -> Result<Source<B>, Error> {
+    let count = volume.voxels.iter().filter(|value| !value.is_finite()).count();
+    if count > 0 {
+        return Err(Error::NotFinite { side, count });
+    }
+    let low_high = robust_range(volume, options.robust_shares).ok_or(Error::Constant(side))?;
+    let clamped: Vec<f32> = volume.voxels.iter().map(|value| value.clamp(low_high.0, low_high.1)).collect();
+    let shape = volume.grid.shape;
+    let weight = match weight {
+        Some(weight) => {
+            check_weight(side, volume, weight)?;
+            Some(backend.upload(shape, &weight.voxels)?)
+        }
+        None => None,
+    };
+    Ok(Source { grid: volume.grid.clone(), image: backend.upload(shape, &clamped)?, weight, low_high })
+}
+
+/// Positions of an image and its weight may differ by this much, mm: headers round.
+const SAME_GRID_MM: f64 = 1e-2;
+
+fn check_weight(side: Side, volume: &Volume, weight: &Volume) -> Result<(), Error> {
+    if !weight.grid.matches(&volume.grid, SAME_GRID_MM) {
+        return Err(Error::WeightGrid { side, expected: volume.grid.shape, found: weight.grid.shape });
+    }
+    let usable = weight.voxels.iter().all(|value| *value >= 0.0 && value.is_finite());
+    if usable && weight.voxels.iter().any(|value| *value > 0.0) { Ok(()) } else { Err(Error::Weight(side)) }
+}
+
+/// The range between the given shares of the voxels; all of it where an object is too small to show there.
+fn robust_range(volume: &Volume, [low, high]: [f64; 2]) -> Option<(f32, f32)> {
+    let varies = |range: &(f32, f32)| range.1 > range.0;
+    let whole = || intensity::quantiles(&volume.voxels, 0.0, 1.0);
+    intensity::quantiles(&volume.voxels, low, high).filter(varies).or_else(whole).filter(varies)
+}
+
+/// The isotropic grid of `mm` that fills the field of view of `grid`, in its axes.
+fn isotropic(grid: &Grid, mm: f64) -> Grid {
+    centred(grid, Vector3::from_element(mm))
+}
+
+/// `grid`, thinned out along the axes on which a blur to `mm` leaves nothing smaller than four voxels.
+fn thinned(grid: &Grid, mm: f64) -> Grid {
+    centred(grid, grid.spacing.map(|spacing| spacing * (0.25 * mm / spacing).floor().max(1.0)))
+}
+
+fn centred(grid: &Grid, spacing: Vector3<f64>) -> Grid {
+    if (spacing - grid.spacing).amax() < 1e-3 {
+        return grid.clone();
+    }
+    let shape: [usize; 3] = std::array::from_fn(|axis| {
+        let length = grid.shape[axis] as f64 * grid.spacing[axis] / spacing[axis];
+        ((length + 1e-3).floor() as usize).max(1)
+    });
+    let to_first = Vector3::from_fn(|axis, _| -0.5 * (shape[axis] as f64 - 1.0) * spacing[axis]);
+    let origin: Point3<f64> = grid.centre() + grid.direction * to_first;
+    Grid { shape, spacing, origin, direction: grid.direction }
+}
+
+/// The blur that leaves detail of `mm` to voxels which have detail of their own size.
+fn sigma_voxels(grid: &Grid, mm: f64) -> [f64; 3] {
+    grid.spacing.map(|spacing| (mm * mm - spacing * spacing).max(0.0).sqrt() / FWHM / spacing).into()
+}

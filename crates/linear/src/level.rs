@@ -1,0 +1,42 @@
+//! One resolution: what the cost of a batch of transforms is computed from.
+
+use antsreg_core::AffineTransform;
+use antsreg_kernels::Backend;
+
+use crate::Error;
+use crate::parameters::{Frame, Parameters};
+
+pub(crate) struct Level<'a, B: Backend> {
+    pub backend: &'a B,
+    /// Spacing of the fixed grid.
+    pub mm: f64,
+    pub fixed: B::FixedBins,
+    pub moving: B::Image,
+    pub moving_weight: Option<B::Image>,
+    pub edge_voxels: [f64; 3],
+    pub fixed_voxel_to_world: AffineTransform,
+    pub world_to_moving_voxel: AffineTransform,
+}
+
+impl<B: Backend> Level<'_, B> {
+    /// The cost of each set of parameters, in one call of the device; 1 where they do not make a transform.
+    pub fn costs(&self, frame: &Frame, batch: &[Parameters]) -> Result<Vec<f64>, Error> {
+        let transforms: Vec<Option<AffineTransform>> =
+            batch.iter().map(|parameters| self.voxel_map(frame, parameters)).collect();
+        let usable: Vec<AffineTransform> = transforms.iter().flatten().copied().collect();
+        let costs = self.backend.correlation_ratio(
+            &self.fixed,
+            &self.moving,
+            self.moving_weight.as_ref(),
+            self.edge_voxels,
+            &usable,
+        )?;
+        let mut costs = costs.into_iter();
+        Ok(transforms.iter().map(|usable| usable.and_then(|_| costs.next()).unwrap_or(1.0)).collect())
+    }
+
+    fn voxel_map(&self, frame: &Frame, parameters: &Parameters) -> Option<AffineTransform> {
+        let world = frame.transform(parameters)?;
+        Some(self.world_to_moving_voxel.after(&world).after(&self.fixed_voxel_to_world))
+    }
+}

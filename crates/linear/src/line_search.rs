@@ -1,0 +1,137 @@
+//! The minimum of a function along a line, as questions and answers: so that many searches can share their evaluations.
+//!
+//! Both sides of the start are looked at together. The bracket then grows towards the lower side by the factor 1.6 and
+//! closes in by parabolas. Distances are in tolerances.
+
+/// Factor by which a bracket grows.
+const GROWTH: f64 = 1.6;
+
+/// A minimum further away than this is not looked for.
+const MOST_GROWTH: usize = 8;
+
+/// Parabolas tried on a bracket.
+const MOST_REFINEMENTS: usize = 4;
+
+/// A position on the line and the cost there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Probe {
+    pub at: f64,
+    pub cost: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    /// Looking at the start, if its cost is unknown, and at both sides.
+    Opening,
+    /// The lower side is still falling.
+    Growing,
+    /// The middle is below both ends.
+    Closing,
+    Done,
+}
+
+/// A search along a line for the minimum nearest to 0.
+#[derive(Debug, Clone)]
+pub(crate) struct LineSearch {
+    phase: Phase,
+    steps: usize,
+    /// The best probe between two that are no better.
+    bracket: [Probe; 3],
+    asked: Vec<f64>,
+    start_known: bool,
+}
+
+impl LineSearch {
+    /// A search from 0, where the cost may be known, that looks at `± opening` first.
+    pub fn new(cost: Option<f64>, opening: f64) -> LineSearch {
+        let start = Probe { at: 0.0, cost: cost.unwrap_or(f64::INFINITY) };
+        let mut asked = vec![-opening, opening];
+        if cost.is_none() {
+            asked.push(0.0);
+        }
+        LineSearch { phase: Phase::Opening, steps: 0, bracket: [start; 3], asked, start_known: cost.is_some() }
+    }
+
+    /// The positions whose cost is wanted next; none when the search is over.
+    pub fn ask(&self) -> &[f64] {
+        &self.asked
+    }
+
+    /// Takes the costs of the positions asked for.
+    pub fn tell(&mut self, costs: &[f64]) {
+        let probe = |index: usize| Probe { at: self.asked[index], cost: costs[index] };
+        match self.phase {
+            Phase::Opening => {
+                let middle = if self.start_known { self.bracket[1] } else { probe(2) };
+                self.bracket = [probe(0), middle, probe(1)];
+                self.phase = Phase::Growing;
+            }
+            Phase::Growing => {
+                let [low, middle, high] = self.bracket;
+                let found = probe(0);
+                self.bracket = if found.at > high.at { [middle, high, found] } else { [found, low, middle] };
+            }
+            Phase::Closing => self.bracket = closed(self.bracket, probe(0)),
+            Phase::Done => {}
+        }
+        self.next();
+    }
+
+    /// The best position so far.
+    pub fn best(&self) -> Probe {
+        self.bracket
+            .into_iter()
+            .fold(self.bracket[1], |best, probe| if probe.cost < best.cost { probe } else { best })
+    }
+
+    fn next(&mut self) {
+        let [low, middle, high] = self.bracket;
+        self.asked.clear();
+        if self.phase == Phase::Growing {
+            if middle.cost <= low.cost && middle.cost <= high.cost {
+                self.phase = Phase::Closing;
+                self.steps = 0;
+            } else if self.steps < MOST_GROWTH {
+                self.steps += 1;
+                let (from, to) = if low.cost < high.cost { (middle, low) } else { (middle, high) };
+                self.asked.push(to.at + GROWTH * (to.at - from.at));
+                return;
+            } else {
+                self.phase = Phase::Done;
+            }
+        }
+        if self.phase == Phase::Closing {
+            let vertex = vertex(self.bracket);
+            if self.steps < MOST_REFINEMENTS && (vertex - middle.at).abs() > 0.5 {
+                self.steps += 1;
+                self.asked.push(vertex);
+            } else {
+                self.phase = Phase::Done;
+            }
+        }
+    }
+}
+
+/// The bracket made smaller by a probe inside it.
+fn closed([low, middle, high]: [Probe; 3], found: Probe) -> [Probe; 3] {
+    match (found.at < middle.at, found.cost < middle.cost) {
+        (true, true) => [low, found, middle],
+        (true, false) => [found, middle, high],
+        (false, true) => [middle, found, high],
+        (false, false) => [low, middle, found],
+    }
+}
+
+/// Where the parabola through a bracket is lowest, kept away from its ends.
+fn vertex([low, middle, high]: [Probe; 3]) -> f64 {
+    let (left, right) = (middle.at - low.at, high.at - middle.at);
+    let (rise_left, rise_right) = (low.cost - middle.cost, high.cost - middle.cost);
+    let (slope, curvature) =
+        (rise_right * left * left - rise_left * right * right, rise_right * left + rise_left * right);
+    // Flat on both sides: stay.
+    let shift = if curvature > 0.0 { -0.5 * slope / curvature } else { 0.0 };
+    middle.at + shift.clamp(-0.9 * left, 0.9 * right)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! The coarsest level: which way is the moving image turned?
+
+use antsreg_kernels::Backend;
+use nalgebra::Point3;
+
+use crate::coordinate_search::{Candidate, descend};
+use crate::level::Level;
+use crate::parameters::{
+    Frame, IDENTITY, Parameters, ROTATION, SCALE, SKEW, TRANSLATION, directions, translations_and_scale,
+};
+use crate::pose::Pose;
+use crate::{AngleSearch, Dof, Error};
+
+/// Sweeps over the directions, at most.
+const SWEEPS: usize = 4;
+
+/// Share of the fine angles that may be the beginning of a full optimisation.
+const PROMISING_SHARE: f64 = 0.2;
+
+/// Angles about the three axes at equal distances.
+#[derive(Debug, Clone, PartialEq)]
+struct AngleGrid {
+    count: [usize; 3],
+    first: [f64; 3],
+    step: [f64; 3],
+}
+
+impl AngleGrid {
+    fn new(angles: &AngleSearch, step_degrees: f64) -> AngleGrid {
+        let count = angles.range_degrees.map(|range| (2.0 * range / step_degrees).round() as usize + 1);
+        let range = angles.range_degrees.map(f64::to_radians);
+        let single = |axis: usize| count[axis] == 1;
+        AngleGrid {
+            count,
+            first: std::array::from_fn(|axis| if single(axis) { 0.0 } else { -range[axis] }),
+            step: std::array::from_fn(
+                |axis| {
+                    if single(axis) { 1.0 } else { 2.0 * range[axis] / (count[axis] - 1) as f64 }
+                },
+            ),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.count.iter().product()
+    }
+
+    fn index(&self, number: usize) -> [usize; 3] {
+        let [nx, ny, _] = self.count;
+        [number % nx, number / nx % ny, number / nx / ny]
+    }
+
+    fn angles(&self, number: usize) -> [f64; 3] {
+        let index = self.index(number);
+        std::array::from_fn(|axis| self.first[axis] + self.step[axis] * index[axis] as f64)
+    }
+
+    /// Trilinear between the values at the angles of the grid.
+    fn interpolate(&self, values: &[[f64; 3]], angles: [f64; 3]) -> [f64; 3] {
+        let mut sum = [0.0; 3];
+        for corner in 0..8usize {
+            let (mut weight, mut number, mut stride) = (1.0, 0, 1);
+            for axis in 0..3 {
+                let last = (self.count[axis] - 1) as f64;
+                let position = ((angles[axis] - self.first[axis]) / self.step[axis]).clamp(0.0, last);
+                let low = position.floor().min((last - 1.0).max(0.0));
+                let upper = corner >> axis & 1;
+                weight *= if upper == 1 { position - low } else { 1.0 - (position - low) };
+                number += (low as usize + upper).min(self.count[axis] - 1) * stride;
+                stride *= self.count[axis];
+            }
+            (0..3).for_each(|component| sum[component] += weight * values[number][component]);
+        }
+        sum
+    }
+
+    /// Which entries are no higher than all of their up to 26 neighbours.
+    fn minima(&self, costs: &[f64]) -> Vec<usize> {
+        let [nx, ny, _] = self.count;
+        let near = |i: usize, n: usize| i.saturating_sub(1)..(i + 2).min(n);
+        let lowest = |number: &usize| {
+            let [i, j, k] = self.index(*number);
+            near(k, self.count[2])
+                .all(|c| near(j, ny).all(|b| near(i, nx).all(|a| costs[a + nx * (b + ny * c)] >= costs[*number])))
+        };
+        (0..self.len()).filter(lowest).collect()
+    }
+}
+
+/// Candidates from the whole range of angles, each optimised over at most seven degrees of freedom, best first.
+pub(crate) fn search<B: Backend>(
+    level: &Level<B>,
+    frame: &Frame,
+    dof: Dof,
+    angles: &AngleSearch,
+    poses: &[Pose; 2],
+) -> Result<Vec<Candidate>, Error> {
+    let costs = |batch: &[Parameters]| level.costs(frame, batch);
+    let coarse_grid = AngleGrid::new(angles, angles.coarse_step_degrees);
+    let starts: Vec<Parameters> = (0..coarse_grid.len()).map(|number| turned(coarse_grid.angles(number))).collect();
+    let coarse = descend(&starts, &translations_and_scale(dof, level.mm), SWEEPS, costs)?;
+    let scale = median(coarse.iter().map(|candidate| candidate.parameters[SCALE]).collect());
+    let translations: Vec<[f64; 3]> =
+        coarse.iter().map(|candidate| std::array::from_fn(|i| candidate.parameters[TRANSLATION + i])).collect();
+
+    let fine_grid = AngleGrid::new(angles, angles.fine_step_degrees);
+    let fine: Vec<Parameters> = (0..fine_grid.len())
+        .map(|number| {
+            let mut parameters = turned(fine_grid.angles(number));
+            let shift = coarse_grid.interpolate(&translations, fine_grid.angles(number));
+            parameters[TRANSLATION..SCALE].copy_from_slice(&shift);
+            parameters[SCALE..SKEW].fill(scale);
+            parameters
+        })
+        .collect();
+    let fine_costs = costs(&fine)?;
+    let limit = promising(&fine_costs);
+    let minima = fine_grid.minima(&fine_costs).into_iter().filter(|number| fine_costs[*number] <= limit);
+    let mut starts: Vec<Parameters> = minima.map(|number| fine[number]).collect();
+    if angles.principal_axes {
+        starts.extend(principal(frame, poses, scale));
+    }
+    let mut candidates = descend(&starts, &directions(dof.min(Dof::Similarity7), level.mm), SWEEPS, costs)?;
+    candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    Ok(candidates)
+}
+
+/// The start, turned.
+fn turned(angles: [f64; 3]) -> Parameters {
+    let mut parameters = IDENTITY;
+    parameters[ROTATION..TRANSLATION].copy_from_slice(&angles);
+    parameters
+}
+
+/// The orientations in which the principal axes of both images coincide.
+fn principal(frame: &Frame, [fixed, moving]: &[Pose; 2], scale: f64) -> Vec<Parameters> {
+    let centre: Point3<f64> = fixed.centre;
+    let rotations = moving.rotations_to(fixed);
+    let mut starts: Vec<Parameters> =
+        rotations.iter().filter_map(|rotation| frame.rigid(rotation, &centre)).collect();
+    starts.iter_mut().for_each(|start| start[SCALE..SKEW].fill(scale));
+    starts
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(1.0)
+}
+
+/// The cost below which a fine angle is worth optimising: within a fifth of the range above the lowest, and among the
+/// lowest fifth.
+fn promising(costs: &[f64]) -> f64 {
+    let mut sorted = costs.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match (sorted.first(), sorted.last()) {
+        (Some(lowest), Some(highest)) => {
+            let rank = (PROMISING_SHARE * (sorted.len() - 1) as f64).ceil() as usize;
+            (lowest + PROMISING_SHARE * (highest - lowest)).min(sorted[rank])
+        }
+        _ => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

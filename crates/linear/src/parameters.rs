@@ -1,0 +1,141 @@
+//! FLIRT's twelve parameters and the transform they stand for.
+
+use antsreg_core::AffineTransform;
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+
+use crate::{Dof, Error};
+
+/// Three angles (radians), three translations (mm), three scales, three skews.
+pub(crate) type Parameters = [f64; 12];
+
+pub(crate) const ROTATION: usize = 0;
+pub(crate) const TRANSLATION: usize = 3;
+pub(crate) const SCALE: usize = 6;
+pub(crate) const SKEW: usize = 9;
+
+/// The parameters of the start.
+pub(crate) const IDENTITY: Parameters = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0];
+
+/// FLIRT's precision of each parameter at 1 mm: radians, mm, scale, skew. Each moves the surface of a brain by about as
+/// much.
+const TOLERANCE: [f64; 4] = [0.005, 0.2, 0.002, 0.001];
+
+/// A direction in the space of parameters, one tolerance long.
+pub(crate) type Direction = Parameters;
+
+/// The directions which a number of degrees of freedom leaves, in steps of one tolerance at a level of `mm`.
+pub(crate) fn directions(dof: Dof, mm: f64) -> Vec<Direction> {
+    let single = |parameter: usize| {
+        let mut direction = [0.0; 12];
+        direction[parameter] = TOLERANCE[parameter / 3] * mm;
+        direction
+    };
+    let mut directions: Vec<Direction> = (ROTATION..SCALE).map(single).collect();
+    match dof {
+        Dof::Rigid6 => {}
+        Dof::Similarity7 => directions.push(common_scale(mm)),
+        Dof::Scales9 => directions.extend((SCALE..SKEW).map(single)),
+        Dof::Affine12 => directions.extend((SCALE..12).map(single)),
+    }
+    directions
+}
+
+/// The three translations and, unless the transform is rigid, the common scale.
+pub(crate) fn translations_and_scale(dof: Dof, mm: f64) -> Vec<Direction> {
+    let mut directions = directions(dof.min(Dof::Similarity7), mm);
+    directions.drain(ROTATION..TRANSLATION);
+    directions
+}
+
+fn common_scale(mm: f64) -> Direction {
+    let mut direction = [0.0; 12];
+    direction[SCALE..SKEW].fill(TOLERANCE[SCALE / 3] * mm);
+    direction
+}
+
+/// `point` moved along `direction`.
+pub(crate) fn along(point: &Parameters, direction: &Direction, distance: f64) -> Parameters {
+    std::array::from_fn(|i| point[i] + distance * direction[i])
+}
+
+/// The space in which parameters act: moving points m, RAS mm, go to
+/// L·D·R·K·S·Dᵀ·(m − c) + f + t, with R = Rx·Ry·Rz, K the skews (unit upper triangle), S the scales and t the
+/// translation. D holds the axes of the moving image, c its centre; L and f make the start what it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frame {
+    /// The moving image's axes in the world.
+    axes: Matrix3<f64>,
+    /// Centre of gravity of the moving image, mm.
+    moving_centre: Point3<f64>,
+    /// Linear part of the start, moving → fixed.
+    orientation: Matrix3<f64>,
+    /// Where the start puts the centre, mm.
+    fixed_centre: Point3<f64>,
+}
+
+impl Frame {
+    /// The frame in which [`IDENTITY`] is `start`, fixed → moving.
+    pub fn new(
+        start: &AffineTransform,
+        moving_axes: Matrix3<f64>,
+        moving_centre: Point3<f64>,
+    ) -> Result<Frame, Error> {
+        let inverse = start.inverse().filter(|inverse| inverse.matrix.iter().all(|value| value.is_finite()));
+        let moving_to_fixed = inverse.ok_or(Error::SingularStart)?;
+        Ok(Frame {
+            axes: moving_axes,
+            moving_centre,
+            orientation: moving_to_fixed.matrix,
+            fixed_centre: moving_to_fixed.apply(&moving_centre),
+        })
+    }
+
+    /// Fixed → moving, RAS mm; `None` where a scale vanishes.
+    pub fn transform(&self, parameters: &Parameters) -> Option<AffineTransform> {
+        let [_, _, _, tx, ty, tz, sx, sy, sz, kxy, kxz, kyz] = *parameters;
+        let skew = Matrix3::new(1.0, kxy, kxz, 0.0, 1.0, kyz, 0.0, 0.0, 1.0);
+        let scale = Matrix3::from_diagonal(&Vector3::new(sx, sy, sz));
+        let local = rotation(parameters) * skew * scale;
+        let matrix = self.orientation * self.axes * local * self.axes.transpose();
+        let target = self.fixed_centre.coords + Vector3::new(tx, ty, tz);
+        AffineTransform { matrix, translation: target - matrix * self.moving_centre.coords }.inverse()
+    }
+
+    /// The parameters, without scale and skew, closest to the rotation of `moving_to_fixed` that put the centre on
+    /// `fixed_centre`.
+    pub fn rigid(&self, moving_to_fixed: &Matrix3<f64>, fixed_centre: &Point3<f64>) -> Option<Parameters> {
+        let relative = self.axes.transpose() * self.orientation.try_inverse()? * moving_to_fixed * self.axes;
+        let angles = angles(&Rotation3::from_matrix(&relative));
+        let shift = fixed_centre - self.fixed_centre;
+        let mut parameters = IDENTITY;
+        parameters[ROTATION..TRANSLATION].copy_from_slice(&angles);
+        parameters[TRANSLATION..SCALE].copy_from_slice(shift.as_slice());
+        Some(parameters)
+    }
+
+    /// The parameters of the headers' alignment: each point of the moving world on the same point of the fixed world.
+    pub fn headers(&self) -> Option<Parameters> {
+        self.rigid(&Matrix3::identity(), &self.moving_centre)
+    }
+}
+
+/// Rx·Ry·Rz.
+fn rotation(parameters: &Parameters) -> Matrix3<f64> {
+    let about = |axis, angle| Rotation3::from_axis_angle(&axis, angle);
+    let [x, y, z] = [parameters[0], parameters[1], parameters[2]];
+    (about(Vector3::x_axis(), x) * about(Vector3::y_axis(), y) * about(Vector3::z_axis(), z)).into_inner()
+}
+
+/// The angles of [`rotation`].
+fn angles(rotation: &Rotation3<f64>) -> [f64; 3] {
+    let r = rotation.matrix();
+    let y = r[(0, 2)].clamp(-1.0, 1.0).asin();
+    if r[(0, 2)].abs() > 1.0 - 1e-12 {
+        // Only the sum of the other two angles matters.
+        return [r[(2, 1)].atan2(r[(1, 1)]), y, 0.0];
+    }
+    [(-r[(1, 2)]).atan2(r[(2, 2)]), y, (-r[(0, 1)]).atan2(r[(0, 0)])]
+}
+
+#[cfg(test)]
+mod tests;

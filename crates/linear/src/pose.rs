@@ -1,0 +1,51 @@
+//! Where an object lies in its image and which way it is turned: centre of gravity and principal axes.
+
+use antsreg_core::Volume;
+use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
+
+/// Centre of gravity and principal axes in the world.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pose {
+    /// Mean position, mm.
+    pub centre: Point3<f64>,
+    /// Columns: directions of least to greatest extent; right-handed.
+    pub axes: Matrix3<f64>,
+}
+
+impl Pose {
+    /// The pose of the mass that the voxels stand for; negative ones stand for none. Without any mass, the middle of the
+    /// grid and the world's axes.
+    pub fn of(volume: &Volume) -> Pose {
+        let to_world = volume.grid.voxel_to_world();
+        let [nx, ny, _] = volume.grid.shape;
+        let (mut mass, mut first, mut second) = (0.0, Vector3::zeros(), Matrix3::zeros());
+        for (number, value) in volume.voxels.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+            let index = [number % nx, number / nx % ny, number / nx / ny].map(|i| i as f64);
+            let at = to_world.apply(&Point3::from(index)) - volume.grid.centre();
+            let value = f64::from(*value);
+            mass += value;
+            first += value * at;
+            second += value * at * at.transpose();
+        }
+        if mass <= 0.0 {
+            return Pose { centre: volume.grid.centre(), axes: Matrix3::identity() };
+        }
+        let mean = first / mass;
+        let eigen = SymmetricEigen::new(second / mass - mean * mean.transpose());
+        let mut order = [0, 1, 2];
+        order.sort_by(|a, b| eigen.eigenvalues[*a].total_cmp(&eigen.eigenvalues[*b]));
+        let column = |axis: usize| eigen.eigenvectors.column(order[axis]).into_owned();
+        let (least, middle) = (column(0), column(1));
+        let axes = Matrix3::from_columns(&[least, middle, least.cross(&middle)]);
+        Pose { centre: volume.grid.centre() + mean, axes }
+    }
+
+    /// The four rotations that put the axes of this pose on those of `other`: axes have no sign.
+    pub fn rotations_to(&self, other: &Pose) -> [Matrix3<f64>; 4] {
+        [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
+            .map(|signs| other.axes * Matrix3::from_diagonal(&signs.into()) * self.axes.transpose())
+    }
+}
+
+#[cfg(test)]
+mod tests;
