@@ -1,0 +1,214 @@
+//! Whole registrations of small synthetic brains.
+
+use antsreg_core::report::{Observer, Report, Stage};
+use antsreg_core::schedule::{Convergence, Level};
+use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_kernels::{Backend, CcDerivative, Cpu, apply};
+use antsreg_syn::{Error, Options, Outcome, register};
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+
+/// An oblique grid with axes of unequal spacing.
+fn grid() -> Grid {
+    Grid {
+        shape: [44, 52, 40],
+        spacing: Vector3::new(1.0, 1.1, 1.2),
+        origin: Point3::new(-20.0, 15.0, 3.0),
+        direction: *Rotation3::from_euler_angles(0.1, -0.2, 0.3).matrix(),
+    }
+}
+
+/// A ball with smooth structure inside and zeros outside, at a point of world mm relative to the centre of the grid.
+fn brain(p: Vector3<f64>) -> f32 {
+    let r = p.norm() / 18.0;
+    let structure = (0.9 * p.x).sin() * (0.7 * p.y + 0.4).cos() + (0.8 * p.z + 0.3 * p.x).sin();
+    let edge = 1.0 / (1.0 + ((r - 1.0) * 20.0).exp());
+    if r > 1.3 { 0.0 } else { (edge * (100.0 + 30.0 * structure)) as f32 }
+}
+
+/// A smooth displacement of up to about 3 mm.
+fn displacement(p: Vector3<f64>) -> Vector3<f64> {
+    let decay = (-(p.norm() / 14.0).powi(2)).exp();
+    Vector3::new((0.15 * p.y).sin(), (0.2 * p.z + 1.0).sin(), (0.18 * p.x - 0.5).cos()) * (2.0 * decay)
+}
+
+fn sampled(grid: &Grid, value: impl Fn(Vector3<f64>) -> f32) -> Volume {
+    let (map, centre) = (grid.voxel_to_world(), grid.centre());
+    let [nx, ny, nz] = grid.shape;
+    let mut voxels = Vec::with_capacity(grid.len());
+    for k in 0..nz {
+        for j in 0..ny {
+            for i in 0..nx {
+                voxels.push(value(map.apply(&Point3::new(i as f64, j as f64, k as f64)) - centre));
+            }
+        }
+    }
+    Volume { grid: grid.clone(), voxels }
+}
+
+/// Moving = fixed brain read through an affine about the centre and a displacement.
+struct Pair {
+    fixed: Volume,
+    moving: Volume,
+    /// fixed → moving world.
+    affine: AffineTransform,
+}
+
+fn pair() -> Pair {
+    let grid = grid();
+    let centre = grid.centre();
+    let linear = Rotation3::from_euler_angles(0.2, 0.1, -0.15).matrix() * Matrix3::from_diagonal_element(1.05);
+    let shift = Vector3::new(1.5, -2.0, 1.0);
+    let back = linear.try_inverse().expect("a rotation has an inverse");
+    let moving = sampled(&grid, |q| {
+        let p = back * (q - shift);
+        brain(p + displacement(p))
+    });
+    Pair {
+        fixed: sampled(&grid, brain),
+        moving,
+        affine: AffineTransform { matrix: linear, translation: centre.coords + shift - linear * centre.coords },
+    }
+}
+
+fn options() -> Options {
+    let level = |shrink, sigma_voxels, iterations| Level { shrink, sigma_voxels, iterations };
+    Options { levels: vec![level(4, 2.0, 30), level(2, 1.0, 30), level(1, 0.0, 20)], ..Options::default() }
+}
+
+fn run(pair: &Pair, options: &Options) -> Outcome {
+    register(&Cpu, (&pair.fixed, None), (&pair.moving, None), &pair.affine, options, &mut ()).expect("it registers")
+}
+
+/// Mean difference of two images where `reference` is bright.
+fn difference(reference: &Volume, other: &Volume) -> f64 {
+    let bright = reference.voxels.iter().zip(&other.voxels).filter(|(r, _)| **r > 50.0);
+    let (sum, count) = bright.fold((0.0, 0), |(sum, count), (r, o)| (sum + f64::from((r - o).abs()), count + 1));
+    sum / f64::from(count)
+}
+
+fn through(pair: &Pair, outcome: &Outcome, warped: bool) -> Volume {
+    let mut steps = Vec::new();
+    if warped {
+        steps.push(antsreg_core::Transform::Displacement(outcome.warp.clone()));
+    }
+    steps.push(antsreg_core::Transform::Affine(pair.affine));
+    let chain = antsreg_core::TransformChain::from(steps);
+    apply::resample(&pair.moving, &pair.fixed.grid, &chain, apply::Interpolation::Linear, 0.0)
+}
+
+#[test]
+fn a_known_deformation_is_undone_without_folds() {
+    let pair = pair();
+    for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
+        let outcome = run(&pair, &Options { derivative, ..options() });
+        let before = difference(&pair.fixed, &through(&pair, &outcome, false));
+        let after = difference(&pair.fixed, &through(&pair, &outcome, true));
+        assert!(after < 0.25 * before, "{derivative:?}: mean difference {before} before, {after} after");
+        for field in [&outcome.warp, &outcome.inverse_warp] {
+            let smallest = apply::jacobian(field).voxels.into_iter().fold(f32::INFINITY, f32::min);
+            assert!(smallest > 0.1, "{derivative:?}: smallest Jacobian {smallest}");
+        }
+    }
+}
+
+#[test]
+fn the_warps_are_inverse_to_each_other() {
+    let pair = pair();
+    let outcome = run(&pair, &options());
+    let voxels = |field: &antsreg_core::DisplacementField| {
+        let map = field.grid.world_to_voxel().matrix;
+        let vectors: Vec<[f32; 3]> =
+            field.vectors.iter().map(|u| (map * Vector3::from(*u).cast::<f64>()).cast::<f32>().into()).collect();
+        Cpu.upload_field(field.grid.shape, &vectors).expect("a whole field")
+    };
+    let (warp, inverse) = (voxels(&outcome.warp), voxels(&outcome.inverse_warp));
+    for (u, v) in [(&warp, &inverse), (&inverse, &warp)] {
+        let error = Cpu.inversion_error(u, v).expect("one shape");
+        assert!(error.mean_voxels < 0.01 && error.max_voxels < 0.25, "{error:?}");
+    }
+}
+
+#[test]
+fn swapping_the_images_swaps_the_warps() {
+    let grid = grid();
+    let images = [sampled(&grid, brain), sampled(&grid, |p| brain(p + displacement(p)))];
+    let run = |fixed: &Volume, moving: &Volume| {
+        register(&Cpu, (fixed, None), (moving, None), &AffineTransform::identity(), &options(), &mut ())
+            .expect("it registers")
+    };
+    let (forward, backward) = (run(&images[0], &images[1]), run(&images[1], &images[0]));
+    let apart = |a: &antsreg_core::DisplacementField, b: &antsreg_core::DisplacementField| {
+        let total: f64 = a
+            .vectors
+            .iter()
+            .zip(&b.vectors)
+            .map(|(a, b)| f64::from((Vector3::from(*a) - Vector3::from(*b)).norm()))
+            .sum();
+        total / a.vectors.len() as f64
+    };
+    // Equal but for rounding: both sides are treated alike.
+    assert!(apart(&forward.warp, &backward.inverse_warp) < 0.01);
+    assert!(apart(&forward.warp, &forward.inverse_warp) > 0.1, "something should have moved");
+}
+
+#[test]
+fn what_a_mask_hides_does_not_pull() {
+    let mut pair = pair();
+    let clean = run(&pair, &options());
+    // A bright lesion in the moving image only, in one half of the brain.
+    let lesion = sampled(&pair.moving.grid, |p| f32::from(u8::from((p - Vector3::new(8.0, 0.0, 0.0)).norm() < 5.0)));
+    for (voxel, inside) in pair.moving.voxels.iter_mut().zip(&lesion.voxels) {
+        *voxel = if *inside > 0.5 { 160.0 } else { *voxel };
+    }
+    let mask = sampled(&pair.moving.grid, |p| f32::from(u8::from((p - Vector3::new(8.0, 0.0, 0.0)).norm() >= 7.0)));
+    let masked = register(&Cpu, (&pair.fixed, None), (&pair.moving, Some(&mask)), &pair.affine, &options(), &mut ())
+        .expect("it registers");
+    let pulled = run(&pair, &options());
+    let far = |outcome: &Outcome| {
+        let vectors = clean.warp.vectors.iter().zip(&outcome.warp.vectors);
+        vectors.map(|(a, b)| f64::from((Vector3::from(*a) - Vector3::from(*b)).norm())).fold(0.0, f64::max)
+    };
+    assert!(far(&masked) < 0.8 * far(&pulled), "masked {}, unmasked {}", far(&masked), far(&pulled));
+}
+
+#[derive(Default)]
+struct Recorder(Vec<Report>);
+
+impl Observer for Recorder {
+    fn report(&mut self, report: &Report) {
+        self.0.push(report.clone());
+    }
+}
+
+#[test]
+fn every_iteration_is_reported_and_converged_levels_end_early() {
+    let pair = pair();
+    let mut recorder = Recorder::default();
+    let eager = Options { convergence: Convergence { window: 5, threshold: 1e-2 }, ..options() };
+    let outcome = register(&Cpu, (&pair.fixed, None), (&pair.moving, None), &pair.affine, &eager, &mut recorder)
+        .expect("it runs");
+    let energies: Vec<f64> = outcome.levels.iter().flat_map(|level| level.energies.clone()).collect();
+    let reported: Vec<f64> = recorder.0.iter().map(|report| report.energy).collect();
+    assert_eq!(energies, reported);
+    assert!(recorder.0.iter().all(|report| report.stage == Stage::Syn && report.levels == 3));
+    assert!(outcome.levels.iter().any(|level| level.converged && level.energies.len() < 30));
+    let falls = outcome.levels.iter().all(|level| level.energies.last() < level.energies.first());
+    assert!(falls, "the energy should fall on every level: {:?}", outcome.levels);
+}
+
+#[test]
+fn what_cannot_be_registered_is_refused() {
+    let pair = pair();
+    let flat = Volume::filled(grid(), 3.0);
+    let refused = |fixed: &Volume, mask: Option<&Volume>, affine: &AffineTransform, options: &Options| {
+        register(&Cpu, (fixed, mask), (&pair.moving, None), affine, options, &mut ()).expect_err("it must refuse")
+    };
+    let options = options();
+    assert!(matches!(refused(&flat, None, &pair.affine, &options), Error::Constant("fixed")));
+    let singular = AffineTransform { matrix: Matrix3::zeros(), ..AffineTransform::identity() };
+    assert!(matches!(refused(&pair.fixed, None, &singular, &options), Error::SingularStart));
+    let elsewhere = Volume::filled(Grid::axis_aligned([4, 4, 4], [1.0; 3]), 1.0);
+    assert!(matches!(refused(&pair.fixed, Some(&elsewhere), &pair.affine, &options), Error::MaskGrid("fixed")));
+    let empty = Options { levels: Vec::new(), ..options };
+    assert!(matches!(refused(&pair.fixed, None, &pair.affine, &empty), Error::NoLevels));
+}
