@@ -174,6 +174,9 @@ pub enum ErrorKind {
     /// A file name that does not say a known format.
     #[error("unknown file extension, expected {0}")]
     Extension(&'static str),
+    /// An HDF5 file that is damaged or lacks a part.
+    #[error("{0}")]
+    Hdf5(Box<hdf5_reader::error::Error>),
     /// A table without a column it must have.
     #[error("no column \"{expected}\", found {found:?}")]
     Column {
@@ -199,5 +202,11 @@ impl From<std::io::Error> for ErrorKind {
             std::io::ErrorKind::NotFound => ErrorKind::Missing,
             _ => ErrorKind::System(error),
         }
+    }
+}
+
+impl From<hdf5_reader::error::Error> for ErrorKind {
+    fn from(error: hdf5_reader::error::Error) -> Self {
+        ErrorKind::Hdf5(Box::new(error))
     }
 }

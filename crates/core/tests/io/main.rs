@@ -1,6 +1,7 @@
 //! File formats: what is written comes back, what other programs wrote is understood, what is damaged is refused.
 
 mod bad_nifti;
+mod composites;
 mod nifti_volumes;
 mod support;
 mod transforms;

@@ -99,13 +99,13 @@ fn versor(x: f64, y: f64, z: f64) -> Matrix3<f64> {
     UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z)).to_rotation_matrix().into_inner()
 }
 
-fn check_finite(what: &'static str, numbers: &[f64]) -> Result<(), ErrorKind> {
+pub(super) fn check_finite(what: &'static str, numbers: &[f64]) -> Result<(), ErrorKind> {
     match numbers.iter().position(|number| !number.is_finite()) {
         Some(index) => Err(ErrorKind::NotFiniteNumber { what, index, value: numbers[index] }),
         None => Ok(()),
     }
 }
 
-fn expect_count(what: &'static str, expected: usize, numbers: &[f64]) -> Result<(), ErrorKind> {
+pub(super) fn expect_count(what: &'static str, expected: usize, numbers: &[f64]) -> Result<(), ErrorKind> {
     if numbers.len() == expected { Ok(()) } else { Err(ErrorKind::Count { what, expected, found: numbers.len() }) }
 }

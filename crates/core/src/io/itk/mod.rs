@@ -1,9 +1,11 @@
-//! ITK's transforms, as ANTs reads and writes them: affine `.mat`, `.txt` and `.tfm`, warp `.nii.gz`.
+//! ITK's transforms, as ANTs reads and writes them: affine `.mat`, `.txt` and `.tfm`, warp `.nii.gz`, and, for
+//! reading, composite `.h5`.
 //!
 //! ITK's world is LPS: x and y have the opposite sign of the RAS world used elsewhere. The sign flip happens in this
 //! module only (and in [`points`](super::points) for tables of points).
 
 mod affine;
+mod composite;
 mod kinds;
 mod matlab;
 mod text;
@@ -18,12 +20,15 @@ use crate::Transform;
 pub use affine::{read_affine, write_affine};
 pub use warp::{read_warp, write_warp};
 
-/// Reads an affine map or a displacement field, whichever the file holds.
-pub fn read_transform(path: &Path) -> Result<Transform, Error> {
-    let start = Source::read_small(path, 4)?;
-    if nifti::starts_like_nifti(&start) {
-        Ok(Transform::Displacement(read_warp(path)?))
+/// Reads whatever the file holds, told by its contents: an affine map, a displacement field, or, in a composite, several
+/// of both. They come in the order in which they act on a point.
+pub fn read_transforms(path: &Path) -> Result<Vec<Transform>, Error> {
+    let start = Source::read_small(path, composite::SIGNATURE.len())?;
+    if start == composite::SIGNATURE {
+        composite::read(path)
+    } else if nifti::starts_like_nifti(&start) {
+        Ok(vec![Transform::Displacement(read_warp(path)?)])
     } else {
-        Ok(Transform::Affine(read_affine(path)?))
+        Ok(vec![Transform::Affine(read_affine(path)?)])
     }
 }

@@ -1,0 +1,66 @@
+//! Composite transforms in HDF5, against a file of ANTs and the points it maps.
+
+use std::path::Path;
+
+use antsreg_core::io::{ErrorKind, itk};
+use antsreg_core::{DisplacementField, Transform};
+use nalgebra::{Point3, Vector3};
+
+fn fixture() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ants_composite.h5")
+}
+
+/// The point x + u(x), u trilinear, one corner of the cell after the other; only inside the grid.
+fn displace(field: &DisplacementField, point: &Point3<f64>) -> Point3<f64> {
+    let index = field.grid.world_to_voxel().apply(point);
+    let mut sum = Vector3::zeros();
+    for corner in 0..8 {
+        let (mut at, mut weight) = (0, 1.0);
+        for axis in (0..3).rev() {
+            let below = index[axis].floor();
+            let upper = corner >> axis & 1;
+            weight *= if upper == 1 { index[axis] - below } else { 1.0 - (index[axis] - below) };
+            at = at * field.grid.shape[axis] + below as usize + upper;
+        }
+        sum += Vector3::from(field.vectors[at].map(f64::from)) * weight;
+    }
+    point + sum
+}
+
+#[test]
+fn a_composite_maps_points_as_ants_does() {
+    let steps = itk::read_transforms(&fixture()).unwrap();
+    let [Transform::Displacement(field), Transform::Affine(affine)] = &steps[..] else {
+        panic!("expected a displacement, then an affine map: {steps:?}");
+    };
+    assert_eq!(field.grid.shape, [14, 13, 12]);
+    // antspyx 0.6.3, LPS mm.
+    for (point, image) in [
+        (
+            [-3.1461606852206794, 21.390020424772906, 14.0],
+            [-3.6828505992889404, 20.203580856323242, 14.00843334197998],
+        ),
+        (
+            [-7.321403698146504, 24.369927433894848, 16.25],
+            [-7.161962509155273, 23.482240676879883, 17.043031692504883],
+        ),
+        ([2.7475188579608343, 17.483034189542003, 17.0], [3.9994072914123535, 16.159305572509766, 16.62307357788086]),
+    ] {
+        let found = affine.apply(&displace(field, &Point3::new(-point[0], -point[1], point[2])));
+        let expected = Point3::new(-image[0], -image[1], image[2]);
+        // antspyx gives coordinates in single precision.
+        assert!((found - expected).norm() < 2e-5, "{found}, ANTs says {expected}");
+    }
+}
+
+#[test]
+fn damaged_composites() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    let good = std::fs::read(fixture()).unwrap();
+    for length in [8, 100, 1000, 10_000, 40_000] {
+        std::fs::write(&path, &good[..length]).unwrap();
+        let error = itk::read_transforms(&path).expect_err("refused");
+        assert!(matches!(error.kind, ErrorKind::Hdf5(_)), "{length}: {error}");
+    }
+}
