@@ -1,4 +1,4 @@
-//! Geometry, volumes, transforms and file formats: no device, no terminal, no threads of its own.
+//! Geometry, volumes, transforms and file formats: no device, no terminal, and no threads but those that compress.
 //!
 //! One world inside: RAS millimetres, the world of NIfTI headers. The LPS world of ITK and the scaled
 //! millimetres of FSL exist in [`io`] only.

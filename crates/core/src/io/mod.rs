@@ -10,3 +10,4 @@ mod replace;
 mod source;
 
 pub use error::{Error, ErrorKind};
+pub use replace::remove_unfinished;
