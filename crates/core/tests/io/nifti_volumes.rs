@@ -139,12 +139,13 @@ fn sform_before_qform_before_voxel_sizes() {
     qform.column_mut(2).neg_mut();
     assert!((world(&raw) - qform).amax() < 1e-5, "qfac 0 means 1");
 
+    // As ITK 5.4 takes it.
     raw.qform_code = 0;
-    assert!((world(&raw) - Matrix4::from_diagonal(&[2.0, 3.0, 4.0, 1.0].into())).amax() < 1e-12);
+    assert!((world(&raw) - Matrix4::from_diagonal(&[-2.0, -3.0, 4.0, 1.0].into())).amax() < 1e-12);
 
     // Microns.
     raw.units = 3;
-    assert!((world(&raw) - Matrix4::from_diagonal(&[2e-3, 3e-3, 4e-3, 1.0].into())).amax() < 1e-12);
+    assert!((world(&raw) - Matrix4::from_diagonal(&[-2e-3, -3e-3, 4e-3, 1.0].into())).amax() < 1e-12);
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(super) fn grid(header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, Erro
         }
     } else {
         let spacing = Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]).abs());
-        if header.qform_code > 0 { qform(header, spacing)? } else { scaling(spacing) }
+        if header.qform_code > 0 { qform(header, spacing)? } else { sizes_alone(spacing) }
     };
     let to_mm = match header.xyzt_units & 7 {
         1 => 1e3,
@@ -88,8 +88,11 @@ pub(super) fn grid(header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, Erro
     Ok(Grid::from_voxel_to_world(shape, &voxel_to_world)?)
 }
 
-fn scaling(spacing: Vector3<f64>) -> AffineTransform {
-    AffineTransform { matrix: Matrix3::from_diagonal(&spacing), translation: Vector3::zeros() }
+/// The grid of a header that gives voxel sizes alone. Programs disagree about its axes; this is ITK's choice, so that the
+/// transforms written here mean the same to ANTs: first axis to the left, second to the back, third up.
+fn sizes_alone(spacing: Vector3<f64>) -> AffineTransform {
+    let axes = Vector3::new(-spacing.x, -spacing.y, spacing.z);
+    AffineTransform { matrix: Matrix3::from_diagonal(&axes), translation: Vector3::zeros() }
 }
 
 /// The rotation of the quaternion, the third axis reversed if qfac (pixdim[0]) is negative.
