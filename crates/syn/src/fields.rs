@@ -4,8 +4,11 @@ use antsreg_core::{AffineTransform, DisplacementField, Grid};
 use antsreg_kernels::{Backend, Error, InversionLimits};
 use nalgebra::Vector3;
 
-/// Inverses are kept to a small fraction of a voxel at each voxel; started from the last inverse, one or two steps do.
-pub(crate) const INVERSION: InversionLimits = InversionLimits { steps: 20, tolerance_voxels: 0.01 };
+/// While iterating, inverses are kept to a small fraction of a voxel: started from the last one, one or two steps do.
+pub(crate) const INVERSION: InversionLimits = InversionLimits { steps: 20, tolerance_voxels: 0.03 };
+
+/// The inverse that is handed out is worth a few steps more.
+const FINAL_INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005 };
 
 /// One side's way to the middle and back, in voxels of the level's grid.
 pub(crate) struct Side<B: Backend> {
@@ -46,7 +49,7 @@ pub(crate) fn warps<B: Backend>(
     backend.compose(&fixed.to_middle, &moving.from_middle, &mut warp)?;
     let mut inverse_warp = backend.field(grid.shape)?;
     backend.compose(&moving.to_middle, &fixed.from_middle, &mut inverse_warp)?;
-    backend.invert(&warp, &mut inverse_warp, &INVERSION)?;
+    backend.invert(&warp, &mut inverse_warp, &FINAL_INVERSION)?;
     Ok((to_world(grid, backend.download_field(&warp)?), to_world(grid, backend.download_field(&inverse_warp)?)))
 }
 

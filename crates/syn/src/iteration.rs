@@ -98,6 +98,8 @@ impl<B: Backend> Stepper<B> {
             std::mem::swap(&mut side.to_middle, &mut self.scratch);
             backend.smooth_field(&mut side.to_middle, options.total_variance, &mut self.scratch)?;
             backend.invert(&side.to_middle, &mut side.from_middle, &INVERSION)?;
+            // Inverting back is more than upkeep: reading each field between the voxels of the other blurs both a little,
+            // and without that regularisation long runs fold.
             backend.invert(&side.from_middle, &mut side.to_middle, &INVERSION)?;
         }
         Ok(energy)
