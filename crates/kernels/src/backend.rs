@@ -201,4 +201,9 @@ pub trait Backend: Sized + Sync {
 
     /// det(∂(x + u(x))/∂x) at each voxel: central differences, one-sided at the border.
     fn jacobian_determinant(&self, field: &Self::Field, out: &mut Self::Image) -> Result<(), Error>;
+
+    /// Draws the field towards its smoothed self (variance 2 voxels²) around every voxel whose Jacobian determinant is below
+    /// `smallest`: wholly at the voxel, less and less up to 3 voxels away, not at all elsewhere. Returns how many such
+    /// voxels there were; a field that folds deeply needs several calls. Allocates only if there are any.
+    fn unfold(&self, field: &mut Self::Field, smallest: f32) -> Result<usize, Error>;
 }

@@ -7,6 +7,7 @@ mod backend;
 pub mod cpu;
 mod error;
 pub mod gaussian;
+mod unfold;
 
 pub use backend::{Backend, CcDerivative, CcParameters, Inversion, InversionLimits, Sampling};
 pub use cpu::Cpu;

@@ -10,6 +10,10 @@ pub(crate) const INVERSION: InversionLimits = InversionLimits { steps: 20, toler
 /// The inverse that is handed out is worth a few steps more.
 const FINAL_INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005 };
 
+/// A warp is handed out without folds: where its Jacobian determinant is smaller than this it is relaxed, at most so often.
+const SMALLEST_JACOBIAN: f32 = 0.03;
+const UNFOLDING_ROUNDS: usize = 30;
+
 /// One side's way to the middle and back, in voxels of the level's grid.
 pub(crate) struct Side<B: Backend> {
     /// φ: from the image to the middle.
@@ -38,7 +42,7 @@ impl<B: Backend> Side<B> {
 /// Warp = φm⁻¹ after φf, inverse warp = φf⁻¹ after φm, in world mm.
 ///
 /// Reading one field between the voxels of another costs accuracy where both are steep, so the inverse warp is then made
-/// the inverse of the warp itself.
+/// the inverse of the warp itself, and both are relaxed where they fold.
 pub(crate) fn warps<B: Backend>(
     backend: &B,
     grid: &Grid,
@@ -49,7 +53,16 @@ pub(crate) fn warps<B: Backend>(
     backend.compose(&fixed.to_middle, &moving.from_middle, &mut warp)?;
     let mut inverse_warp = backend.field(grid.shape)?;
     backend.compose(&moving.to_middle, &fixed.from_middle, &mut inverse_warp)?;
-    backend.invert(&warp, &mut inverse_warp, &FINAL_INVERSION)?;
+    for _ in 0..UNFOLDING_ROUNDS {
+        let folded = backend.unfold(&mut warp, SMALLEST_JACOBIAN)?;
+        backend.invert(&warp, &mut inverse_warp, &FINAL_INVERSION)?;
+        let inverse_folded = backend.unfold(&mut inverse_warp, SMALLEST_JACOBIAN)?;
+        if inverse_folded > 0 {
+            backend.invert(&inverse_warp, &mut warp, &FINAL_INVERSION)?;
+        } else if folded == 0 {
+            break;
+        }
+    }
     Ok((to_world(grid, backend.download_field(&warp)?), to_world(grid, backend.download_field(&inverse_warp)?)))
 }
 

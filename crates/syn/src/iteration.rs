@@ -72,11 +72,13 @@ impl<B: Backend> Stepper<B> {
         })
     }
 
-    /// Moves both sides one step towards a larger CC; returns the energy before the step.
+    /// Moves both sides one step towards a larger CC, the `iteration`th of the level counted from 1; returns the energy
+    /// before the step.
     pub(crate) fn step(
         &mut self,
         backend: &B,
         options: &Options,
+        iteration: usize,
         (fixed, fixed_side): (&Source<B>, &mut Side<B>),
         (moving, moving_side): (&Source<B>, &mut Side<B>),
     ) -> Result<f64, Error> {
@@ -100,7 +102,9 @@ impl<B: Backend> Stepper<B> {
             backend.invert(&side.to_middle, &mut side.from_middle, &INVERSION)?;
             // Inverting back is more than upkeep: reading each field between the voxels of the other blurs both a little,
             // and without that regularisation long runs fold.
-            backend.invert(&side.from_middle, &mut side.to_middle, &INVERSION)?;
+            if iteration.is_multiple_of(options.reinvert_every) {
+                backend.invert(&side.from_middle, &mut side.to_middle, &INVERSION)?;
+            }
         }
         Ok(energy)
     }

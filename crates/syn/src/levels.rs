@@ -55,6 +55,7 @@ pub fn register<B: Backend>(
             let energy = stepper.step(
                 backend,
                 options,
+                outcome.energies.len() + 1,
                 (&fixed_source, &mut fixed_side),
                 (&moving_source, &mut moving_side),
             )?;

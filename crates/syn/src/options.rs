@@ -6,8 +6,8 @@ use antsreg_kernels::CcDerivative;
 
 /// Parameters of the diffeomorphic stage.
 ///
-/// The defaults follow `antsRegistrationSyN.sh` but for three, each measured to gain overlap without folds
-/// (docs/benchmarks.md): the exact derivative of the metric, steps of 0.3 instead of 0.2 voxels, and a little noise.
+/// The defaults follow `antsRegistrationSyN.sh` but where measurement found more overlap without folds
+/// (docs/benchmarks.md): the exact derivative of the metric, a little noise, longer steps, fewer re-inversions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Length of one step, voxels of the level's grid.
@@ -22,6 +22,9 @@ pub struct Options {
     pub derivative: CcDerivative,
     /// Standard deviation of the noise that the metric disregards, as a share of the intensity range.
     pub noise: f64,
+    /// Iterations from one re-inversion of φ from its inverse to the next. Each blurs φ a little: the fewer there are, the
+    /// more freely the fields move and the likelier they fold.
+    pub reinvert_every: usize,
     /// Coarse to fine.
     pub levels: Vec<Level>,
     /// When a level ends before its last iteration.
@@ -40,6 +43,7 @@ impl Default for Options {
             radius: 2,
             derivative: CcDerivative::Exact,
             noise: 0.02,
+            reinvert_every: 2,
             levels: levels
                 .map(|(shrink, sigma_voxels, iterations)| Level { shrink, sigma_voxels, iterations })
                 .into(),

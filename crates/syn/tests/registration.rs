@@ -147,7 +147,8 @@ fn swapping_the_images_swaps_the_warps() {
         total / a.vectors.len() as f64
     };
     // Equal but for rounding: both sides are treated alike.
-    assert!(apart(&forward.warp, &backward.inverse_warp) < 0.01);
+    let asymmetry = apart(&forward.warp, &backward.inverse_warp);
+    assert!(asymmetry < 0.02, "{asymmetry} mm");
     assert!(apart(&forward.warp, &forward.inverse_warp) > 0.1, "something should have moved");
 }
 

@@ -12,6 +12,7 @@ mod invert;
 mod jacobian;
 mod resample;
 mod smooth;
+mod unfold;
 
 use antsreg_core::AffineTransform;
 
@@ -187,5 +188,9 @@ impl Backend for Cpu {
         Error::check_shape("jacobian_determinant", field.shape, out.shape)?;
         jacobian::determinant(field, out);
         Ok(())
+    }
+
+    fn unfold(&self, field: &mut Field, smallest: f32) -> Result<usize, Error> {
+        Ok(unfold::unfold(field, smallest))
     }
 }

@@ -148,3 +148,42 @@ fn jacobian_is_the_determinant_of_the_derivatives() {
         assert!(worst(&Cpu.download(&out).unwrap(), expected) < 1e-5, "shape {shape:?}");
     }
 }
+
+#[test]
+fn unfold_relaxes_what_folds_and_nothing_else() {
+    let shape = SHAPES[0];
+    let determinants = |field: &Field| {
+        let mut jacobian = Cpu.image(shape).unwrap();
+        Cpu.jacobian_determinant(field, &mut jacobian).unwrap();
+        Cpu.download(&jacobian).unwrap()
+    };
+    let mut vectors = scene::smooth_field(shape, 0.3);
+    let mut untouched = uploaded(shape, &vectors);
+    assert_eq!(Cpu.unfold(&mut untouched, 0.05).unwrap(), 0);
+    assert_eq!(downloaded(&untouched), vectors);
+
+    // Two voxels that swap places.
+    let fold = [18, 20, 11];
+    vectors[index(shape, fold)][0] += 2.5;
+    let mut field = uploaded(shape, &vectors);
+    let before: Vec<f64> = vectors.iter().map(|v| f64::from(v[0])).collect();
+    let smoothed = naive::smooth(&before, shape, [2.0; 3], 0.001);
+    let jacobian = determinants(&field);
+    let places: Vec<[usize; 3]> = voxels(shape).filter(|voxel| jacobian[index(shape, *voxel)] < 0.05).collect();
+    assert!(!places.is_empty());
+    assert_eq!(Cpu.unfold(&mut field, 0.05).unwrap(), places.len());
+    let expected = voxels(shape).map(|voxel| {
+        let nearest = places.iter().filter(|place| (0..3).all(|a| place[a].abs_diff(voxel[a]) <= 3));
+        let distance = |place: &[usize; 3]| (0..3).map(|a| place[a].abs_diff(voxel[a]).pow(2)).sum::<usize>();
+        let weight = nearest.map(|place| 1.0 - distance(place) as f64 / 16.0).fold(0.0, f64::max);
+        before[index(shape, voxel)] + weight * (smoothed[index(shape, voxel)] - before[index(shape, voxel)])
+    });
+    let found: Vec<f32> = downloaded(&field).iter().map(|v| v[0]).collect();
+    assert!(worst(&found, expected) < 2e-6);
+    let mut calls = 1;
+    while Cpu.unfold(&mut field, 0.05).unwrap() > 0 {
+        calls += 1;
+        assert!(calls < 20, "it should unfold");
+    }
+    assert!(determinants(&field).iter().all(|j| *j >= 0.05));
+}

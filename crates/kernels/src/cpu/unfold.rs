@@ -1,0 +1,38 @@
+//! Relaxes a field where it folds.
+
+use super::field::Field;
+use super::image::Image;
+use super::{jacobian, smooth};
+use crate::unfold::{REACH, VARIANCE, weight};
+
+/// See [`Backend::unfold`](crate::Backend::unfold).
+pub(super) fn unfold(field: &mut Field, smallest: f32) -> usize {
+    let shape = field.shape;
+    let mut determinant = Image::zeros(shape);
+    jacobian::determinant(field, &mut determinant);
+    let folded: Vec<usize> = (0..determinant.voxels.len()).filter(|at| determinant.voxels[*at] < smallest).collect();
+    if folded.is_empty() {
+        return 0;
+    }
+    let mut smoothed = field.clone();
+    smooth::field(&mut smoothed, VARIANCE, &mut Field::zeros(shape));
+    let [nx, ny, nz] = shape;
+    let around = |centre: usize, n: usize| centre.saturating_sub(REACH)..(centre + REACH + 1).min(n);
+    let mut weights = Image::zeros(shape);
+    for at in &folded {
+        let centre = [at % nx, at / nx % ny, at / (nx * ny)];
+        for k in around(centre[2], nz) {
+            for j in around(centre[1], ny) {
+                for i in around(centre[0], nx) {
+                    let offset = [i.abs_diff(centre[0]), j.abs_diff(centre[1]), k.abs_diff(centre[2])];
+                    let here = &mut weights.voxels[(k * ny + j) * nx + i];
+                    *here = here.max(weight(offset));
+                }
+            }
+        }
+    }
+    for ((v, s), w) in field.vectors_mut().iter_mut().zip(smoothed.vectors()).zip(&weights.voxels) {
+        *v = std::array::from_fn(|axis| v[axis] + w * (s[axis] - v[axis]));
+    }
+    folded.len()
+}
