@@ -161,9 +161,9 @@ fn isotropic(grid: &Grid, mm: f64) -> Grid {
     centred(grid, Vector3::from_element(mm))
 }
 
-/// `grid`, thinned out along the axes on which a blur to `mm` leaves nothing smaller than four voxels.
+/// `grid`, thinned out along the axes on which a blur to `mm` leaves nothing smaller than two voxels.
 fn thinned(grid: &Grid, mm: f64) -> Grid {
-    centred(grid, grid.spacing.map(|spacing| spacing * (0.25 * mm / spacing).floor().max(1.0)))
+    centred(grid, grid.spacing.map(|spacing| spacing * (0.5 * mm / spacing).floor().max(1.0)))
 }
 
 fn centred(grid: &Grid, spacing: Vector3<f64>) -> Grid {

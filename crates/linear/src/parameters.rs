@@ -20,6 +20,9 @@ pub(crate) const IDENTITY: Parameters = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0,
 /// much.
 const TOLERANCE: [f64; 4] = [0.005, 0.2, 0.002, 0.001];
 
+/// Scales below this make no anatomy.
+const LEAST_SCALE: f64 = 1e-2;
+
 /// A direction in the space of parameters, one tolerance long.
 pub(crate) type Direction = Parameters;
 
@@ -90,9 +93,12 @@ impl Frame {
         })
     }
 
-    /// Fixed → moving, RAS mm; `None` where a scale vanishes.
+    /// Fixed → moving, RAS mm; `None` where a scale vanishes or mirrors.
     pub fn transform(&self, parameters: &Parameters) -> Option<AffineTransform> {
         let [_, _, _, tx, ty, tz, sx, sy, sz, kxy, kxz, kyz] = *parameters;
+        if sx.min(sy).min(sz) < LEAST_SCALE {
+            return None;
+        }
         let skew = Matrix3::new(1.0, kxy, kxz, 0.0, 1.0, kyz, 0.0, 0.0, 1.0);
         let scale = Matrix3::from_diagonal(&Vector3::new(sx, sy, sz));
         let local = rotation(parameters) * skew * scale;

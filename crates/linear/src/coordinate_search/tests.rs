@@ -1,1 +1,57 @@
-//! Tests.
+//! Many starts in lockstep on a known function.
+
+use super::*;
+use crate::Dof;
+use crate::parameters::{IDENTITY, directions};
+
+const TARGET: Parameters = [0.1, -0.2, 0.05, 12.0, -7.0, 3.0, 1.1, 0.9, 1.05, 0.02, -0.01, 0.03];
+
+/// A valley with its bottom at [`TARGET`], in tolerances.
+fn cost(parameters: &Parameters) -> f64 {
+    let scale = [0.005, 0.2, 0.002, 0.001];
+    let away: Vec<f64> = (0..12).map(|i| (parameters[i] - TARGET[i]) / scale[i / 3]).collect();
+    let coupled: f64 = (0..11).map(|i| 0.3 * away[i] * away[i + 1]).sum();
+    (away.iter().map(|d| d * d).sum::<f64>() + coupled) / 1e4
+}
+
+fn evaluate(batch: &[Parameters]) -> Result<Vec<f64>, Error> {
+    Ok(batch.iter().map(cost).collect())
+}
+
+#[test]
+fn every_start_reaches_the_bottom_in_shared_rounds() {
+    let mut near = IDENTITY;
+    near[3] = 11.0;
+    let starts = [IDENTITY, near, TARGET];
+    let (mut rounds, mut evaluations) = (0, 0);
+    let found = descend(&starts, &directions(Dof::Affine12, 1.0), 12, |batch| {
+        rounds += 1;
+        evaluations += batch.len();
+        evaluate(batch)
+    })
+    .expect("costs");
+    assert_eq!(found.len(), 3);
+    for candidate in &found {
+        assert!(candidate.cost < 1e-3, "{candidate:?}");
+        assert_eq!(candidate.cost, cost(&candidate.parameters));
+    }
+    assert!(evaluations > 2 * rounds, "{evaluations} evaluations in {rounds} rounds");
+}
+
+#[test]
+fn a_start_does_not_see_its_neighbours() {
+    let mut other = IDENTITY;
+    other[5] = -30.0;
+    let directions = directions(Dof::Similarity7, 2.0);
+    let alone = descend(&[IDENTITY], &directions, 3, evaluate).expect("costs");
+    let together = descend(&[other, IDENTITY], &directions, 3, evaluate).expect("costs");
+    assert_eq!(alone[0], together[1]);
+}
+
+#[test]
+fn only_the_given_directions_are_moved_along() {
+    let found = descend(&[IDENTITY], &directions(Dof::Rigid6, 1.0), 4, evaluate).expect("costs");
+    assert_eq!(found[0].parameters[6..], IDENTITY[6..]);
+    assert_ne!(found[0].parameters[..6], IDENTITY[..6]);
+    assert!(descend(&[], &directions(Dof::Rigid6, 1.0), 4, evaluate).expect("costs").is_empty());
+}

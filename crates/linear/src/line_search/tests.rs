@@ -1,1 +1,65 @@
-//! Tests.
+//! Line searches on functions whose minima are known.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Runs a search; the best probe and the number of evaluations.
+fn minimise(function: impl Fn(f64) -> f64, cost: Option<f64>, opening: f64) -> (Probe, usize) {
+    let mut search = LineSearch::new(cost, opening);
+    let mut evaluations = 0;
+    while !search.ask().is_empty() {
+        let costs: Vec<f64> = search.ask().iter().map(|at| function(*at)).collect();
+        evaluations += costs.len();
+        assert!(evaluations < 30, "the search does not end");
+        search.tell(&costs);
+    }
+    (search.best(), evaluations)
+}
+
+#[test]
+fn a_parabola_takes_one_step() {
+    let (best, evaluations) = minimise(|x| (x - 3.0).powi(2) + 7.0, None, 10.0);
+    assert!((best.at - 3.0).abs() < 1e-9, "{best:?}");
+    assert_eq!(evaluations, 4);
+}
+
+#[test]
+fn a_minimum_beyond_the_opening_is_found() {
+    for target in [-80.0, 45.0, 12.0] {
+        let (best, _) = minimise(|x| (x - target).abs().powf(1.5), Some(f64::abs(target).powf(1.5)), 10.0);
+        assert!((best.at - target).abs() < 1.5, "{best:?} for {target}");
+    }
+}
+
+#[test]
+fn a_slope_without_end_is_left_at_its_lowest() {
+    let (best, _) = minimise(|x| -x, None, 2.0);
+    assert!(best.at > 50.0);
+    let (best, _) = minimise(|x| x, Some(0.0), 2.0);
+    assert!(best.at < -50.0);
+}
+
+#[test]
+fn a_flat_line_stays_where_it_is() {
+    let (best, evaluations) = minimise(|_| 1.0, Some(1.0), 10.0);
+    assert_eq!(best, Probe { at: 0.0, cost: 1.0 });
+    assert_eq!(evaluations, 2);
+}
+
+proptest! {
+    #[test]
+    fn never_ends_above_its_start(target in -40.0..40.0f64, opening in 1.0..15.0f64, ripple in 0.0..3.0f64) {
+        let function = |x: f64| (x - target).powi(2) / 50.0 + ripple * (1.3 * x).sin();
+        let (best, _) = minimise(function, Some(function(0.0)), opening);
+        prop_assert!(best.cost <= function(0.0));
+        prop_assert!((best.cost - function(best.at)).abs() < 1e-12, "the cost belongs to the position");
+    }
+
+    #[test]
+    fn finds_smooth_minima_to_about_a_tolerance(target in -60.0..60.0f64, skew in -0.004..0.004f64) {
+        let (best, _) = minimise(|x| (x - target).powi(2) * (1.0 + skew * (x - target)), None, 10.0);
+        // The last parabola of a wide bracket is off by its asymmetry.
+        prop_assert!((best.at - target).abs() < 2.0, "{best:?} for {target}");
+    }
+}

@@ -1,1 +1,110 @@
-//! Tests.
+//! Parameters and transforms, to and fro.
+
+use nalgebra::Unit;
+use proptest::prelude::*;
+
+use super::*;
+
+fn frame() -> Frame {
+    let start = AffineTransform {
+        matrix: Rotation3::from_euler_angles(0.3, -0.8, 1.9).into_inner(),
+        translation: Vector3::new(30.0, -12.0, 55.0),
+    };
+    let axes = Rotation3::from_euler_angles(-0.2, 0.4, 0.1) * Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0));
+    Frame::new(&start, axes, Point3::new(10.0, 20.0, -30.0)).expect("an invertible start")
+}
+
+#[test]
+fn identity_is_the_start() {
+    let start = AffineTransform {
+        matrix: Matrix3::new(1.1, 0.2, 0.0, -0.1, 0.9, 0.3, 0.05, 0.0, 1.2),
+        translation: Vector3::new(3.0, -4.0, 5.0),
+    };
+    let frame = Frame::new(&start, Matrix3::identity(), Point3::new(7.0, 8.0, 9.0)).expect("a frame");
+    let transform = frame.transform(&IDENTITY).expect("a transform");
+    assert!((transform.to_homogeneous() - start.to_homogeneous()).amax() < 1e-12);
+}
+
+#[test]
+fn translations_move_the_centre_and_nothing_else_does() {
+    let frame = frame();
+    let mut parameters = [0.3, -0.2, 0.5, 4.0, -5.0, 6.0, 1.1, 0.9, 1.2, 0.05, -0.03, 0.02];
+    let transform = frame.transform(&parameters).expect("a transform");
+    let target = frame.fixed_centre + Vector3::new(4.0, -5.0, 6.0);
+    assert!((transform.apply(&target) - frame.moving_centre).norm() < 1e-9);
+    parameters[0] += 0.4;
+    parameters[8] *= 1.3;
+    let transform = frame.transform(&parameters).expect("a transform");
+    assert!((transform.apply(&target) - frame.moving_centre).norm() < 1e-9);
+}
+
+#[test]
+fn scales_act_along_the_moving_axes() {
+    let frame = frame();
+    let mut parameters = IDENTITY;
+    parameters[SCALE + 1] = 1.25;
+    let scaled = frame.transform(&parameters).expect("a transform").inverse().expect("its inverse");
+    let plain = frame.transform(&IDENTITY).expect("a transform").inverse().expect("its inverse");
+    for axis in 0..3 {
+        let along = frame.axes.column(axis).into_owned();
+        let ratio = (scaled.matrix * along).norm() / (plain.matrix * along).norm();
+        assert!((ratio - if axis == 1 { 1.25 } else { 1.0 }).abs() < 1e-12, "axis {axis}: {ratio}");
+    }
+}
+
+#[test]
+fn vanishing_scales_make_no_transform() {
+    let mut parameters = IDENTITY;
+    parameters[SCALE] = 0.0;
+    assert!(frame().transform(&parameters).is_none());
+}
+
+#[test]
+fn headers_are_the_identity_of_the_world() {
+    let frame = frame();
+    let parameters = frame.headers().expect("parameters");
+    let transform = frame.transform(&parameters).expect("a transform");
+    assert!((transform.to_homogeneous() - nalgebra::Matrix4::identity()).amax() < 1e-9);
+}
+
+#[test]
+fn degrees_of_freedom_free_as_many_directions() {
+    for (dof, count) in [(Dof::Rigid6, 6), (Dof::Similarity7, 7), (Dof::Scales9, 9), (Dof::Affine12, 12)] {
+        assert_eq!(directions(dof, 2.0).len(), count);
+    }
+    assert_eq!(translations_and_scale(Dof::Affine12, 8.0).len(), 4);
+    assert_eq!(translations_and_scale(Dof::Rigid6, 8.0).len(), 3);
+    assert_eq!(directions(Dof::Affine12, 4.0)[0][0], 0.02);
+    assert_eq!(directions(Dof::Similarity7, 8.0)[6][SCALE..SKEW], [0.016; 3]);
+}
+
+proptest! {
+    #[test]
+    fn rotations_come_back(axis in prop::array::uniform3(-1.0..1.0f64), angle in -3.1..3.1f64) {
+        prop_assume!(Vector3::from(axis).norm() > 0.1);
+        let expected = Rotation3::from_axis_angle(&Unit::new_normalize(Vector3::from(axis)), angle);
+        let mut parameters = IDENTITY;
+        parameters[..3].copy_from_slice(&angles(&expected));
+        prop_assert!((rotation(&parameters) - expected.matrix()).amax() < 1e-6);
+    }
+
+    #[test]
+    fn rotations_at_the_pole_come_back(x in -3.0..3.0f64, z in -3.0..3.0f64, up in prop::bool::ANY) {
+        let mut parameters = IDENTITY;
+        parameters[..3].copy_from_slice(&[x, if up { 1.0 } else { -1.0 } * std::f64::consts::FRAC_PI_2, z]);
+        let expected = rotation(&parameters);
+        parameters[..3].copy_from_slice(&angles(&Rotation3::from_matrix_unchecked(expected)));
+        prop_assert!((rotation(&parameters) - expected).amax() < 1e-6);
+    }
+
+    #[test]
+    fn rigid_maps_come_back(x in -1.5..1.5f64, y in -1.5..1.5f64, z in -1.5..1.5f64, shift in -90.0..90.0f64) {
+        let frame = frame();
+        let matrix = Rotation3::from_euler_angles(x, y, z).into_inner();
+        let centre = Point3::new(shift, 2.0, -shift);
+        let parameters = frame.rigid(&matrix, &centre).expect("parameters");
+        let transform = frame.transform(&parameters).expect("a transform");
+        prop_assert!((transform.matrix - matrix.transpose()).amax() < 1e-6);
+        prop_assert!((transform.apply(&centre) - frame.moving_centre).norm() < 1e-6);
+    }
+}

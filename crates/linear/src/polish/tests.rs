@@ -1,1 +1,61 @@
-//! Tests.
+//! Newton steps in valleys that coordinate-wise search is slow in.
+
+use super::*;
+use crate::Dof;
+use crate::parameters::{IDENTITY, directions};
+
+/// A narrow valley, oblique to all axes, with its bottom away from the start; coordinates in tolerances.
+fn cost(parameters: &Parameters, bend: f64) -> f64 {
+    let scale = [0.005, 0.2, 0.002, 0.001];
+    let x: Vec<f64> = (0..12).map(|i| (parameters[i] - IDENTITY[i]) / scale[i / 3] - 2.0 + 0.3 * i as f64).collect();
+    let narrow: f64 = (0..12).map(|i| (x[i] - x[(i + 1) % 12] + 0.4 * x[(i + 5) % 12]).powi(2)).sum();
+    let wide: f64 = x.iter().map(|v| 0.05 * v * v).sum();
+    0.1 + 1e-4 * (narrow + wide + bend * x.iter().map(|v| v.powi(4)).sum::<f64>() / 100.0)
+}
+
+fn run(bend: f64, iterations: usize, known: Option<&Curvature>) -> (Candidate, Curvature, usize) {
+    let start = Candidate { parameters: IDENTITY, cost: cost(&IDENTITY, bend) };
+    let mut evaluations = 0;
+    let evaluate = |batch: &[Parameters]| {
+        evaluations += batch.len();
+        Ok(batch.iter().map(|parameters| cost(parameters, bend)).collect())
+    };
+    let (found, curvature) =
+        polish(start, &directions(Dof::Affine12, 1.0), iterations, known, evaluate).expect("costs");
+    (found, curvature, evaluations)
+}
+
+#[test]
+fn finds_the_bottom_of_an_oblique_valley() {
+    for bend in [0.0, 1.0] {
+        let (found, _, _) = run(bend, 10, None);
+        assert!(found.cost - 0.1 < 1e-7, "{} with bend {bend}", found.cost - 0.1);
+        assert_eq!(found.cost, cost(&found.parameters, bend));
+    }
+}
+
+#[test]
+fn curvature_of_another_level_saves_evaluations() {
+    let (_, curvature, first) = run(0.5, 10, None);
+    let (found, _, second) = run(0.6, 10, Some(&curvature));
+    assert!(found.cost - 0.1 < 1e-7, "{}", found.cost - 0.1);
+    assert!(2 * second < 2 * first - 100, "{second} evaluations after {first}");
+}
+
+#[test]
+fn measures_the_curvature() {
+    let (_, Curvature(hessian), _) = run(0.0, 1, None);
+    // d²/dx₀² of the sum over its three terms: 2·(1 + 1 + 0.16 + 0.05), times 1e-4.
+    assert!((hessian[(0, 0)] - 4.42e-4).abs() < 1e-9, "{}", hessian[(0, 0)]);
+    // x₀ and x₁ meet in −2·x₀·x₁ only.
+    assert!((hessian[(0, 1)] + 2e-4).abs() < 1e-9, "{}", hessian[(0, 1)]);
+    assert!((hessian.clone() - hessian.transpose()).amax() < 1e-15);
+}
+
+#[test]
+fn nothing_to_gain_leaves_the_start() {
+    let start = Candidate { parameters: IDENTITY, cost: 1.0 };
+    let flat = |batch: &[Parameters]| Ok(vec![1.0; batch.len()]);
+    let (found, _) = polish(start, &directions(Dof::Rigid6, 1.0), 5, None, flat).expect("costs");
+    assert_eq!(found, start);
+}

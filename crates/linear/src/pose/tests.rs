@@ -1,1 +1,57 @@
-//! Tests.
+//! Centres and axes of bodies that are known.
+
+use antsreg_core::Grid;
+use nalgebra::Rotation3;
+
+use super::*;
+
+/// An ellipsoid of half axes 20, 35 and 50 mm, turned, about a centre.
+fn ellipsoid(rotation: &Matrix3<f64>, centre: Point3<f64>) -> Volume {
+    let mut grid = Grid::axis_aligned([41, 39, 43], [3.0, 3.3, 2.9]);
+    let middle = grid.centre();
+    grid.origin += centre - middle + Vector3::new(4.0, -3.0, 2.0);
+    let to_world = grid.voxel_to_world();
+    let voxels = (0..grid.len())
+        .map(|i| {
+            let index = Point3::new((i % 41) as f64, (i / 41 % 39) as f64, (i / 41 / 39) as f64);
+            let own = rotation.transpose() * (to_world.apply(&index) - centre);
+            let r = own.component_div(&Vector3::new(20.0, 35.0, 50.0)).norm();
+            (8.0 * (1.0 - r)).clamp(0.0, 1.0) as f32
+        })
+        .collect();
+    Volume { grid, voxels }
+}
+
+#[test]
+fn centre_and_axes_of_an_ellipsoid() {
+    let rotation = Rotation3::from_euler_angles(0.4, -0.7, 1.1).into_inner();
+    let centre = Point3::new(30.0, -200.0, 75.0);
+    let pose = Pose::of(&ellipsoid(&rotation, centre));
+    assert!((pose.centre - centre).norm() < 0.1, "{}", pose.centre);
+    for axis in 0..3 {
+        let cosine = pose.axes.column(axis).dot(&rotation.column(axis)).abs();
+        assert!(cosine > 0.9995, "axis {axis}: {cosine}");
+    }
+    assert!((pose.axes.determinant() - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn one_of_the_four_rotations_is_the_right_one() {
+    let (first, second) = ([0.1, 0.2, 0.3], [-1.4, 0.9, 2.5]);
+    let [first, second] = [first, second].map(|[x, y, z]| Rotation3::from_euler_angles(x, y, z).into_inner());
+    let [from, to] = [first, second].map(|rotation| Pose::of(&ellipsoid(&rotation, Point3::new(1.0, 2.0, 3.0))));
+    let rotations = from.rotations_to(&to);
+    for rotation in rotations {
+        assert!((rotation.determinant() - 1.0).abs() < 1e-9);
+        assert!((rotation * rotation.transpose() - Matrix3::identity()).amax() < 1e-9);
+    }
+    let expected = second * first.transpose();
+    let closest = rotations.map(|rotation| (rotation - expected).amax()).into_iter().fold(f64::MAX, f64::min);
+    assert!(closest < 0.03, "{closest}");
+}
+
+#[test]
+fn no_mass_is_the_middle_of_the_grid() {
+    let volume = Volume::filled(Grid::axis_aligned([5, 7, 9], [2.0; 3]), 0.0);
+    assert_eq!(Pose::of(&volume), Pose { centre: volume.grid.centre(), axes: Matrix3::identity() });
+}

@@ -1,0 +1,67 @@
+//! A brain-sized object given by a formula, so that it can be sampled exactly on any grid and through any transform.
+
+use antsreg_core::{AffineTransform, Grid, Volume};
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+
+/// Blobs: centre (mm), width (mm), height. No symmetry.
+const BLOBS: [([f64; 3], f64, f64); 9] = [
+    ([0.0, 0.0, 0.0], 30.0, 1.0),
+    ([24.0, 34.0, 10.0], 13.0, 1.0),
+    ([-22.0, 30.0, -14.0], 12.0, 0.8),
+    ([30.0, -36.0, 4.0], 14.0, 0.9),
+    ([-26.0, -40.0, 16.0], 11.0, 1.2),
+    ([6.0, 12.0, 30.0], 10.0, -0.7),
+    ([-8.0, -14.0, -28.0], 12.0, -0.5),
+    ([38.0, 4.0, -8.0], 9.0, 0.7),
+    ([-4.0, 58.0, 4.0], 10.0, 0.9),
+];
+
+/// Intensity of the object at a point of its own space, mm.
+pub fn object(at: &Point3<f64>) -> f64 {
+    let blobs = BLOBS.iter().map(|(centre, width, height)| {
+        height * (-(at - Point3::from(*centre)).norm_squared() / (2.0 * width * width)).exp()
+    });
+    1000.0 * blobs.sum::<f64>().max(0.0)
+}
+
+/// Points of the object at which errors are measured.
+pub fn landmarks() -> Vec<Point3<f64>> {
+    BLOBS.iter().map(|(centre, _, _)| Point3::from(*centre)).collect()
+}
+
+/// A grid that holds the object, turned in the world and away from its centre by a little.
+pub fn fixed_grid() -> Grid {
+    let mut grid = Grid::axis_aligned([37, 45, 34], [4.0; 3]);
+    grid.origin = Point3::new(-70.0, -86.0, -64.0);
+    grid
+}
+
+/// The object moved by `fixed_to_moving`, on `grid`.
+pub fn sampled(grid: Grid, fixed_to_moving: &AffineTransform) -> Volume {
+    let back = fixed_to_moving.inverse().expect("an invertible transform");
+    let to_world = grid.voxel_to_world();
+    let [nx, ny, _] = grid.shape;
+    let voxels = (0..grid.len())
+        .map(|i| {
+            let index = Point3::new((i % nx) as f64, (i / nx % ny) as f64, (i / nx / ny) as f64);
+            object(&back.apply(&to_world.apply(&index))) as f32
+        })
+        .collect();
+    Volume { grid, voxels }
+}
+
+pub fn fixed() -> Volume {
+    sampled(fixed_grid(), &AffineTransform::identity())
+}
+
+/// Turned about the origin by angles in degrees, scaled, then moved.
+pub fn affine(degrees: [f64; 3], scales: [f64; 3], shift: [f64; 3]) -> AffineTransform {
+    let [x, y, z] = degrees.map(f64::to_radians);
+    let rotation = Rotation3::from_euler_angles(x, y, z).into_inner();
+    AffineTransform { matrix: rotation * Matrix3::from_diagonal(&scales.into()), translation: Vector3::from(shift) }
+}
+
+/// Largest distance between where the two transforms put the landmarks, mm.
+pub fn error_mm(found: &AffineTransform, truth: &AffineTransform) -> f64 {
+    landmarks().iter().map(|at| (found.apply(at) - truth.apply(at)).norm()).fold(0.0, f64::max)
+}

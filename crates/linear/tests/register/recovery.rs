@@ -1,0 +1,161 @@
+//! Known transforms are found again.
+
+use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
+use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_kernels::Cpu;
+use antsreg_linear::{AngleSearch, Dof, Options, Outcome, Search, Start, register};
+use nalgebra::{Matrix3, Point3, Vector3};
+
+/// A tenth of a voxel: trilinear reading of 4 mm voxels moves the optimum by that much.
+const TOLERANCE_MM: f64 = 0.4;
+
+fn align(fixed: &Volume, moving: &Volume, options: &Options) -> Outcome {
+    register(&Cpu, fixed, moving, None, None, options, &mut ()).expect("a registration")
+}
+
+fn rigid() -> Options {
+    Options { dof: Dof::Rigid6, ..Options::default() }
+}
+
+/// The 24 proper rotations that map axes to axes.
+fn axis_rotations() -> Vec<Matrix3<f64>> {
+    let mut rotations = Vec::new();
+    for permutation in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        for signs in 0..8 {
+            let matrix = Matrix3::from_fn(|row, column| {
+                let sign = if signs >> row & 1 == 1 { -1.0 } else { 1.0 };
+                if permutation[row] == column { sign } else { 0.0 }
+            });
+            if matrix.determinant() > 0.0 {
+                rotations.push(matrix);
+            }
+        }
+    }
+    rotations
+}
+
+/// A grid for the object turned by `rotation`, then moved by `shift`.
+fn grid_around(rotation: &Matrix3<f64>, shift: &Vector3<f64>) -> Grid {
+    let extent = rotation * Vector3::new(37.0, 45.0, 34.0);
+    let shape = std::array::from_fn(|axis| extent[axis].abs().round() as usize);
+    let mut grid = Grid::axis_aligned(shape, [4.0; 3]);
+    let half = Vector3::from_fn(|axis, _| 2.0 * (shape[axis] as f64 - 1.0));
+    grid.origin = Point3::from(shift - half);
+    grid
+}
+
+#[test]
+fn finds_every_orientation_that_the_header_does_not_tell() {
+    let fixed = fixed();
+    let rotations = axis_rotations();
+    assert_eq!(rotations.len(), 24);
+    for rotation in rotations {
+        let tilt = affine([7.0, -5.0, 9.0], [1.0; 3], [31.0, -42.0, 17.0]);
+        let truth = tilt.after(&AffineTransform { matrix: rotation, translation: Vector3::zeros() });
+        let moving = sampled(grid_around(&rotation, &tilt.translation), &truth);
+        let found = align(&fixed, &moving, &Options { finest_mm: 8.0, ..rigid() });
+        let error = error_mm(&found.transform, &truth);
+        assert!(error < TOLERANCE_MM, "{error} mm for {rotation}");
+    }
+}
+
+#[test]
+fn follows_the_header_through_flips_and_oblique_axes() {
+    let fixed = fixed();
+    let truth = affine([10.0, -8.0, 15.0], [1.0; 3], [12.0, 5.0, -20.0]);
+    let centre = Point3::from(truth.translation);
+    let oblique = affine([20.0, 35.0, -25.0], [1.0; 3], [0.0; 3]).matrix;
+    for direction in [Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)), -Matrix3::identity(), oblique] {
+        let mut grid = Grid::axis_aligned([46, 48, 30], [4.0, 3.5, 5.0]);
+        grid.direction = direction;
+        let middle = grid.centre();
+        grid.origin += centre - middle;
+        let found = align(&fixed, &sampled(grid, &truth), &rigid());
+        let error = error_mm(&found.transform, &truth);
+        assert!(error < TOLERANCE_MM, "{error} mm for axes {direction}");
+    }
+}
+
+#[test]
+fn frees_as_much_as_the_degrees_of_freedom_say() {
+    let fixed = fixed();
+    let mut sheared = affine([6.0, -9.0, 4.0], [1.1, 0.85, 1.0], [5.0, -7.0, 3.0]);
+    sheared.matrix *= Matrix3::new(1.0, 0.08, -0.05, 0.0, 1.0, 0.06, 0.0, 0.0, 1.0);
+    // The axes of the moving grid are the world's: scales along them act after the rotation.
+    let mut scaled = affine([6.0, -9.0, 4.0], [1.0; 3], [5.0, -7.0, 3.0]);
+    scaled.matrix = Matrix3::from_diagonal(&Vector3::new(1.15, 0.9, 1.0)) * scaled.matrix;
+    let uniform = affine([6.0, -9.0, 4.0], [1.12; 3], [5.0, -7.0, 3.0]);
+    let turned = affine([6.0, -9.0, 4.0], [1.0; 3], [5.0, -7.0, 3.0]);
+    let truths =
+        [(Dof::Rigid6, turned), (Dof::Similarity7, uniform), (Dof::Scales9, scaled), (Dof::Affine12, sheared)];
+    for (number, (_, truth)) in truths.iter().enumerate() {
+        let moving = sampled(fixed_grid(), truth);
+        for (other, (dof, _)) in truths.iter().enumerate() {
+            let found = align(&fixed, &moving, &Options { dof: *dof, finest_mm: 8.0, ..Options::default() });
+            let error = error_mm(&found.transform, truth);
+            if other >= number {
+                assert!(error < TOLERANCE_MM, "{error} mm with {dof:?} for {truth:?}");
+            } else {
+                assert!(error > 2.0, "{dof:?} cannot reach {truth:?}, but was off by {error} mm only");
+            }
+        }
+    }
+}
+
+#[test]
+fn finds_a_stretch_beyond_what_a_common_scale_explains() {
+    let truth = affine([5.0, 3.0, -4.0], [1.3, 1.0, 0.8], [8.0, 0.0, -6.0]);
+    let mut grid = Grid::axis_aligned([48, 48, 40], [4.0; 3]);
+    grid.origin = Point3::new(-86.0, -94.0, -84.0);
+    let found = align(&fixed(), &sampled(grid, &truth), &Options::default());
+    let error = error_mm(&found.transform, &truth);
+    assert!(error < TOLERANCE_MM, "{error} mm");
+}
+
+#[test]
+fn begins_where_it_is_told() {
+    let (fixed, truth) = (fixed(), affine([0.0, 0.0, 150.0], [1.0; 3], [70.0, 20.0, -30.0]));
+    let mut grid = fixed_grid();
+    grid.shape = [48, 48, 36];
+    grid.origin += truth.translation - Vector3::new(20.0, 8.0, 4.0);
+    let moving = sampled(grid, &truth);
+    let near = affine([6.0, -4.0, 144.0], [1.0; 3], [66.0, 25.0, -24.0]);
+    let only = |start| Options { start, search: Search::None, ..rigid() };
+    let error = |options: &Options| error_mm(&align(&fixed, &moving, options).transform, &truth);
+    assert!(error(&only(Start::Transform(near))) < TOLERANCE_MM);
+    assert!(error(&only(Start::Headers)) > 20.0, "the headers alone are too far off to be refined");
+    assert!(error(&only(Start::CentreOfMass)) > 20.0, "nothing but a search can find the rotation");
+    // About z alone, without principal axes: the range decides.
+    let about_z = |range| {
+        let angles =
+            AngleSearch { range_degrees: [0.0, 0.0, range], principal_axes: false, ..AngleSearch::default() };
+        Options { search: Search::Angles(angles), ..rigid() }
+    };
+    assert!(error(&about_z(180.0)) < TOLERANCE_MM);
+    assert!(error(&about_z(0.0)) > 20.0);
+}
+
+#[test]
+fn a_header_away_by_decimetres_does_not_change_the_result() {
+    let (fixed, truth) = (fixed(), affine([6.0, -9.0, 4.0], [1.1, 0.9, 1.0], [5.0, -7.0, 3.0]));
+    let moving = sampled(fixed_grid(), &truth);
+    let reference = align(&fixed, &moving, &Options::default()).transform;
+    let header = affine([-40.0, 55.0, 30.0], [1.0; 3], [300.0, -200.0, 500.0]);
+    let mut renamed = moving.clone();
+    renamed.grid.direction = header.matrix * moving.grid.direction;
+    renamed.grid.origin = header.apply(&moving.grid.origin);
+    let found = align(&fixed, &renamed, &Options::default()).transform;
+    let difference = error_mm(&found, &header.after(&reference));
+    // Both ends of the search are within Newton's tolerance of one optimum.
+    assert!(difference < 0.1, "{difference} mm");
+}
+
+#[test]
+fn does_not_depend_on_the_number_of_threads() {
+    let moving = sampled(fixed_grid(), &affine([12.0, 5.0, -8.0], [1.1, 1.0, 0.9], [5.0, 9.0, 2.0]));
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        pool.install(|| align(&fixed(), &moving, &Options::default()))
+    };
+    assert_eq!(run(1), run(3));
+}

@@ -1,0 +1,74 @@
+//! What cannot be registered is refused, and says why.
+
+use crate::object::fixed;
+use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_kernels::Cpu;
+use antsreg_linear::{AngleSearch, Error, Options, Search, Side, Start, register};
+use nalgebra::{Matrix3, Vector3};
+
+fn refused(fixed: &Volume, moving: &Volume, weights: [Option<&Volume>; 2], options: &Options) -> Error {
+    register(&Cpu, fixed, moving, weights[0], weights[1], options, &mut ()).expect_err("a refusal")
+}
+
+#[test]
+fn constant_images() {
+    let (image, constant) = (fixed(), Volume::filled(fixed().grid, 7.0));
+    let options = Options::default();
+    assert!(matches!(refused(&constant, &image, [None; 2], &options), Error::Constant(Side::Fixed)));
+    assert!(matches!(refused(&image, &constant, [None; 2], &options), Error::Constant(Side::Moving)));
+}
+
+#[test]
+fn voxels_that_are_not_numbers() {
+    let (image, mut broken) = (fixed(), fixed());
+    broken.voxels[5] = f32::NAN;
+    broken.voxels[500] = f32::INFINITY;
+    let error = refused(&image, &broken, [None; 2], &Options::default());
+    assert!(matches!(error, Error::NotFinite { side: Side::Moving, count: 2 }));
+    assert_eq!(error.to_string(), "the moving image has 2 voxels that are not finite numbers");
+}
+
+#[test]
+fn weights_that_do_not_fit_or_are_empty() {
+    let image = fixed();
+    let options = Options::default();
+    let elsewhere = Volume::filled(Grid::axis_aligned([37, 45, 34], [4.0; 3]), 1.0);
+    let empty = Volume::filled(image.grid.clone(), 0.0);
+    let mut negative = Volume::filled(image.grid.clone(), 1.0);
+    negative.voxels[3] = -1.0;
+    let refused = |weights| refused(&image, &image, weights, &options);
+    assert!(matches!(refused([Some(&elsewhere), None]), Error::WeightGrid { side: Side::Fixed, .. }));
+    assert!(matches!(refused([None, Some(&elsewhere)]), Error::WeightGrid { side: Side::Moving, .. }));
+    assert!(matches!(refused([Some(&empty), None]), Error::Weight(Side::Fixed)));
+    assert!(matches!(refused([None, Some(&negative)]), Error::Weight(Side::Moving)));
+}
+
+#[test]
+fn images_that_never_meet() {
+    let far = AffineTransform { matrix: Matrix3::identity(), translation: Vector3::new(1e4, 0.0, 0.0) };
+    let options = Options { start: Start::Transform(far), search: Search::None, ..Options::default() };
+    assert!(matches!(refused(&fixed(), &fixed(), [None; 2], &options), Error::NoOverlap));
+}
+
+#[test]
+fn starts_that_cannot_be_inverted() {
+    let flat = AffineTransform { matrix: Matrix3::zeros(), translation: Vector3::zeros() };
+    let options = Options { start: Start::Transform(flat), ..Options::default() };
+    assert!(matches!(refused(&fixed(), &fixed(), [None; 2], &options), Error::SingularStart));
+}
+
+#[test]
+fn options_without_meaning() {
+    let image = fixed();
+    let refused = |options: Options| refused(&image, &image, [None; 2], &options);
+    let angles = |angles| Options { search: Search::Angles(angles), ..Options::default() };
+    assert!(matches!(refused(Options { bins: 1, ..Options::default() }), Error::Bins { found: 1, .. }));
+    assert!(matches!(refused(Options { finest_mm: 3.0, ..Options::default() }), Error::FinestLevel(_)));
+    for robust_shares in [[0.5, 0.5], [-0.1, 0.9], [0.0, 1.1], [f64::NAN, 1.0]] {
+        assert!(matches!(refused(Options { robust_shares, ..Options::default() }), Error::RobustShares(_)));
+    }
+    let range_degrees = [0.0, 200.0, 0.0];
+    assert!(matches!(refused(angles(AngleSearch { range_degrees, ..Default::default() })), Error::AngleRange(_)));
+    let fine_step_degrees = 0.0;
+    assert!(matches!(refused(angles(AngleSearch { fine_step_degrees, ..Default::default() })), Error::AngleStep(_)));
+}

@@ -1,0 +1,67 @@
+//! Weights decide which voxels count.
+
+use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
+use antsreg_core::Volume;
+use antsreg_kernels::Cpu;
+use antsreg_linear::{Dof, Options, Search, Start, register};
+use nalgebra::Point3;
+
+/// A bright bar that moves the other way than the object.
+fn with_bar(mut volume: Volume, at_y: f64) -> Volume {
+    for_each(&mut volume, |at, value| {
+        if (at.y - at_y).abs() < 12.0 && at.z < -46.0 {
+            *value += 1500.0;
+        }
+    });
+    volume
+}
+
+/// 1 where the object is, 0 at the bar.
+fn mask(volume: &Volume) -> Volume {
+    let mut mask = volume.clone();
+    for_each(&mut mask, |at, value| *value = if at.z < -38.0 { 0.0 } else { 1.0 });
+    mask
+}
+
+fn for_each(volume: &mut Volume, mut change: impl FnMut(&Point3<f64>, &mut f32)) {
+    let to_world = volume.grid.voxel_to_world();
+    let [nx, ny, _] = volume.grid.shape;
+    for (i, value) in volume.voxels.iter_mut().enumerate() {
+        let index = Point3::new((i % nx) as f64, (i / nx % ny) as f64, (i / nx / ny) as f64);
+        change(&to_world.apply(&index), value);
+    }
+}
+
+#[test]
+fn what_has_no_weight_does_not_pull() {
+    let truth = affine([0.0, 0.0, 3.0], [1.0; 3], [2.0, 6.0, 0.0]);
+    let fixed = with_bar(fixed(), 20.0);
+    let moving = with_bar(sampled(fixed_grid(), &truth), -30.0);
+    let (fixed_mask, moving_mask) = (mask(&fixed), mask(&moving));
+    let options = Options { dof: Dof::Rigid6, start: Start::Headers, search: Search::None, ..Options::default() };
+    let error = |fixed_mask: Option<&Volume>, moving_mask: Option<&Volume>| {
+        let found = register(&Cpu, &fixed, &moving, fixed_mask, moving_mask, &options, &mut ()).expect("a result");
+        error_mm(&found.transform, &truth)
+    };
+    let pulled = error(None, None);
+    let (by_fixed, by_moving) = (error(Some(&fixed_mask), None), error(None, Some(&moving_mask)));
+    let by_both = error(Some(&fixed_mask), Some(&moving_mask));
+    // The blur of the levels lets a little of the bars leak over the masks' borders.
+    assert!(by_both < 0.8, "with both masks {by_both} mm");
+    assert!(pulled > 2.0 * by_both, "the bars pull by {pulled} mm, with masks by {by_both} mm");
+    assert!(by_fixed < 0.8 * pulled, "with the fixed mask {by_fixed} mm, without {pulled} mm");
+    assert!(by_moving < 0.8 * pulled, "with the moving mask {by_moving} mm, without {pulled} mm");
+}
+
+#[test]
+fn a_weight_of_one_everywhere_changes_nothing_that_matters() {
+    let truth = affine([4.0, -6.0, 3.0], [1.0; 3], [2.0, 6.0, -4.0]);
+    let (fixed, moving) = (fixed(), sampled(fixed_grid(), &truth));
+    let ones = Volume::filled(fixed_grid(), 1.0);
+    let options = Options { dof: Dof::Rigid6, ..Options::default() };
+    let run = |weights: [Option<&Volume>; 2]| {
+        register(&Cpu, &fixed, &moving, weights[0], weights[1], &options, &mut ()).expect("a result").transform
+    };
+    let difference = error_mm(&run([Some(&ones), Some(&ones)]), &run([None, None]));
+    assert!(difference < 0.1, "{difference} mm");
+}
