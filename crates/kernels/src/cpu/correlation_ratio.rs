@@ -3,6 +3,7 @@
 //! The work is cut into (slab of slices × transform) pieces whose size depends on the volume alone, and pieces are added
 //! up in their order: the result does not depend on the number of threads.
 
+mod backdrop;
 mod cells;
 mod piece;
 mod rows;
@@ -12,6 +13,7 @@ use rayon::prelude::*;
 
 use super::image::Image;
 use crate::Error;
+use backdrop::Backdrop;
 use piece::{Moments, Piece};
 
 /// Samples in a slab, about: enough to hide the cost of a task, few enough to keep all threads busy.
@@ -78,11 +80,14 @@ pub(super) fn costs(
     let slab_slices = SLAB_SAMPLES.div_ceil(slice_samples.max(1));
     let slabs = fixed.shape[2].div_ceil(slab_slices);
     let count = fixed_to_moving.len();
+    // It takes a pass over the moving image to know its backdrop.
+    let samples = fixed.bin.len() * count;
+    let backdrop = (samples >= moving.voxels.len()).then(|| Backdrop::of(moving));
     // Neighbouring tasks read the same slab, and about the same part of the moving image, while it is in cache.
     let pieces: Vec<Vec<Moments>> = (0..slabs * count)
         .into_par_iter()
         .map_init(
-            || Piece::new(fixed, moving, moving_weight, edge_voxels),
+            || Piece::new(fixed, moving, moving_weight, edge_voxels, backdrop.as_ref()),
             |piece, task| {
                 let (slab, transform) = (task / count, task % count);
                 let slices = slab * slab_slices..((slab + 1) * slab_slices).min(fixed.shape[2]);

@@ -3,6 +3,8 @@
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
+use super::backdrop::Backdrop;
+use super::rows::Row;
 use super::{bin_fixed, costs};
 use crate::cpu::image::Image;
 
@@ -150,6 +152,103 @@ fn rows_along_an_axis_end_exactly_at_the_border() {
             assert!((cost - expected).abs() < 2e-5, "{cost} for {expected}: {map:?}");
         }
     }
+}
+
+/// Both volumes are noise in a ball and constant around it, at `backdrop`.
+fn balls(backdrop: f32) -> Pair {
+    let (fixed_shape, moving_shape) = ([67, 19, 21], [61, 33, 29]);
+    let ball = |seed: u64, shape: [usize; 3], backdrop: f32, radius: f32| -> Vec<f32> {
+        let mut values = noise(seed, shape.iter().product());
+        for (i, value) in values.iter_mut().enumerate() {
+            let index = [i % shape[0], i / shape[0] % shape[1], i / shape[0] / shape[1]];
+            let at = |axis: usize| index[axis] as f32 - 0.5 * shape[axis] as f32;
+            let r = (at(0).powi(2) + at(1).powi(2) + at(2).powi(2)).sqrt();
+            *value = if r < radius { 50.0 * *value } else { backdrop };
+        }
+        values
+    };
+    let fixed = ball(21, fixed_shape, 3.0, 8.0);
+    let moving = ball(22, moving_shape, backdrop, 7.0);
+    Pair { fixed_shape, moving_shape, fixed_weight: fixed.clone(), moving_weight: moving.clone(), fixed, moving }
+}
+
+#[test]
+fn backdrop_counts_as_if_it_were_read() {
+    for backdrop in [0.0, 37.5] {
+        let pair = balls(backdrop);
+        let maps: Vec<AffineTransform> = (0..30)
+            .map(|i| {
+                let r: Vec<f64> = noise(50 + i, 6).iter().map(|v| f64::from(*v) - 0.5).collect();
+                let matrix = *Rotation3::from_euler_angles(r[0], r[1], 6.0 * r[2]).matrix();
+                let centre = Vector3::new(30.5, 16.5, 14.5) + 12.0 * Vector3::new(r[3], r[4], r[5]);
+                AffineTransform { matrix, translation: centre - matrix * Vector3::new(33.5, 9.5, 10.5) }
+            })
+            .collect();
+        for (map, cost) in maps.iter().zip(compute(&pair, [false; 2], [1.0; 3], &maps)) {
+            let expected = oracle(&pair, [false; 2], [1.0; 3], map);
+            // As above, times the steep edges of the ball.
+            assert!((cost - expected).abs() < 1e-4, "{cost} for {expected}: {map:?}");
+        }
+    }
+}
+
+#[test]
+fn backdrop_covers_no_sample_near_anything_else() {
+    let pair = balls(1.5);
+    let moving = image(pair.moving_shape, &pair.moving);
+    let backdrop = Backdrop::of(&moving);
+    let mut covered = 0;
+    for seed in 0..2000 {
+        let r: Vec<f64> = noise(1000 + seed, 6).iter().map(|v| f64::from(*v)).collect();
+        let step = 1.6 * Vector3::new(r[3] - 0.5, r[4] - 0.5, r[5] - 0.5);
+        let row = Row { start: Vector3::new(60.0 * r[0], 32.0 * r[1], 28.0 * r[2]), step };
+        let range = row.inside(pair.moving_shape, [0.0; 3], 0..16);
+        if range.is_empty() || !backdrop.covers(&row, &range) {
+            continue;
+        }
+        covered += 1;
+        for x in range {
+            let at = Point3::from(row.start + x as f64 * row.step);
+            // The oracle's eight weights add up to one but for rounding.
+            assert!((trilinear(pair.moving_shape, &pair.moving, &at) - 1.5).abs() < 1e-9, "at {at}");
+        }
+    }
+    assert!(covered > 400, "{covered} of 2000 rows");
+}
+
+#[test]
+fn is_smooth_while_voxels_enter_and_leave() {
+    // Blobs wide enough for their own second differences to be small.
+    let shape = [41, 37, 39];
+    let blobs = |shift: f64| -> Vec<f32> {
+        (0..shape.iter().product::<usize>())
+            .map(|i| {
+                let at = [i % 41, i / 41 % 37, i / 41 / 37].map(|v| v as f64);
+                let wave = (0.31 * at[0] + shift).sin() + (0.27 * at[1]).cos() + (0.23 * at[2] + 1.0).sin();
+                (100.0 * (wave + 3.0)) as f32
+            })
+            .collect()
+    };
+    let bins = bin_fixed(&image(shape, &blobs(0.0)), None, (0.0, 600.0), 64).expect("bins");
+    let moving = image(shape, &blobs(0.4));
+    let step = 0.02;
+    let maps: Vec<AffineTransform> = (0..120)
+        .map(|i| AffineTransform {
+            matrix: *Rotation3::from_euler_angles(0.1, 0.05, -0.08).matrix(),
+            translation: Vector3::new(-1.0 + step * f64::from(i), 0.7, -0.3),
+        })
+        .collect();
+    let roughness = |edge: f64| {
+        let costs = costs(&bins, &moving, None, [edge; 3], &maps).expect("costs");
+        let bend = |three: &[f64]| (three[0] - 2.0 * three[1] + three[2]).abs();
+        let range = costs.iter().fold(0.0, |most: f64, cost| most.max((cost - costs[0]).abs()));
+        costs.windows(3).map(bend).fold(0.0, f64::max) / range
+    };
+    // Over the 120 steps the cost of a parabola bends by 1/7200 of its range a step; planes of voxels that cross the
+    // ramps' ends add to that.
+    let (hard, soft) = (roughness(0.0), roughness(2.0));
+    assert!(soft < 1e-3, "{soft}");
+    assert!(hard > 3.0 * soft, "without ramps {hard}, with them {soft}");
 }
 
 #[test]

@@ -1,0 +1,88 @@
+//! Where the moving image is nothing but backdrop: samples there have a value known without reading.
+//!
+//! Most of a brain image is background. The image is cut into blocks of cells; a summed table of the blocks that hold
+//! anything else answers for any box of blocks at once.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::rows::Row;
+use crate::cpu::image::Image;
+
+/// Cells along each edge of a block.
+const BLOCK: usize = 8;
+
+/// The parts of an image that have one value, that of its first voxel.
+pub(super) struct Backdrop {
+    pub value: f32,
+    /// Entries along each axis: blocks and one.
+    size: [usize; 3],
+    /// How many blocks before each corner hold anything but the value.
+    filled: Vec<u32>,
+}
+
+impl Backdrop {
+    pub fn of(image: &Image) -> Backdrop {
+        let value = image.voxels.first().copied().unwrap_or(0.0);
+        let blocks = image.shape.map(|n| n.saturating_sub(1).div_ceil(BLOCK).max(1));
+        let layers: Vec<Vec<bool>> =
+            (0..blocks[2]).into_par_iter().map(|layer| filled_blocks(image, value, blocks, layer)).collect();
+        let size = blocks.map(|n| n + 1);
+        let mut filled = vec![0u32; size.iter().product()];
+        let (row, plane) = (size[0], size[0] * size[1]);
+        for (k, layer) in layers.iter().enumerate() {
+            for j in 0..blocks[1] {
+                let mut before = 0;
+                for i in 0..blocks[0] {
+                    before += u32::from(layer[i + j * blocks[0]]);
+                    let corner = i + 1 + row * (j + 1) + plane * (k + 1);
+                    // All blocks of the layers below and of the rows before, and those of this row.
+                    filled[corner] =
+                        before + filled[corner - row] + filled[corner - plane] - filled[corner - row - plane];
+                }
+            }
+        }
+        Backdrop { value, size, filled }
+    }
+
+    /// Whether the samples of part of a row, which lies inside the image, all have the backdrop's value.
+    #[inline(always)]
+    pub fn covers(&self, row: &Row, range: &Range<usize>) -> bool {
+        let (mut low, mut high) = ([0; 3], [0; 3]);
+        for axis in 0..3 {
+            let first = (row.start[axis] + range.start as f64 * row.step[axis]) as i32;
+            let last = (row.start[axis] + (range.end - 1) as f64 * row.step[axis]) as i32;
+            let top = self.size[axis] - 2;
+            low[axis] = (first.min(last).max(0) as usize / BLOCK).min(top);
+            high[axis] = (first.max(last).max(0) as usize / BLOCK).min(top) + 1;
+        }
+        let [row, plane] = [self.size[0], self.size[0] * self.size[1]];
+        let at = |i: usize, j: usize, k: usize| self.filled[i + row * j + plane * k];
+        let face = |k: usize| {
+            (at(high[0], high[1], k) + at(low[0], low[1], k)) - (at(low[0], high[1], k) + at(high[0], low[1], k))
+        };
+        face(high[2]) == face(low[2])
+    }
+}
+
+/// Which blocks of a layer hold anything but `value`. The cells of a block reach the voxels at its far faces.
+fn filled_blocks(image: &Image, value: f32, blocks: [usize; 3], layer: usize) -> Vec<bool> {
+    let [nx, ny, nz] = image.shape;
+    let mut filled = vec![false; blocks[0] * blocks[1]];
+    for k in layer * BLOCK..((layer + 1) * BLOCK + 1).min(nz) {
+        for j in 0..ny {
+            let row = &image.voxels[nx * (j + ny * k)..][..nx];
+            // A row on the face between two rows of blocks belongs to both.
+            let of_row = [Some(j / BLOCK), (j % BLOCK == 0 && j > 0).then(|| j / BLOCK - 1)];
+            for block_j in of_row.into_iter().flatten().filter(|block_j| *block_j < blocks[1]) {
+                let flags = &mut filled[block_j * blocks[0]..][..blocks[0]];
+                for (block_i, flag) in flags.iter_mut().enumerate().filter(|(_, flag)| !**flag) {
+                    let voxels = &row[block_i * BLOCK..((block_i + 1) * BLOCK + 1).min(nx)];
+                    *flag = voxels.iter().fold(false, |any, voxel| any | (*voxel != value));
+                }
+            }
+        }
+    }
+    filled
+}
