@@ -16,7 +16,7 @@ const STEP: f64 = 1.0;
 const LONGEST: f64 = 15.0;
 
 /// Parts of the Newton step that are looked at.
-const LENGTHS: [f64; 5] = [0.2, 0.5, 0.8, 1.1, 1.6];
+const LENGTHS: [f64; 4] = [0.3, 0.7, 1.0, 1.4];
 
 /// Curvatures below this share of the greatest are not trusted.
 const LEAST_CURVATURE: f64 = 1e-4;
@@ -24,62 +24,82 @@ const LEAST_CURVATURE: f64 = 1e-4;
 /// A move of no direction by more than this ends the search, tolerances.
 const SETTLED: f64 = 0.1;
 
+/// So does the promise of a gain below this share of the cost.
+const LEAST_GAIN: f64 = 2e-6;
+
 /// Second derivatives by tolerances of the level they were made at.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curvature(DMatrix<f64>);
 
+/// First and second derivatives at a point.
+struct Slopes {
+    cost: f64,
+    gradient: DVector<f64>,
+    hessian: DMatrix<f64>,
+}
+
 /// Optimises along all directions together, at most `iterations` times. Curvature from a coarser level saves the
 /// evaluations it takes to measure it.
 pub(crate) fn polish(
-    start: Candidate,
+    start: &Parameters,
     directions: &[Direction],
     iterations: usize,
     known: Option<&Curvature>,
     mut evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,
 ) -> Result<(Candidate, Curvature), Error> {
-    let count = directions.len();
-    let mut point = start.parameters;
-    let mut curvature = known.map(|known| known.0.clone()).filter(|known| known.nrows() == count);
-    let mut previous: Option<(DVector<f64>, DVector<f64>)> = None;
-    let mut cost = start.cost;
+    let mut point = *start;
+    let mut costs_at = |point: &Parameters, offsets: &[DVector<f64>]| {
+        let batch: Vec<Parameters> = offsets.iter().map(|offset| moved(point, directions, offset)).collect();
+        evaluate(&batch)
+    };
+    let mut curvature = known.filter(|known| known.0.nrows() == directions.len()).cloned();
+    let mut cost = f64::INFINITY;
+    // The last step, and the gradient before it.
+    let mut last: Option<(DVector<f64>, DVector<f64>)> = None;
     for _ in 0..iterations {
-        let pairs = curvature.is_none();
-        let offsets = stencil(count, pairs);
-        let batch: Vec<Parameters> = offsets.iter().map(|offset| moved(&point, directions, offset)).collect();
-        let costs = evaluate(&batch)?;
-        cost = costs[0];
-        let gradient = DVector::from_fn(count, |i, _| (costs[1 + 2 * i] - costs[2 + 2 * i]) / (2.0 * STEP));
-        let diagonal =
-            DVector::from_fn(count, |i, _| (costs[1 + 2 * i] + costs[2 + 2 * i] - 2.0 * costs[0]) / (STEP * STEP));
-        let mut hessian = match curvature {
-            None => measured(&costs, &diagonal),
-            Some(known) => rescaled(known, &diagonal),
-        };
-        if let Some((step, before)) = &previous {
+        let Slopes { cost: here, gradient, mut hessian } =
+            measure(directions.len(), curvature.as_ref(), |offsets| costs_at(&point, offsets))?;
+        if let Some((step, before)) = &last {
             learn(&mut hessian, step, &(&gradient - before));
         }
+        cost = here;
         let step = newton_step(&hessian, &gradient);
-        curvature = Some(hessian);
-        let line: Vec<Parameters> =
-            LENGTHS.iter().map(|length| moved(&point, directions, &(&step * *length))).collect();
-        let along = evaluate(&line)?;
-        let (best, lowest) = along
-            .iter()
-            .enumerate()
-            .fold((0, f64::INFINITY), |best, (index, cost)| if *cost < best.1 { (index, *cost) } else { best });
-        if lowest >= cost {
+        curvature = Some(Curvature(hessian));
+        if -0.5 * gradient.dot(&step) < LEAST_GAIN * cost {
             break;
         }
-        let step = step * LENGTHS[best];
-        point = line[best];
-        cost = lowest;
-        if step.amax() < SETTLED {
+        let line = LENGTHS.map(|length| &step * length);
+        let along = costs_at(&point, &line)?;
+        let lowest = (0..LENGTHS.len()).fold(0, |best, index| if along[index] < along[best] { index } else { best });
+        if along[lowest] >= cost {
             break;
         }
-        previous = Some((step, gradient));
+        point = moved(&point, directions, &line[lowest]);
+        cost = along[lowest];
+        if line[lowest].amax() < SETTLED {
+            break;
+        }
+        last = Some((line[lowest].clone(), gradient));
     }
-    let curvature = Curvature(curvature.unwrap_or_else(|| DMatrix::identity(count, count)));
+    let curvature = curvature.unwrap_or_else(|| Curvature(DMatrix::identity(directions.len(), directions.len())));
     Ok((Candidate { parameters: point, cost }, curvature))
+}
+
+/// Differences to both sides; with `known` curvature only its diagonal is measured anew.
+fn measure(
+    count: usize,
+    known: Option<&Curvature>,
+    costs_at: impl FnOnce(&[DVector<f64>]) -> Result<Vec<f64>, Error>,
+) -> Result<Slopes, Error> {
+    let costs = costs_at(&stencil(count, known.is_none()))?;
+    let gradient = DVector::from_fn(count, |i, _| (costs[1 + 2 * i] - costs[2 + 2 * i]) / (2.0 * STEP));
+    let diagonal =
+        DVector::from_fn(count, |i, _| (costs[1 + 2 * i] + costs[2 + 2 * i] - 2.0 * costs[0]) / (STEP * STEP));
+    let hessian = match known {
+        None => measured(&costs, &diagonal),
+        Some(Curvature(known)) => rescaled(known, &diagonal),
+    };
+    Ok(Slopes { cost: costs[0], gradient, hessian })
 }
 
 fn moved(point: &Parameters, directions: &[Direction], offset: &DVector<f64>) -> Parameters {
@@ -91,7 +111,7 @@ fn moved(point: &Parameters, directions: &[Direction], offset: &DVector<f64>) ->
 
 /// The point itself, both neighbours along each direction and, with `pairs`, both along each diagonal of two.
 fn stencil(count: usize, pairs: bool) -> Vec<DVector<f64>> {
-    let single = |i: usize, sign: f64| DVector::from_fn(count, |row, _| if row == i { sign * STEP } else { 0.0 });
+    let single = |i: usize, sign: f64| unit(count, i, sign * STEP);
     let mut offsets = vec![DVector::zeros(count)];
     for i in 0..count {
         offsets.extend([single(i, 1.0), single(i, -1.0)]);
@@ -102,6 +122,10 @@ fn stencil(count: usize, pairs: bool) -> Vec<DVector<f64>> {
         }
     }
     offsets
+}
+
+fn unit(count: usize, direction: usize, length: f64) -> DVector<f64> {
+    DVector::from_fn(count, |row, _| if row == direction { length } else { 0.0 })
 }
 
 fn diagonals(count: usize) -> impl Iterator<Item = (usize, usize)> {
@@ -122,7 +146,7 @@ fn measured(costs: &[f64], diagonal: &DVector<f64>) -> DMatrix<f64> {
 }
 
 /// Known curvature with the diagonal just measured: the directions keep their correlations.
-fn rescaled(known: DMatrix<f64>, diagonal: &DVector<f64>) -> DMatrix<f64> {
+fn rescaled(known: &DMatrix<f64>, diagonal: &DVector<f64>) -> DMatrix<f64> {
     let factor = DVector::from_fn(diagonal.len(), |i, _| {
         let ratio = diagonal[i] / known[(i, i)];
         if ratio.is_finite() && ratio > 0.0 { ratio.sqrt() } else { 1.0 }

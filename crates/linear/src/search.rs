@@ -154,7 +154,8 @@ fn free_all<B: Backend>(
             }
         }
     }
-    let (polished, measured) = polish(best, &directions(dof, level.mm), NEWTON_STEPS, curvature.as_ref(), costs)?;
+    let (polished, measured) =
+        polish(&best.parameters, &directions(dof, level.mm), NEWTON_STEPS, curvature.as_ref(), costs)?;
     *curvature = Some(measured);
     progress.report("Newton steps", &[polished]);
     Ok(polished)
