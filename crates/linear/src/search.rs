@@ -9,6 +9,7 @@
 //!
 //! Beyond FLIRT, a level that frees all parameters ends with Newton steps ([`polish`](crate::polish)).
 
+use antsreg_core::AffineTransform;
 use antsreg_kernels::Backend;
 
 use crate::coordinate_search::{Candidate, descend};
@@ -48,7 +49,8 @@ pub(crate) fn run<B: Backend>(
     let mut candidates = vec![Candidate { parameters: IDENTITY, cost: 1.0 }];
     let mut curvature = None;
     for (number, mm) in levels.iter().copied().enumerate() {
-        let level = images.level(mm)?;
+        let guess = frame.transform(&candidates[0].parameters).unwrap_or_else(AffineTransform::identity);
+        let level = images.level(mm, &guess)?;
         progress.begin(number, levels.len(), mm);
         if number == 0 {
             candidates = match &options.search {
