@@ -1,3 +1,33 @@
 //! antsreg-gpu: brain image registration, affine and diffeomorphic.
+//!
+//! Arguments as typed (`args`) become a checked plan, the plan runs, and its files appear together (`staging`).
 
-fn main() {}
+mod args;
+mod completions;
+mod convert;
+mod device;
+mod error;
+mod geometry;
+mod info;
+mod inputs;
+mod output;
+mod progress;
+mod staging;
+mod transforms;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    staging::clean_up_on_signals();
+    match args::run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The command line as typed: the verbs, the options they share, and the way to each verb's own file.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::error::CliError;
+use crate::progress::Console;
+use crate::values;
+use crate::{completions, convert, info};
+
+/// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
+///
+/// Transforms and file names are those of ANTs. Results go to standard output, everything else to standard error.
+///
+/// Exit code: 0 done, 1 failed, 2 not understood, 130 interrupted. A command that fails leaves no file behind.
+#[derive(Debug, Parser)]
+#[command(name = "antsreg-gpu", version, max_term_width = 110, propagate_version = true)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// Options every verb takes.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Common options")]
+pub struct Common {
+    /// Threads that compute [default: all cores]. The result does not depend on it
+    #[arg(long, value_name = "N", global = true, value_parser = values::at_least_one)]
+    pub threads: Option<usize>,
+    /// Say nothing but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Report every iteration, not only every level
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// Also write the report of every iteration to this file
+    #[arg(long, value_name = "FILE", global = true)]
+    pub log: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Convert(convert::Args),
+    Info(info::Args),
+    Completions(completions::Args),
+}
+
+/// Runs what was typed.
+pub fn run(cli: Cli) -> Result<(), CliError> {
+    let threads = cli.common.threads.unwrap_or_else(available_threads);
+    // The one pool all work runs in; this thread waits meanwhile, so that no more than `threads` compute.
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(CliError::Threads)?;
+    let mut console = Console::new(&cli.common, threads)?;
+    match cli.verb {
+        Verb::Convert(args) => convert::run(&args, &mut console),
+        Verb::Info(args) => info::run(&args, &mut console),
+        Verb::Completions(args) => completions::run(&args),
+    }
+}
+
+/// Cores this process may use.
+pub fn available_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

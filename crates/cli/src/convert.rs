@@ -1,0 +1,111 @@
+//! `convert`: affine transforms between ITK (ANTs) and FSL.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_core::Grid;
+use antsreg_core::io::{fsl, itk};
+use clap::ValueEnum;
+use nalgebra::Point3;
+
+use crate::error::{CliError, UsageError};
+use crate::inputs;
+use crate::progress::Console;
+use crate::staging::Outputs;
+use crate::transforms;
+
+/// Convert affine transforms between ITK (ANTs) and FSL.
+///
+/// ITK's map points of the fixed image to the moving one, in LPS mm. FSL's map the moving image to the fixed one (its
+/// reference) in scaled mm, and mean nothing without both images. FSL to ITK and back gives the same numbers.
+///
+/// The format of IN is told by its content, that of OUT by its name: .txt and .tfm are ITK's; .mat is taken for the
+/// other format than that of IN unless --to says otherwise.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Transform to read
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    /// Transform to write
+    #[arg(value_name = "OUT")]
+    output: PathBuf,
+    /// Format of IN [default: told by its content]
+    #[arg(long, value_enum)]
+    from: Option<Format>,
+    /// Format of OUT [default: told by its name]
+    #[arg(long, value_enum)]
+    to: Option<Format>,
+    /// Fixed image: FSL's reference. Needed when one side is FSL
+    #[arg(short, long, value_name = "IMAGE")]
+    fixed: Option<PathBuf>,
+    /// Moving image: FSL's input. Needed when one side is FSL
+    #[arg(short, long, value_name = "IMAGE")]
+    moving: Option<PathBuf>,
+}
+
+/// Format of an affine transform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// ITK and ANTs: .mat (MATLAB 4), .txt, .tfm
+    #[value(alias = "ants")]
+    Itk,
+    /// FSL's FLIRT: 4 × 4 numbers as text
+    Fsl,
+}
+
+/// Runs `convert`.
+pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
+    let from = args.from.unwrap_or(match transforms::looks_like_fsl(&args.input) {
+        true => Format::Fsl,
+        false => Format::Itk,
+    });
+    let to = match (args.to, extension(&args.output).as_str()) {
+        (Some(to), _) => to,
+        (None, "txt" | "tfm") => Format::Itk,
+        (None, "mat") if from == Format::Itk => Format::Fsl,
+        (None, "mat") => Format::Itk,
+        (None, _) => return Err(UsageError::UnclearFormat(args.output.display().to_string()).into()),
+    };
+    crate::staging::check_writable(&args.output)?;
+    let grids = match (from, to) {
+        (Format::Itk, Format::Itk) => {
+            if args.fixed.is_some() || args.moving.is_some() {
+                let with = "ITK's format on both sides".into();
+                return Err(UsageError::NoEffect { option: "--fixed or --moving", with }.into());
+            }
+            None
+        }
+        _ => Some((grid(args.fixed.as_deref(), "--fixed")?, grid(args.moving.as_deref(), "--moving")?)),
+    };
+    let mut outputs = Outputs::new();
+    let affine = match (&grids, from) {
+        (Some((fixed, moving)), Format::Fsl) => fsl::read_matrix(&args.input, fixed, moving)?,
+        _ => itk::read_affine(&args.input)?,
+    };
+    outputs.write(&args.output, |path| match (&grids, to) {
+        (Some((fixed, moving)), Format::Fsl) => Ok(fsl::write_matrix(path, &affine, fixed, moving)?),
+        _ => {
+            let centre = grids.as_ref().map_or_else(Point3::origin, |(fixed, _)| fixed.centre());
+            Ok(itk::write_affine(path, &affine, centre)?)
+        }
+    })?;
+    outputs.commit()?;
+    console.note(format_args!("wrote {} ({})", args.output.display(), name(to)));
+    Ok(())
+}
+
+/// The grid of an image that FSL's convention needs.
+fn grid(path: Option<&Path>, option: &'static str) -> Result<Grid, CliError> {
+    let missing = UsageError::Missing { option, why: "to convert from or to FSL's format" };
+    Ok(inputs::any_image(path.ok_or(missing)?)?.grid)
+}
+
+fn extension(path: &Path) -> String {
+    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
+}
+
+fn name(format: Format) -> &'static str {
+    match format {
+        Format::Itk => "ITK, fixed to moving points, LPS mm",
+        Format::Fsl => "FSL, moving to fixed, scaled mm",
+    }
+}

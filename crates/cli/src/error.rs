@@ -1,0 +1,241 @@
+//! Everything that can stop a command, what to do about it, and the exit code it gives.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_core::chain::ChainError;
+use antsreg_core::io;
+
+/// Why a command stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The options do not go together.
+    #[error("{0}")]
+    Usage(#[from] UsageError),
+    /// The thread pool could not be made.
+    #[error("the threads could not be started: {0}; try a smaller --threads")]
+    Threads(#[source] rayon::ThreadPoolBuildError),
+    /// A file of images or transforms could not be read or written.
+    #[error(transparent)]
+    File(#[from] io::Error),
+    /// A file could not be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file could not be written.
+    #[error("{}: could not be written: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Standard output was closed or is full.
+    #[error("standard output: {0}")]
+    Stdout(#[source] std::io::Error),
+    /// The folder for the output does not exist.
+    #[error("{}: no such folder; make it first, or give another output name", folder.display())]
+    NoOutputFolder {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder for the output takes no files.
+    #[error("{}: no file can be made in this folder: {source}; give another output name", folder.display())]
+    OutputFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// An output name is that of a folder.
+    #[error("{}: is a folder, expected the name of a file to write", path.display())]
+    OutputIsFolder {
+        /// The name.
+        path: PathBuf,
+    },
+    /// An output name does not say its format.
+    #[error("{}: unknown file extension, expected {expected}", path.display())]
+    OutputExtension {
+        /// The name.
+        path: PathBuf,
+        /// Names that would do.
+        expected: &'static str,
+    },
+    /// An image without any contrast.
+    #[error("{}: every voxel is {value}, expected an image with contrast; is it the right file?", path.display())]
+    Constant {
+        /// The image.
+        path: PathBuf,
+        /// The one value.
+        value: f32,
+    },
+    /// A mask that keeps nothing.
+    #[error("{}: the mask is empty: no voxel is above 0.5; is it the right file?", path.display())]
+    EmptyMask {
+        /// The mask.
+        path: PathBuf,
+    },
+    /// A label map with background only.
+    #[error("{}: no voxel has a label other than 0; is it the right file?", path.display())]
+    NoLabels {
+        /// The label map.
+        path: PathBuf,
+    },
+    /// Two volumes that must lie on one grid do not.
+    #[error(
+        "{}: found {found}; expected the grid of {}, {expected}; bring it there with `antsreg-gpu apply -i {} -r {} -n \
+         {interpolation} -o OUT`", path.display(), other.display(), path.display(), other.display()
+    )]
+    OtherGrid {
+        /// The volume.
+        path: PathBuf,
+        /// Its grid in words.
+        found: String,
+        /// The volume whose grid it should have.
+        other: PathBuf,
+        /// That grid in words.
+        expected: String,
+        /// An interpolation that suits it.
+        interpolation: &'static str,
+    },
+    /// Nothing of the moving image lies where the fixed image is.
+    #[error(
+        "{} and {} do not overlap at the start ({start}); start from --initial-transform centre-of-mass, or give a \
+         transform", fixed.display(), moving.display()
+    )]
+    NoOverlap {
+        /// The fixed image.
+        fixed: PathBuf,
+        /// The moving image.
+        moving: PathBuf,
+        /// The start as typed.
+        start: String,
+    },
+    /// A transform was expected, and the file holds something else.
+    #[error("{}: not a transform that can be read: {found}; expected {expected}", path.display())]
+    NotATransform {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        found: String,
+        /// What would do.
+        expected: &'static str,
+    },
+    /// Transforms that do not make a chain.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// Two volumes are not on one grid.
+    #[error(transparent)]
+    Grid(#[from] antsreg_core::GridMismatch),
+    /// A logarithm of what is not positive.
+    #[error("{}: folds in {folded} voxels, which have no logarithm; leave --logarithm out", path.display())]
+    Folded {
+        /// The warp.
+        path: PathBuf,
+        /// Voxels whose determinant is not positive.
+        folded: usize,
+    },
+    /// A list of labels that cannot be used.
+    #[error("{list}: expected whole numbers between spaces, commas or line ends, found `{found}`")]
+    LabelList {
+        /// The list or its file.
+        list: String,
+        /// What is no number.
+        found: String,
+    },
+    /// A list without any label.
+    #[error("{list}: the list of labels is empty")]
+    EmptyLabelList {
+        /// The list or its file.
+        list: String,
+    },
+    /// The affine stage failed.
+    #[error("affine stage: {0}")]
+    Linear(#[from] antsreg_linear::Error),
+    /// The diffeomorphic stage failed.
+    #[error("syn stage: {0}")]
+    Syn(#[from] antsreg_syn::Error),
+    /// The resolved parameters could not be written as JSON.
+    #[error("{}: {source}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+}
+
+/// Options that do not go together; clap finds the simpler cases.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum UsageError {
+    /// An option that would do nothing.
+    #[error("{option} has no effect with {with}; leave one of them out")]
+    NoEffect {
+        /// The option.
+        option: &'static str,
+        /// What makes it useless.
+        with: String,
+    },
+    /// Lists of levels of different lengths.
+    #[error(
+        "the levels do not match: {shrink} shrink factors, {sigmas} smoothing sigmas and {iterations} iteration \
+         counts; give --shrink-factors, --smoothing-sigmas and --iterations with one value a level"
+    )]
+    Levels {
+        /// Shrink factors.
+        shrink: usize,
+        /// Sigmas.
+        sigmas: usize,
+        /// Iteration counts.
+        iterations: usize,
+    },
+    /// A shrink factor larger than the image.
+    #[error(
+        "shrink factor {factor} leaves fewer than {least} voxels of the {extent} along an axis; give a smaller one"
+    )]
+    Shrink {
+        /// The factor.
+        factor: usize,
+        /// The shortest axis of the fixed image.
+        extent: usize,
+        /// What must be left.
+        least: usize,
+    },
+    /// An option is missing.
+    #[error("{option} is needed {why}")]
+    Missing {
+        /// The option.
+        option: &'static str,
+        /// For what.
+        why: &'static str,
+    },
+    /// An output would replace an input.
+    #[error("{0}: the name of both an input and an output; give another output name")]
+    OverInput(String),
+    /// The program cannot tell which of two formats a file has.
+    #[error("{0}: cannot tell whether this is ITK's or FSL's; say so with --from or --to")]
+    UnclearFormat(String),
+}
+
+impl CliError {
+    /// 2 for a command that was not understood, 1 for one that failed.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            CliError::Usage(_) => 2,
+            _ => 1,
+        }
+    }
+
+    /// The same error, said of `target` when it came while the file was written under a temporary name.
+    pub fn about(self, target: &Path) -> CliError {
+        match self {
+            CliError::File(io::Error { kind, .. }) => CliError::File(io::Error { path: target.into(), kind }),
+            CliError::Write { source, .. } => CliError::Write { path: target.into(), source },
+            CliError::Json { source, .. } => CliError::Json { path: target.into(), source },
+            other => other,
+        }
+    }
+}

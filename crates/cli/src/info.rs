@@ -1,0 +1,126 @@
+//! `info`: what a file holds; without files, what this program runs on.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use antsreg_core::io::nifti::Inspection;
+use antsreg_core::io::{itk, nifti};
+use antsreg_core::{AffineTransform, DisplacementField, Transform, Volume};
+
+use crate::args::available_threads;
+use crate::device::DeviceChoice;
+use crate::error::CliError;
+use crate::geometry::{describe, obliquity_degrees, position, rounded};
+use crate::progress::Console;
+use crate::transforms;
+
+/// NIfTI's code for an image of vectors.
+const VECTOR_INTENT: i16 = 1007;
+
+/// Describe images and transforms; without files, this program and its devices.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Images, label maps, warps (NIfTI) or affine transforms (.mat, .txt, .tfm)
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// Runs `info`.
+pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
+    if args.files.is_empty() {
+        return crate::output::print(&program(console.threads));
+    }
+    for (n, path) in args.files.iter().enumerate() {
+        let gap = if n == 0 { "" } else { "\n" };
+        let text = describe_file(path)?;
+        crate::output::print(&format!("{gap}{}\n{text}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn program(threads: usize) -> String {
+    format!(
+        "antsreg-gpu {}\nThreads  {threads} of {} cores\nDevices  {} (--device auto takes {})\n",
+        env!("CARGO_PKG_VERSION"),
+        available_threads(),
+        DeviceChoice::Cpu.resolve(),
+        DeviceChoice::Auto.resolve()
+    )
+}
+
+fn describe_file(path: &Path) -> Result<String, CliError> {
+    if transforms::looks_like_fsl(path) {
+        return Ok("  FSL matrix, moving to fixed in scaled mm: means something with both images only\n".into());
+    }
+    // Not an image at all: a transform, or the reason why neither can be read.
+    let Ok(header) = nifti::inspect(path) else {
+        let parts = itk::read_transforms(path)?;
+        return Ok(parts.iter().map(transform).collect());
+    };
+    if header.intent_code == VECTOR_INTENT {
+        return Ok(warp(&itk::read_warp(path)?));
+    }
+    Ok(image(&header, &nifti::read_volume(path)?))
+}
+
+fn transform(transform: &Transform) -> String {
+    match transform {
+        Transform::Affine(map) => affine(map),
+        Transform::Displacement(field) => warp(field),
+    }
+}
+
+fn image(header: &Inspection, volume: &Volume) -> String {
+    let mut text = format!("  Grid       {}\n", describe(&volume.grid));
+    let oblique = obliquity_degrees(&volume.grid);
+    // Writing to a String cannot fail.
+    if oblique > 0.05 {
+        let _ = writeln!(text, "  Oblique    by {oblique:.1} degrees");
+    }
+    let scaling = header.scaling.map_or(String::new(), |(slope, inter)| format!(", scaled by {slope} plus {inter}"));
+    let order = if header.big_endian { ", big-endian" } else { "" };
+    let _ = writeln!(
+        text,
+        "  Stored as  {}{order}{scaling}; sform code {}, qform code {}",
+        header.datatype.to_lowercase(),
+        header.sform_code,
+        header.qform_code
+    );
+    if !header.description.is_empty() {
+        let _ = writeln!(text, "  Says       {}", header.description);
+    }
+    let (mut least, mut most, mut sum) = (f32::INFINITY, f32::NEG_INFINITY, 0.0);
+    for value in &volume.voxels {
+        (least, most) = (least.min(*value), most.max(*value));
+        sum += f64::from(*value);
+    }
+    let zeros = volume.voxels.iter().filter(|value| **value == 0.0).count();
+    let count = volume.voxels.len() as f64;
+    let _ = writeln!(
+        text,
+        "  Values     {} to {}, mean {}, {:.1} % zero",
+        least,
+        most,
+        rounded(sum / count),
+        100.0 * zeros as f64 / count
+    );
+    let mass = volume.centre_of_mass().map_or("none: every voxel is the same".into(), |point| position(&point));
+    let _ = writeln!(text, "  Centre     of mass {mass}, of the grid {}; mm RAS", position(&volume.grid.centre()));
+    text
+}
+
+fn warp(field: &DisplacementField) -> String {
+    format!("  Displacement field, at most {:.2} mm\n  Grid       {}\n", field.longest_mm(), describe(&field.grid))
+}
+
+fn affine(affine: &AffineTransform) -> String {
+    let mut text = String::from("  Affine, fixed to moving points, mm RAS\n");
+    for row in 0..3 {
+        let m = affine.matrix.row(row);
+        let _ = writeln!(text, "    {:11.6} {:11.6} {:11.6} {:11.4}", m[0], m[1], m[2], affine.translation[row]);
+    }
+    let scales =
+        affine.matrix.column_iter().map(|column| format!("{:.4}", column.norm())).collect::<Vec<_>>().join(", ");
+    let _ = writeln!(text, "  Volume     × {:.6}; x, y and z stretched by {scales}", affine.matrix.determinant());
+    text
+}

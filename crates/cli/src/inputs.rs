@@ -1,0 +1,92 @@
+//! Reads images, masks, label maps and label lists, and refuses what cannot be meant.
+
+use std::path::Path;
+
+use antsreg_core::io::nifti;
+use antsreg_core::{Grid, LabelVolume, Volume};
+
+use crate::error::CliError;
+use crate::geometry;
+
+/// An image with contrast.
+pub fn image(path: &Path) -> Result<Volume, CliError> {
+    let volume = nifti::read_volume(path)?;
+    let first = volume.voxels.first().copied().unwrap_or(0.0);
+    if volume.voxels.iter().all(|value| *value == first) {
+        return Err(CliError::Constant { path: path.into(), value: first });
+    }
+    Ok(volume)
+}
+
+/// An image, constant or not.
+pub fn any_image(path: &Path) -> Result<Volume, CliError> {
+    Ok(nifti::read_volume(path)?)
+}
+
+/// A mask on the grid of an image: 1 where the file is above 0.5, else 0.
+pub fn mask(path: &Path, image: &Path, grid: &Grid) -> Result<Volume, CliError> {
+    let mut mask = nifti::read_volume(path)?;
+    check_grid(path, &mask.grid, image, grid, "nearest")?;
+    // The image's own numbers, so that later comparisons are exact.
+    mask.grid = grid.clone();
+    mask.voxels.iter_mut().for_each(|value| *value = if *value > 0.5 { 1.0 } else { 0.0 });
+    if mask.voxels.iter().all(|value| *value == 0.0) {
+        return Err(CliError::EmptyMask { path: path.into() });
+    }
+    Ok(mask)
+}
+
+/// A label map with at least one label.
+pub fn labels(path: &Path) -> Result<LabelVolume, CliError> {
+    let labels = nifti::read_labels(path)?;
+    if labels.voxels.iter().all(|label| *label == 0) {
+        return Err(CliError::NoLabels { path: path.into() });
+    }
+    Ok(labels)
+}
+
+/// A label map on the grid of an image.
+pub fn labels_of(path: &Path, image: &Path, grid: &Grid) -> Result<LabelVolume, CliError> {
+    let mut labels = labels(path)?;
+    check_grid(path, &labels.grid, image, grid, "generic-label")?;
+    labels.grid = grid.clone();
+    Ok(labels)
+}
+
+/// Refuses the volume of `path` unless it lies on the grid of `other`.
+pub fn check_grid(
+    path: &Path,
+    found: &Grid,
+    other: &Path,
+    expected: &Grid,
+    interpolation: &'static str,
+) -> Result<(), CliError> {
+    if geometry::same(expected, found) {
+        return Ok(());
+    }
+    Err(CliError::OtherGrid {
+        path: path.into(),
+        found: geometry::describe(found),
+        other: other.into(),
+        expected: geometry::describe(expected),
+        interpolation,
+    })
+}
+
+/// Labels from a file of numbers, or numbers typed in place.
+pub fn label_list(list: &str) -> Result<Vec<i32>, CliError> {
+    let path = Path::new(list);
+    let text = if path.exists() {
+        std::fs::read_to_string(path).map_err(|source| CliError::Read { path: path.into(), source })?
+    } else {
+        list.to_owned()
+    };
+    let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+    let labels = words
+        .map(|word| word.parse().map_err(|_| CliError::LabelList { list: list.to_owned(), found: word.to_owned() }))
+        .collect::<Result<Vec<i32>, CliError>>()?;
+    if labels.is_empty() {
+        return Err(CliError::EmptyLabelList { list: list.to_owned() });
+    }
+    Ok(labels)
+}

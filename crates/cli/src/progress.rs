@@ -1,0 +1,186 @@
+//! What the user sees while a command runs: bars on a terminal, plain lines elsewhere, a log file on request.
+//!
+//! All of it goes to standard error; results alone go to standard output.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use antsreg_core::report::{Observer, Report, Stage};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::args::Common;
+use crate::error::CliError;
+
+/// Where messages go, and how many of them.
+#[derive(Debug)]
+pub struct Console {
+    /// Threads that compute.
+    pub threads: usize,
+    style: Style,
+    verbose: bool,
+    log: Option<Log>,
+    began: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Quiet,
+    Lines,
+    Bars,
+}
+
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: BufWriter<File>,
+    failed: bool,
+}
+
+impl Console {
+    /// As the options and the terminal have it.
+    pub fn new(common: &Common, threads: usize) -> Result<Console, CliError> {
+        let style = match (common.quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Style::Quiet,
+            (false, true) if !common.verbose => Style::Bars,
+            (false, _) => Style::Lines,
+        };
+        let log = match &common.log {
+            None => None,
+            Some(path) => {
+                let file = File::create(path).map_err(|source| CliError::Write { path: path.clone(), source })?;
+                Some(Log { path: path.clone(), file: BufWriter::new(file), failed: false })
+            }
+        };
+        Ok(Console { threads, style, verbose: common.verbose, log, began: Instant::now() })
+    }
+
+    /// One line about what happens.
+    pub fn note(&mut self, text: impl Display) {
+        if self.style != Style::Quiet {
+            eprintln!("{text}");
+        }
+        self.write_log(&text);
+    }
+
+    /// Something the user should look at; shown even when quiet.
+    pub fn warn(&mut self, text: impl Display) {
+        eprintln!("warning: {text}");
+        self.write_log(&format_args!("warning: {text}"));
+    }
+
+    /// Time since the command began.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Runs a stage, showing how far it is; returns what it gives and how long it took.
+    pub fn stage<T>(&mut self, run: impl FnOnce(&mut dyn Observer) -> T) -> (T, Duration) {
+        let began = Instant::now();
+        let mut watcher = Watcher { console: self, bar: None, last: None, since: began };
+        let value = run(&mut watcher);
+        watcher.finish();
+        (value, began.elapsed())
+    }
+
+    fn write_log(&mut self, text: &dyn Display) {
+        let seconds = self.began.elapsed().as_secs_f64();
+        let Some(log) = &mut self.log else { return };
+        let written = writeln!(log.file, "{seconds:9.2} s  {text}").and_then(|()| log.file.flush());
+        if let Err(error) = written
+            && !log.failed
+        {
+            log.failed = true;
+            eprintln!("warning: {}: {error}; the log ends here", log.path.display());
+        }
+    }
+}
+
+/// Turns the reports of a running stage into a bar or into lines.
+struct Watcher<'a> {
+    console: &'a mut Console,
+    bar: Option<ProgressBar>,
+    /// The last report.
+    last: Option<Report>,
+    /// When the level, or the step of a search, began.
+    since: Instant,
+}
+
+impl Watcher<'_> {
+    /// A line for the level, or the step of a search, that has ended.
+    fn end_level(&mut self) {
+        let Some(last) = self.last.take() else { return };
+        let seconds = self.since.elapsed().as_secs_f64();
+        self.since = Instant::now();
+        let place = format!("{} {}/{}, {}", name(last.stage), last.level + 1, last.levels, last.what);
+        let line = match last.stage {
+            Stage::Linear => format!("{place}: cost {:.6}, {seconds:.2} s", last.energy),
+            Stage::Syn => {
+                format!("{place}: {} iterations, energy {:.6}, {seconds:.2} s", last.iteration, last.energy)
+            }
+        };
+        match &self.bar {
+            Some(bar) => {
+                bar.suspend(|| eprintln!("{line}"));
+                self.console.write_log(&line);
+            }
+            None => self.console.note(line),
+        }
+    }
+
+    fn finish(mut self) {
+        self.end_level();
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Observer for Watcher<'_> {
+    fn report(&mut self, report: &Report) {
+        // The steps of a search report once each; the iterations of a level many times.
+        if self.last.as_ref().is_some_and(|last| last.level != report.level || last.what != report.what) {
+            self.end_level();
+        }
+        self.last = Some(report.clone());
+        if self.console.style == Style::Bars {
+            let bar = self.bar.get_or_insert_with(new_bar);
+            bar.set_prefix(format!("{} {}/{}", name(report.stage), report.level + 1, report.levels));
+            bar.set_length(report.iterations as u64);
+            bar.set_position(report.iteration as u64);
+            bar.set_message(format!("{}, energy {:.6}", report.what, report.energy));
+        }
+        let line = || {
+            format!(
+                "{} {}/{}, {}: iteration {} of {}, energy {:.6}",
+                name(report.stage),
+                report.level + 1,
+                report.levels,
+                report.what,
+                report.iteration,
+                report.iterations,
+                report.energy
+            )
+        };
+        if self.console.verbose {
+            self.console.note(line());
+        } else if self.console.log.is_some() {
+            self.console.write_log(&line());
+        }
+    }
+}
+
+/// What the user calls a stage.
+pub fn name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Linear => "affine",
+        Stage::Syn => "syn",
+    }
+}
+
+fn new_bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{prefix:<11} [{bar:30}] {pos}/{len} {msg} ({elapsed})");
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

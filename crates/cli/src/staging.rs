@@ -1,0 +1,134 @@
+//! Output files that appear all together or not at all.
+//!
+//! Everything is written into a hidden folder beside its place. [`Outputs::commit`] moves the files out once all are
+//! complete; an error, a panic, Ctrl-C or a termination signal removes the hidden folder and what it holds.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tempfile::TempDir;
+
+use crate::error::CliError;
+
+/// Exit code after Ctrl-C: 128 + SIGINT.
+const INTERRUPTED: i32 = 130;
+
+/// What this process has written and not yet named. Global because the signal handler must find it.
+static STAGED: Mutex<Staged> = Mutex::new(Staged { folders: Vec::new(), files: Vec::new() });
+
+struct Staged {
+    /// Output folder, and the hidden folder in it.
+    folders: Vec<(PathBuf, TempDir)>,
+    /// Where a file is now, and where it belongs.
+    files: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Staged {
+    fn clear(&mut self) {
+        self.files.clear();
+        // Dropping a TempDir removes the folder.
+        self.folders.clear();
+    }
+}
+
+/// Sees to it that a signal leaves nothing behind. To be called once, before anything is staged.
+pub fn clean_up_on_signals() {
+    let handler = || {
+        // A commit that has begun holds the lock, so that either all files have their names or none has.
+        let mut staged = lock();
+        eprintln!("\ninterrupted: no output was written");
+        antsreg_core::io::remove_unfinished();
+        staged.clear();
+        std::process::exit(INTERRUPTED);
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        eprintln!("warning: Ctrl-C may leave temporary files behind: {error}");
+    }
+}
+
+/// The output files of one command.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    targets: Vec<PathBuf>,
+}
+
+impl Outputs {
+    /// No file yet.
+    pub fn new() -> Outputs {
+        Outputs::default()
+    }
+
+    /// Has `write` write the file that is to become `target`, under another name for now; the file name's end, which
+    /// chooses the format, is the same. Errors name `target`.
+    pub fn write(
+        &mut self,
+        target: &Path,
+        write: impl FnOnce(&Path) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        let folder = check_target(target)?;
+        let temporary = {
+            let mut staged = lock();
+            let hidden = match staged.folders.iter().find(|(known, _)| known == folder) {
+                Some((_, hidden)) => hidden.path().to_owned(),
+                None => {
+                    let hidden = hidden_folder(folder)?;
+                    let path = hidden.path().to_owned();
+                    staged.folders.push((folder.to_owned(), hidden));
+                    path
+                }
+            };
+            let temporary = hidden.join(target.file_name().unwrap_or_default());
+            staged.files.push((temporary.clone(), target.to_owned()));
+            temporary
+        };
+        self.targets.push(target.to_owned());
+        write(&temporary).map_err(|error| error.about(target))
+    }
+
+    /// Gives every file its name, replacing what was there. Returns the names.
+    pub fn commit(mut self) -> Result<Vec<PathBuf>, CliError> {
+        let mut staged = lock();
+        for (temporary, target) in staged.files.drain(..) {
+            std::fs::rename(&temporary, &target).map_err(|source| CliError::Write { path: target, source })?;
+        }
+        Ok(std::mem::take(&mut self.targets))
+    }
+}
+
+impl Drop for Outputs {
+    fn drop(&mut self) {
+        lock().clear();
+    }
+}
+
+/// Whether `target` can be written: its folder exists and takes files, and no folder has its name.
+pub fn check_writable(target: &Path) -> Result<(), CliError> {
+    hidden_folder(check_target(target)?).map(drop)
+}
+
+/// The folder of `target`, when it may hold a file of that name.
+fn check_target(target: &Path) -> Result<&Path, CliError> {
+    let folder = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if !folder.is_dir() {
+        return Err(CliError::NoOutputFolder { folder: folder.into() });
+    }
+    if target.is_dir() || target.file_name().is_none() {
+        return Err(CliError::OutputIsFolder { path: target.into() });
+    }
+    Ok(folder)
+}
+
+fn hidden_folder(folder: &Path) -> Result<TempDir, CliError> {
+    tempfile::Builder::new()
+        .prefix(".antsreg-partial-")
+        .tempdir_in(folder)
+        .map_err(|source| CliError::OutputFolder { folder: folder.into(), source })
+}
+
+/// The lock, also after a panic in another thread: the lists are valid after every operation on them.
+fn lock() -> MutexGuard<'static, Staged> {
+    STAGED.lock().unwrap_or_else(PoisonError::into_inner)
+}

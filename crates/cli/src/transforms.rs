@@ -1,0 +1,80 @@
+//! Transform files as typed → transforms. Which format a file has is told by its name and its content.
+
+use std::io::Read;
+use std::path::Path;
+
+use antsreg_core::io::itk;
+use antsreg_core::{AffineTransform, Transform, TransformChain};
+
+use crate::error::CliError;
+use crate::values::TransformFile;
+
+/// What can be read, for messages.
+const AFFINE_FORMATS: &str = "an ITK affine (.mat, .txt, .tfm, .h5); FSL's go through `antsreg-gpu convert`";
+
+/// Most bytes of an FSL matrix looked at.
+const LARGEST_MATRIX: u64 = 1 << 14;
+
+/// Whether the name says NIfTI, as that of an image to write must.
+pub fn is_nifti(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    name.ends_with(".nii") || name.ends_with(".nii.gz")
+}
+
+/// The one affine map that the file holds, or several in a row, inverted if so typed.
+pub fn read_affine(file: &TransformFile) -> Result<AffineTransform, CliError> {
+    let mut whole = AffineTransform::identity();
+    for step in read_chain(std::slice::from_ref(file))?.steps {
+        match step.transform {
+            Transform::Affine(affine) => whole = affine.after(&whole),
+            Transform::Displacement(_) => {
+                let (path, found) = (file.path.clone(), "a displacement field".into());
+                return Err(CliError::NotATransform { path, found, expected: AFFINE_FORMATS });
+            }
+        }
+    }
+    Ok(whole)
+}
+
+/// The chain of the transforms as listed: a point of the reference goes through the first one first. The inverse of a
+/// composite is that of each of its parts, the last one first.
+pub fn read_chain(files: &[TransformFile]) -> Result<TransformChain, CliError> {
+    let mut chain = TransformChain::new();
+    for file in files {
+        let mut parts = read(&file.path)?;
+        let count = parts.len();
+        if file.inverted {
+            parts.reverse();
+        }
+        for (n, part) in parts.into_iter().enumerate() {
+            let number = if file.inverted { count - n } else { n + 1 };
+            let name = match count {
+                1 => file.path.display().to_string(),
+                _ => format!("{} (part {number})", file.path.display()),
+            };
+            chain.push(name, part, file.inverted)?;
+        }
+    }
+    Ok(chain)
+}
+
+/// What a file holds; FSL's matrices, which share an extension with ITK's, are named as such.
+fn read(path: &Path) -> Result<Vec<Transform>, CliError> {
+    if looks_like_fsl(path) {
+        let found = "an FSL matrix, which means nothing without its two images".into();
+        return Err(CliError::NotATransform { path: path.into(), found, expected: AFFINE_FORMATS });
+    }
+    Ok(itk::read_transforms(path)?)
+}
+
+/// Whether the file is text of sixteen numbers, as FLIRT writes it.
+pub fn looks_like_fsl(path: &Path) -> bool {
+    // A matrix is a few hundred bytes; nothing large is read for this.
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    let mut text = String::new();
+    if file.take(LARGEST_MATRIX).read_to_string(&mut text).is_err() {
+        return false;
+    }
+    let mut words = text.split_whitespace().peekable();
+    words.peek().is_some() && words.all(|word| word.parse::<f64>().is_ok())
+}

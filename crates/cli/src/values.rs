@@ -1,0 +1,211 @@
+//! Values as they are typed on the command line: `8x4x2x1`, `0.005,0.995`, `[0GenericAffine.mat,1]`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Why a typed value was not understood; clap puts the option's name before it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ValueError {
+    /// A list has a part that is no such number.
+    #[error("expected {expected}, found `{found}`")]
+    Malformed {
+        /// What is wanted, with an example.
+        expected: &'static str,
+        /// What was typed.
+        found: String,
+    },
+    /// A number lies outside what makes sense.
+    #[error("expected {expected}, found {found}")]
+    OutOfRange {
+        /// What is wanted.
+        expected: &'static str,
+        /// What was typed.
+        found: String,
+    },
+}
+
+/// One value a level, coarsest first, with `x` between them as ANTs writes them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PerLevel<T>(pub Vec<T>);
+
+/// Splits at `separator` and parses every part.
+fn list<T: FromStr>(text: &str, separator: char, expected: &'static str) -> Result<Vec<T>, ValueError> {
+    let malformed = || ValueError::Malformed { expected, found: text.into() };
+    text.split(separator).map(|part| part.trim().parse().map_err(|_| malformed())).collect()
+}
+
+/// Whole numbers ≥ 1, one a level.
+pub fn factors(text: &str) -> Result<PerLevel<usize>, ValueError> {
+    let expected = "whole numbers from 1, one a level, such as 8x4x2x1";
+    let values = list(text, 'x', expected)?;
+    check(values.iter().all(|v| *v >= 1), expected, text)?;
+    Ok(PerLevel(values))
+}
+
+/// Whole numbers, one a level.
+pub fn counts(text: &str) -> Result<PerLevel<usize>, ValueError> {
+    Ok(PerLevel(list(text, 'x', "whole numbers, one a level, such as 100x70x50x20")?))
+}
+
+/// Numbers ≥ 0, one a level; the `vox` that ANTs appends may stand there.
+pub fn sigmas(text: &str) -> Result<PerLevel<f64>, ValueError> {
+    let expected = "numbers from 0, in voxels, one a level, such as 3x2x1x0";
+    // The x of a closing "vox" is no separator.
+    let values: Vec<f64> = list(text.strip_suffix("vox").unwrap_or(text), 'x', expected)?;
+    check(values.iter().all(|v| v.is_finite() && *v >= 0.0), expected, text)?;
+    Ok(PerLevel(values))
+}
+
+/// One angle for all axes, or three.
+pub fn angles(text: &str) -> Result<[f64; 3], ValueError> {
+    let expected = "one angle or three from 0 to 180, in degrees, such as 90 or 30,30,60";
+    let values: Vec<f64> = list(text, ',', expected)?;
+    let angles = match values[..] {
+        [all] => [all; 3],
+        [x, y, z] => [x, y, z],
+        _ => return Err(ValueError::Malformed { expected, found: text.into() }),
+    };
+    check(angles.iter().all(|a| (0.0..=180.0).contains(a)), expected, text)?;
+    Ok(angles)
+}
+
+/// Shares of the darkest and brightest voxels to clip, or none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Winsorise(pub Option<(f64, f64)>);
+
+/// Shares clipped at both ends, or none.
+pub fn winsorise(text: &str) -> Result<Winsorise, ValueError> {
+    let expected = "two shares, such as 0.005,0.995, or none";
+    if text == "none" {
+        return Ok(Winsorise(None));
+    }
+    let values: Vec<f64> = list(text, ',', expected)?;
+    match values[..] {
+        [low, high] if (0.0..1.0).contains(&low) && low < high && high <= 1.0 => Ok(Winsorise(Some((low, high)))),
+        _ => Err(ValueError::OutOfRange { expected, found: text.into() }),
+    }
+}
+
+/// Two shares of the voxels, low before high.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shares(pub [f64; 2]);
+
+/// Two shares, 0 ≤ low < high ≤ 1.
+pub fn shares(text: &str) -> Result<Shares, ValueError> {
+    let expected = "two shares with 0 ≤ low < high ≤ 1, such as 0.02,0.98";
+    match winsorise(text) {
+        Ok(Winsorise(Some((low, high)))) => Ok(Shares([low, high])),
+        _ => Err(ValueError::OutOfRange { expected, found: text.into() }),
+    }
+}
+
+/// An angle from 1 to 180 degrees.
+pub fn step_degrees(text: &str) -> Result<f64, ValueError> {
+    let expected = "an angle from 1 to 180, in degrees";
+    let value: f64 = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
+    check((1.0..=180.0).contains(&value), expected, text)?;
+    Ok(value)
+}
+
+/// A finite number above 0.
+pub fn positive(text: &str) -> Result<f64, ValueError> {
+    let expected = "a number above 0";
+    let value: f64 = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
+    check(value.is_finite() && value > 0.0, expected, text)?;
+    Ok(value)
+}
+
+/// A finite number, 0 or above.
+pub fn not_negative(text: &str) -> Result<f64, ValueError> {
+    let expected = "a number from 0";
+    let value: f64 = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
+    check(value.is_finite() && value >= 0.0, expected, text)?;
+    Ok(value)
+}
+
+/// A whole number, 1 or above.
+pub fn at_least_one(text: &str) -> Result<usize, ValueError> {
+    let expected = "a whole number from 1";
+    let value: usize = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
+    check(value >= 1, expected, text)?;
+    Ok(value)
+}
+
+fn check(holds: bool, expected: &'static str, found: &str) -> Result<(), ValueError> {
+    if holds { Ok(()) } else { Err(ValueError::OutOfRange { expected, found: found.into() }) }
+}
+
+/// A transform file, and whether its inverse is meant: `FILE`, `[FILE,0]` or `[FILE,1]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TransformFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether its inverse is meant.
+    pub inverted: bool,
+}
+
+impl FromStr for TransformFile {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<TransformFile, ValueError> {
+        let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+            return Ok(TransformFile { path: text.into(), inverted: false });
+        };
+        let malformed =
+            || ValueError::Malformed { expected: "FILE, or [FILE,1] for its inverse", found: text.into() };
+        let (path, flag) = inner.rsplit_once(',').ok_or_else(malformed)?;
+        let inverted = match flag.trim() {
+            "0" => false,
+            "1" => true,
+            _ => return Err(malformed()),
+        };
+        Ok(TransformFile { path: path.trim().into(), inverted })
+    }
+}
+
+impl std::fmt::Display for TransformFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.inverted { write!(f, "[{},1]", self.path.display()) } else { write!(f, "{}", self.path.display()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_read_as_ants_writes_them() {
+        assert_eq!(factors("8x4x2x1"), Ok(PerLevel(vec![8, 4, 2, 1])));
+        assert_eq!(sigmas("3x2x1x0vox"), Ok(PerLevel(vec![3.0, 2.0, 1.0, 0.0])));
+        assert_eq!(counts("100x0"), Ok(PerLevel(vec![100, 0])));
+        assert!(factors("8x0").is_err());
+        assert!(factors("8,4").is_err());
+        assert!(sigmas("3x-1").is_err());
+        assert!(sigmas("3xnan").is_err());
+    }
+
+    #[test]
+    fn angles_are_one_or_three() {
+        assert_eq!(angles("90"), Ok([90.0; 3]));
+        assert_eq!(angles("10,20,30"), Ok([10.0, 20.0, 30.0]));
+        assert!(angles("10,20").is_err());
+        assert!(angles("200").is_err());
+    }
+
+    #[test]
+    fn winsorising_may_be_switched_off() {
+        assert_eq!(winsorise("none"), Ok(Winsorise(None)));
+        assert_eq!(winsorise("0.005,0.995"), Ok(Winsorise(Some((0.005, 0.995)))));
+        assert!(winsorise("0.9,0.1").is_err());
+    }
+
+    #[test]
+    fn a_transform_may_be_inverted() {
+        let read = |text: &str| text.parse::<TransformFile>();
+        assert_eq!(read("a.mat"), Ok(TransformFile { path: "a.mat".into(), inverted: false }));
+        assert_eq!(read("[a,b.mat,1]"), Ok(TransformFile { path: "a,b.mat".into(), inverted: true }));
+        assert_eq!(read("[a.mat, 0]"), Ok(TransformFile { path: "a.mat".into(), inverted: false }));
+        assert!(read("[a.mat]").is_err());
+        assert!(read("[a.mat,2]").is_err());
+    }
+}
