@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::error::CliError;
 use crate::progress::Console;
 use crate::values;
-use crate::{completions, convert, info};
+use crate::{apply, compare, completions, convert, info, jacobian, overlap};
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
 ///
@@ -44,6 +44,10 @@ pub struct Common {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Apply(apply::Args),
+    Overlap(overlap::Args),
+    Compare(compare::Args),
+    Jacobian(jacobian::Args),
     Convert(convert::Args),
     Info(info::Args),
     Completions(completions::Args),
@@ -56,6 +60,10 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(CliError::Threads)?;
     let mut console = Console::new(&cli.common, threads)?;
     match cli.verb {
+        Verb::Apply(args) => apply::run(args, &mut console),
+        Verb::Overlap(args) => overlap::run(&args, &mut console),
+        Verb::Compare(args) => compare::run(&args, &mut console),
+        Verb::Jacobian(args) => jacobian::run(&args, &mut console),
         Verb::Convert(args) => convert::run(&args, &mut console),
         Verb::Info(args) => info::run(&args, &mut console),
         Verb::Completions(args) => completions::run(&args),

@@ -2,7 +2,9 @@
 //!
 //! Arguments as typed (`args`) become a checked plan, the plan runs, and its files appear together (`staging`).
 
+mod apply;
 mod args;
+mod compare;
 mod completions;
 mod convert;
 mod device;
@@ -10,9 +12,13 @@ mod error;
 mod geometry;
 mod info;
 mod inputs;
+mod interpolation;
+mod jacobian;
 mod output;
+mod overlap;
 mod progress;
 mod staging;
+mod table;
 mod transforms;
 mod values;
 

@@ -1,0 +1,132 @@
+//! The options of `apply`, as typed.
+
+use std::path::PathBuf;
+
+use antsreg_kernels::apply::{self, LabelInterpolation, Window};
+use clap::ValueEnum;
+
+use crate::values::{self, TransformFile};
+
+/// Carry an image, a label map or points through transforms.
+///
+/// Order and inversion are those of antsApplyTransforms: `-t 1Warp.nii.gz -t 0GenericAffine.mat` brings the moving image
+/// of a registration onto the fixed grid; `-t [0GenericAffine.mat,1] -t 1InverseWarp.nii.gz` brings the fixed image onto
+/// the moving grid. Points go the other way: with the first list, points of the fixed image go to the moving image. No
+/// transform at all means the identity.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_long_help = AFTER)]
+pub struct Args {
+    /// Image or label map to bring over (NIfTI)
+    #[arg(short, long, value_name = "IMAGE", required_unless_present_any = ["points", "explain"])]
+    pub input: Option<PathBuf>,
+    /// Image whose grid the output gets (NIfTI)
+    #[arg(short, long, value_name = "IMAGE", required_unless_present_any = ["points", "explain"])]
+    pub reference: Option<PathBuf>,
+    /// Points to carry: CSV with a header line and columns x, y, z, world mm; other columns are kept
+    #[arg(long, value_name = "CSV", conflicts_with_all = ["input", "reference", "shrink", "interpolation", "outside", "integer"])]
+    pub points: Option<PathBuf>,
+    /// File to write: .nii.gz, .nii, or .csv for points
+    #[arg(short, long, value_name = "FILE", required_unless_present = "explain")]
+    pub output: Option<PathBuf>,
+    /// Transform: ITK affine (.mat, .txt, .tfm), displacement field (.nii.gz, .nii) or composite (.h5); FILE, or
+    /// [FILE,1] for the inverse of an affine. May be repeated; the last one acts on the image first
+    #[arg(short, long, value_name = "TRANSFORM")]
+    pub transform: Vec<TransformFile>,
+    /// How the input is read between voxels
+    #[arg(short = 'n', long, value_enum, default_value_t, value_name = "HOW")]
+    pub interpolation: Interpolation,
+    /// Value of voxels that come from outside the input
+    #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub outside: f32,
+    /// Make the reference grid coarser by this whole factor
+    #[arg(long, value_name = "FACTOR", default_value_t = 1, value_parser = values::at_least_one)]
+    pub shrink: usize,
+    /// Round to whole numbers and write the smallest integer type that holds them
+    #[arg(long)]
+    pub integer: bool,
+    /// World of the points: lps as antsApplyTransformsToPoints and ITK have it, ras as NIfTI and FreeSurfer
+    #[arg(long, value_enum, default_value_t, value_name = "WORLD", requires = "points")]
+    pub coordinates: Coordinates,
+    /// Print from which space to which each transform goes, for points and for images, and stop
+    #[arg(long)]
+    pub explain: bool,
+}
+
+const AFTER: &str = "\
+Examples:
+  antsreg-gpu apply -i moving.nii.gz -r fixed.nii.gz -o warped.nii.gz -t p1Warp.nii.gz -t p0GenericAffine.mat
+  antsreg-gpu apply -i labels.nii.gz -r fixed.nii.gz -o carried.nii.gz -n generic-label \\
+      -t p1Warp.nii.gz -t p0GenericAffine.mat
+  antsreg-gpu apply --points landmarks.csv -o carried.csv -t [p0GenericAffine.mat,1] -t p1InverseWarp.nii.gz
+  antsreg-gpu apply --explain -t p1Warp.nii.gz -t p0GenericAffine.mat";
+
+/// How the input is read between voxels. ANTs' names are understood as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Interpolation {
+    /// Trilinear
+    #[default]
+    #[value(alias = "Linear")]
+    Linear,
+    /// The nearest voxel; a map of whole numbers stays one
+    #[value(aliases = ["NearestNeighbor", "nearest-neighbour", "nearest-neighbor"])]
+    Nearest,
+    /// Cubic B-spline
+    #[value(aliases = ["BSpline", "b-spline"])]
+    Bspline,
+    /// Windowed sinc (Lanczos)
+    #[value(alias = "LanczosWindowedSinc")]
+    Sinc,
+    /// Sinc with another window, by ANTs' name
+    #[value(name = "CosineWindowedSinc", hide = true)]
+    CosineSinc,
+    /// Sinc with another window, by ANTs' name
+    #[value(name = "HammingWindowedSinc", hide = true)]
+    HammingSinc,
+    /// Sinc with another window, by ANTs' name
+    #[value(name = "WelchWindowedSinc", hide = true)]
+    WelchSinc,
+    /// Sinc with another window, by ANTs' name
+    #[value(name = "BlackmanWindowedSinc", hide = true)]
+    BlackmanSinc,
+    /// Mean under a Gaussian of one voxel's size, which smooths
+    #[value(alias = "Gaussian")]
+    Gaussian,
+    /// For label maps: the label with the most weight among the neighbours
+    #[value(alias = "GenericLabel")]
+    GenericLabel,
+}
+
+impl Interpolation {
+    /// How an image on a grid of this spacing is read; generic-label is for label maps alone.
+    pub fn of_images(self, spacing_mm: [f64; 3]) -> apply::Interpolation {
+        match self {
+            Interpolation::Linear => apply::Interpolation::Linear,
+            Interpolation::Nearest | Interpolation::GenericLabel => apply::Interpolation::Nearest,
+            Interpolation::Bspline => apply::Interpolation::BSpline,
+            Interpolation::Sinc => apply::Interpolation::WindowedSinc(Window::Lanczos),
+            Interpolation::CosineSinc => apply::Interpolation::WindowedSinc(Window::Cosine),
+            Interpolation::HammingSinc => apply::Interpolation::WindowedSinc(Window::Hamming),
+            Interpolation::WelchSinc => apply::Interpolation::WindowedSinc(Window::Welch),
+            Interpolation::BlackmanSinc => apply::Interpolation::WindowedSinc(Window::Blackman),
+            Interpolation::Gaussian => apply::Interpolation::Gaussian { sigma_mm: spacing_mm, alpha: 1.0 },
+        }
+    }
+
+    /// How a label map is read.
+    pub fn of_labels(self) -> LabelInterpolation {
+        match self {
+            Interpolation::GenericLabel => LabelInterpolation::GenericLabel,
+            _ => LabelInterpolation::Nearest,
+        }
+    }
+}
+
+/// The world in which points are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Coordinates {
+    /// x to the left, y to the back, z up
+    #[default]
+    Lps,
+    /// x to the right, y to the front, z up
+    Ras,
+}

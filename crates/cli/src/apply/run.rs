@@ -1,0 +1,139 @@
+//! Applies the transforms.
+
+use std::path::Path;
+
+use antsreg_core::io::points::PointTable;
+use antsreg_core::io::{ErrorKind, nifti};
+use antsreg_core::{Grid, LabelVolume, TransformChain, Volume};
+use antsreg_kernels::apply;
+use nalgebra::{Point3, Vector3};
+
+use super::args::{Args, Coordinates, Interpolation};
+use crate::error::{CliError, UsageError};
+use crate::progress::Console;
+use crate::staging::{self, Outputs};
+use crate::{inputs, transforms};
+
+/// An input that keeps its kind.
+enum Input {
+    Image(Volume),
+    Labels(LabelVolume),
+}
+
+impl Input {
+    fn grid(&self) -> &Grid {
+        match self {
+            Input::Image(image) => &image.grid,
+            Input::Labels(labels) => &labels.grid,
+        }
+    }
+}
+
+/// Runs `apply`.
+pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
+    if let Some(output) = &args.output {
+        check_output(&args, output)?;
+    }
+    let chain = transforms::read_chain(&args.transform)?;
+    if args.explain {
+        return explain(&args, &chain);
+    }
+    let Some(output) = &args.output else {
+        return Err(UsageError::Missing { option: "--output", why: "to have something written" }.into());
+    };
+    let mut outputs = Outputs::new();
+    match (&args.points, &args.input, &args.reference) {
+        (Some(points), ..) => {
+            let mut table = PointTable::read(points)?;
+            let lps_to_typed = match args.coordinates {
+                Coordinates::Lps => Vector3::repeat(1.0),
+                // The table takes all coordinates for LPS.
+                Coordinates::Ras => Vector3::new(-1.0, -1.0, 1.0),
+            };
+            let turned = |point: &Point3<f64>| Point3::from(point.coords.component_mul(&lps_to_typed));
+            table.move_points(|point| turned(&chain.apply(&turned(point))));
+            outputs.write(output, |path| Ok(table.write(path)?))?;
+            console.note(format_args!("{} points", table.points().len()));
+        }
+        (None, Some(input), Some(reference)) => {
+            volume(&args, input, reference, output, &chain, &mut outputs, console)?
+        }
+        _ => return Err(UsageError::Missing { option: "--input with --reference", why: "or --points" }.into()),
+    }
+    outputs.commit()?;
+    console.note(format_args!("wrote {}", output.display()));
+    Ok(())
+}
+
+fn volume(
+    args: &Args,
+    input: &Path,
+    reference: &Path,
+    output: &Path,
+    chain: &TransformChain,
+    outputs: &mut Outputs,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    let data = read_input(args, input)?;
+    let onto = inputs::any_image(reference)?.grid.shrink([args.shrink; 3]);
+    for warning in chain.check(&onto, Some(data.grid()))? {
+        console.warn(warning);
+    }
+    let data = match &data {
+        Input::Image(image) => {
+            let how = args.interpolation.of_images(image.grid.spacing.into());
+            Input::Image(apply::resample(image, &onto, chain, how, args.outside))
+        }
+        Input::Labels(labels) => {
+            Input::Labels(apply::resample_labels(labels, &onto, chain, args.interpolation.of_labels()))
+        }
+    };
+    outputs.write(output, |path| match data {
+        Input::Image(image) if args.integer => Ok(nifti::write_labels(path, &rounded(image))?),
+        Input::Image(image) => Ok(nifti::write_volume(path, &image)?),
+        Input::Labels(labels) => Ok(nifti::write_labels(path, &labels)?),
+    })
+}
+
+/// Label maps for label interpolation, and for the nearest voxel where the file holds whole numbers.
+fn read_input(args: &Args, input: &Path) -> Result<Input, CliError> {
+    match args.interpolation {
+        Interpolation::GenericLabel => Ok(Input::Labels(nifti::read_labels(input)?)),
+        Interpolation::Nearest => match nifti::read_labels(input) {
+            Ok(labels) if args.outside == 0.0 => Ok(Input::Labels(labels)),
+            Err(error) if !matches!(error.kind, ErrorKind::NotLabels { .. }) => Err(error.into()),
+            _ => Ok(Input::Image(inputs::any_image(input)?)),
+        },
+        _ => Ok(Input::Image(inputs::any_image(input)?)),
+    }
+}
+
+fn rounded(image: Volume) -> LabelVolume {
+    LabelVolume { voxels: image.voxels.iter().map(|value| value.round() as i32).collect(), grid: image.grid }
+}
+
+/// The chain in words; with a reference and an input also whether their spaces meet.
+fn explain(args: &Args, chain: &TransformChain) -> Result<(), CliError> {
+    crate::output::print(&chain.explain().to_string())?;
+    if let Some(reference) = &args.reference {
+        let onto = inputs::any_image(reference)?.grid;
+        let input = args.input.as_deref().map(inputs::any_image).transpose()?;
+        for warning in chain.check(&onto, input.as_ref().map(|image| &image.grid))? {
+            crate::output::print(&format!("Warning: {warning}.\n"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The name fits what is to be written, and its folder takes it.
+fn check_output(args: &Args, output: &Path) -> Result<(), CliError> {
+    let name = output.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let (fits, expected) = match args.points {
+        Some(_) => (name.ends_with(".csv"), ".csv"),
+        None => (transforms::is_nifti(output), ".nii.gz or .nii"),
+    };
+    if !fits {
+        return Err(CliError::OutputExtension { path: output.into(), expected });
+    }
+    staging::check_writable(output)
+}

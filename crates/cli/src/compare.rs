@@ -1,0 +1,50 @@
+//! `compare`: how much two images on one grid differ.
+
+use std::path::PathBuf;
+
+use antsreg_core::Volume;
+use antsreg_core::compare::Comparison;
+
+use crate::error::CliError;
+use crate::inputs;
+use crate::progress::Console;
+
+/// How much two images on one grid differ.
+///
+/// Prints the root mean square and the mean absolute difference, the largest one, and Pearson's correlation.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// One image
+    #[arg(value_name = "A")]
+    first: PathBuf,
+    /// The other, on the grid of A
+    #[arg(value_name = "B")]
+    second: PathBuf,
+    /// Voxels that count: above 0.5, on the grid of A
+    #[arg(long, value_name = "IMAGE")]
+    mask: Option<PathBuf>,
+}
+
+/// Runs `compare`.
+pub fn run(args: &Args, _: &mut Console) -> Result<(), CliError> {
+    let first = inputs::any_image(&args.first)?;
+    let mut second = inputs::any_image(&args.second)?;
+    inputs::check_grid(&args.second, &second.grid, &args.first, &first.grid, "linear")?;
+    second.grid = first.grid.clone();
+    let mask = args.mask.as_deref().map(|mask| inputs::mask(mask, &args.first, &first.grid)).transpose()?;
+    let found = Comparison::between(&first, &second, mask.as_ref())?;
+    crate::output::print(&format!(
+        "Voxels                    {}\n\
+         Root mean square          {}\n\
+         Mean absolute difference  {}\n\
+         Largest difference        {}\n\
+         Correlation               {:.6}\n",
+        found.voxels, found.root_mean_square, found.mean_absolute, found.largest_absolute, found.correlation
+    ))
+}
+
+/// Pearson's correlation, where there is one.
+pub fn correlation(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Result<Option<f64>, CliError> {
+    let correlation = Comparison::between(first, second, mask)?.correlation;
+    Ok(correlation.is_finite().then_some(correlation))
+}

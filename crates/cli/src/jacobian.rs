@@ -1,0 +1,135 @@
+//! `jacobian`: where a warp grows, shrinks and folds.
+
+use std::path::PathBuf;
+
+use antsreg_core::io::{itk, nifti};
+use antsreg_core::jacobian::JacobianSummary;
+use antsreg_core::{DisplacementField, Volume};
+use antsreg_kernels::apply;
+use serde::Serialize;
+
+use crate::error::CliError;
+use crate::progress::Console;
+use crate::staging::{self, Outputs};
+use crate::{inputs, transforms};
+
+/// Jacobian determinant of a warp: where it grows, shrinks and folds.
+///
+/// Above 1 the moving image is larger than the fixed one there, below 1 smaller; 0 and below the warp folds.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Displacement field (NIfTI)
+    #[arg(value_name = "WARP")]
+    warp: PathBuf,
+    /// Image of the determinants to write (.nii.gz, .nii)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write the natural logarithm instead; folded voxels are refused
+    #[arg(long, requires = "output")]
+    logarithm: bool,
+    /// Voxels that count in the summary: above 0.5, on the grid of WARP
+    #[arg(long, value_name = "IMAGE")]
+    mask: Option<PathBuf>,
+    /// The inverse warp: also tell how far points end from where they started after both
+    #[arg(long, value_name = "WARP")]
+    inverse: Option<PathBuf>,
+}
+
+/// Runs `jacobian`.
+pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
+    if let Some(output) = &args.output {
+        if !transforms::is_nifti(output) {
+            return Err(CliError::OutputExtension { path: output.clone(), expected: ".nii.gz or .nii" });
+        }
+        staging::check_writable(output)?;
+    }
+    let warp = itk::read_warp(&args.warp)?;
+    let mask = args.mask.as_deref().map(|mask| inputs::mask(mask, &args.warp, &warp.grid)).transpose()?;
+    let inverse = args.inverse.as_deref().map(itk::read_warp).transpose()?;
+    let mut determinants = apply::jacobian(&warp);
+    let found = Summary::from(JacobianSummary::of(&determinants, mask.as_ref())?);
+    if let Some(output) = &args.output {
+        if args.logarithm {
+            let folded = determinants.voxels.iter().filter(|value| **value <= 0.0).count();
+            if folded > 0 {
+                return Err(CliError::Folded { path: args.warp.clone(), folded });
+            }
+            determinants.voxels.iter_mut().for_each(|value| *value = value.ln());
+        }
+        let mut outputs = Outputs::new();
+        outputs.write(output, |path| Ok(nifti::write_volume(path, &determinants)?))?;
+        outputs.commit()?;
+        console.note(format_args!("wrote {}", output.display()));
+    }
+    let mut text = format!("Jacobian             {found}\n");
+    if let Some(inverse) = inverse {
+        let consistency = Consistency::between(&warp, &inverse, mask.as_ref())?;
+        text.push_str(&format!("Then its inverse     {consistency}\n"));
+    }
+    crate::output::print(&text)
+}
+
+/// What the determinants of a warp say.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Summary {
+    /// Voxels that count.
+    pub voxels: u64,
+    /// Smallest determinant.
+    pub minimum: f64,
+    /// Largest determinant.
+    pub maximum: f64,
+    /// Mean determinant.
+    pub mean: f64,
+    /// Voxels whose determinant is not positive.
+    pub folded: u64,
+    /// Their share, 0 to 1.
+    pub folded_share: f64,
+}
+
+impl From<JacobianSummary> for Summary {
+    fn from(summary: JacobianSummary) -> Summary {
+        let JacobianSummary { voxels, minimum, maximum, mean, folded } = summary;
+        Summary { voxels, minimum, maximum, mean, folded, folded_share: summary.folded_share() }
+    }
+}
+
+impl Summary {
+    /// Of a warp, where the mask counts.
+    pub fn of(warp: &DisplacementField, mask: Option<&Volume>) -> Result<Summary, CliError> {
+        Ok(JacobianSummary::of(&apply::jacobian(warp), mask)?.into())
+    }
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Summary { voxels, minimum, maximum, mean, folded, .. } = self;
+        write!(f, "{minimum:.4} to {maximum:.4}, mean {mean:.4}, {folded} of {voxels} voxels folded")
+    }
+}
+
+/// How nearly a warp and its inverse undo each other.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Consistency {
+    /// Mean distance from the start after both, voxels.
+    pub mean_voxels: f64,
+    /// Largest distance, voxels.
+    pub largest_voxels: f64,
+}
+
+impl Consistency {
+    /// Of two warps, where the mask counts.
+    pub fn between(
+        warp: &DisplacementField,
+        inverse: &DisplacementField,
+        mask: Option<&Volume>,
+    ) -> Result<Consistency, CliError> {
+        let found = apply::inverse_consistency(warp, inverse, mask)?;
+        Ok(Consistency { mean_voxels: found.mean_voxels, largest_voxels: found.largest_voxels })
+    }
+}
+
+impl std::fmt::Display for Consistency {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "mean {:.4}, largest {:.4} voxels from where points started", self.mean_voxels, self.largest_voxels)
+    }
+}

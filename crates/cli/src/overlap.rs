@@ -1,0 +1,73 @@
+//! `overlap`: how far two label maps agree.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_core::LabelVolume;
+use antsreg_core::overlap::{CSV_HEADER, Overlap};
+
+use crate::error::CliError;
+use crate::progress::Console;
+use crate::staging::{self, Outputs};
+use crate::{inputs, table};
+
+/// Overlap of two label maps: Jaccard, Dice and more, per label.
+///
+/// The numbers are those of ANTs' LabelOverlapMeasures. Volume similarity is 2(S−T)/(S+T), above 0 where SOURCE is larger.
+/// Background (0) does not count.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Label map to be scored, on the grid of TARGET
+    #[arg(value_name = "SOURCE")]
+    source: PathBuf,
+    /// Label map taken for the truth
+    #[arg(value_name = "TARGET")]
+    target: PathBuf,
+    /// Labels that count: a file of numbers, or 1,2,5 [default: all but 0]
+    #[arg(long, value_name = "LIST", alias = "labels")]
+    label_list: Option<String>,
+    /// Also write the table as CSV, with the columns of LabelOverlapMeasures
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+/// Runs `overlap`.
+pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
+    if let Some(csv) = &args.csv {
+        staging::check_writable(csv)?;
+    }
+    let target = inputs::labels(&args.target)?;
+    let source = inputs::labels_of(&args.source, &args.target, &target.grid)?;
+    let list = args.label_list.as_deref().map(inputs::label_list).transpose()?;
+    let overlap = score(&source, &target, list.as_deref())?;
+    if let Some(csv) = &args.csv {
+        let mut outputs = Outputs::new();
+        outputs.write(csv, |path| write_csv(path, &overlap))?;
+        outputs.commit()?;
+        console.note(format_args!("wrote {}", csv.display()));
+    }
+    crate::output::print(&show(&overlap))
+}
+
+/// Scores `source` against `target`, over the labels of either or over those listed.
+pub fn score(source: &LabelVolume, target: &LabelVolume, list: Option<&[i32]>) -> Result<Overlap, CliError> {
+    Ok(Overlap::between(source, target, list)?)
+}
+
+/// Writes the table as ANTs does.
+pub fn write_csv(path: &Path, overlap: &Overlap) -> Result<(), CliError> {
+    std::fs::write(path, overlap.to_csv()).map_err(|source| CliError::Write { path: path.into(), source })
+}
+
+/// The table for the terminal: a row per label, then all labels together and the mean over them.
+pub fn show(overlap: &Overlap) -> String {
+    let header = CSV_HEADER.split(',').map(String::from).collect();
+    let row = |name: &str, measures: [f64; 6]| {
+        let cells = measures.iter().map(|value| if value.is_finite() { format!("{value:.4}") } else { "-".into() });
+        std::iter::once(name.to_owned()).chain(cells).collect::<Vec<_>>()
+    };
+    let mut rows = vec![header];
+    rows.extend(overlap.labels.iter().map(|(label, counts)| row(&label.to_string(), counts.measures())));
+    rows.push(row("All", overlap.all().measures()));
+    rows.push(row("Mean", overlap.mean()));
+    table::render(&rows)
+}
