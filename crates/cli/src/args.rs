@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::error::CliError;
 use crate::progress::Console;
 use crate::values;
-use crate::{apply, compare, completions, convert, info, jacobian, overlap};
+use crate::{apply, compare, completions, convert, info, jacobian, labels, overlap, register};
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
 ///
@@ -44,7 +44,9 @@ pub struct Common {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Register(Box<register::Args>),
     Apply(apply::Args),
+    Labels(Box<labels::Args>),
     Overlap(overlap::Args),
     Compare(compare::Args),
     Jacobian(jacobian::Args),
@@ -60,7 +62,9 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(CliError::Threads)?;
     let mut console = Console::new(&cli.common, threads)?;
     match cli.verb {
+        Verb::Register(args) => register::run(&args, &mut console).map(drop),
         Verb::Apply(args) => apply::run(args, &mut console),
+        Verb::Labels(args) => labels::run(*args, &mut console),
         Verb::Overlap(args) => overlap::run(&args, &mut console),
         Verb::Compare(args) => compare::run(&args, &mut console),
         Verb::Jacobian(args) => jacobian::run(&args, &mut console),

@@ -1,0 +1,117 @@
+//! Named sets of defaults, and the help texts that quote them.
+
+use antsreg_core::schedule::Level;
+use antsreg_linear as linear;
+use antsreg_syn as syn;
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// A named set of defaults; any option given overrides its part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// Nothing at full resolution: a look within seconds
+    Fast,
+    /// The schedule of antsRegistrationSyN.sh
+    #[default]
+    Default,
+    /// More iterations and the exact derivative of the correlation, for the last bit of accuracy
+    Best,
+}
+
+/// A volume with an axis longer than this starts one level coarser, as antsRegistrationSyN.sh has it.
+const LARGE_AXIS: usize = 256;
+
+impl Preset {
+    /// Every preset.
+    pub const ALL: [Preset; 3] = [Preset::Fast, Preset::Default, Preset::Best];
+
+    /// Defaults of the linear stage.
+    pub fn linear(self) -> linear::Options {
+        let defaults = linear::Options::default();
+        match self {
+            Preset::Fast => linear::Options { finest_mm: 2.0, ..defaults },
+            Preset::Default | Preset::Best => defaults,
+        }
+    }
+
+    /// Defaults of the diffeomorphic stage.
+    pub fn syn(self) -> syn::Options {
+        let defaults = syn::Options::default();
+        match self {
+            Preset::Fast => {
+                let mut levels = defaults.levels.clone();
+                levels.retain(|level| level.shrink > 1);
+                syn::Options { levels, ..defaults }
+            }
+            Preset::Default => defaults,
+            Preset::Best => {
+                let mut levels = defaults.levels.clone();
+                for level in &mut levels {
+                    level.iterations *= 2;
+                }
+                syn::Options { derivative: antsreg_kernels::CcDerivative::Exact, levels, ..defaults }
+            }
+        }
+    }
+
+    /// The levels of [`syn`](Preset::syn) for a fixed grid of this shape.
+    pub fn levels_for(self, shape: [usize; 3]) -> Vec<Level> {
+        let mut levels = self.syn().levels;
+        if shape.iter().any(|axis| *axis > LARGE_AXIS)
+            && let Some(coarsest) = levels.first().copied()
+        {
+            levels[0] = Level { shrink: 6, ..coarsest };
+            levels.insert(0, Level { shrink: 10, sigma_voxels: coarsest.sigma_voxels + 2.0, ..coarsest });
+        }
+        levels
+    }
+
+    /// The preset's name as typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Fast => "fast",
+            Preset::Default => "default",
+            Preset::Best => "best",
+        }
+    }
+}
+
+/// `text`, closed by the default value, preset by preset where they differ. Read off the presets, so that help cannot
+/// grow stale.
+pub fn help(text: &str, value: impl Fn(Preset) -> String) -> String {
+    let usual = value(Preset::Default);
+    let others: Vec<String> = Preset::ALL
+        .into_iter()
+        .filter(|preset| value(*preset) != usual)
+        .map(|preset| format!("{}: {}", preset.name(), value(preset)))
+        .collect();
+    if others.is_empty() {
+        format!("{text} [default: {usual}]")
+    } else {
+        format!("{text} [default: {usual}; {}]", others.join("; "))
+    }
+}
+
+/// One part of each level, written as it is typed.
+pub fn per_level<T: std::fmt::Display>(levels: &[Level], part: impl Fn(&Level) -> T) -> String {
+    levels.iter().map(|level| part(level).to_string()).collect::<Vec<_>>().join("x")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_grids_get_a_fifth_level() {
+        let shrinks = |shape| per_level(&Preset::Default.levels_for(shape), |level| level.shrink);
+        assert_eq!(shrinks([256, 200, 160]), "8x4x2x1");
+        assert_eq!(shrinks([160, 257, 160]), "10x6x4x2x1");
+    }
+
+    #[test]
+    fn help_names_presets_that_differ() {
+        let text = help("Iterations", |preset| if preset == Preset::Fast { "5".into() } else { "9".into() });
+        assert_eq!(text, "Iterations [default: 9; fast: 5]");
+    }
+}

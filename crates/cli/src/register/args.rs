@@ -1,0 +1,105 @@
+//! The files of `register` and what is made of them, as typed.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::settings::Settings;
+use crate::interpolation::{ImageInterpolation, LabelInterpolation};
+
+/// Register a moving image to a fixed one.
+///
+/// The affine stage searches all orientations with the correlation ratio (after FLIRT), the diffeomorphic stage maximises
+/// windowed cross-correlation symmetrically (SyN, after ANTs).
+///
+/// Files of those names that exist are replaced; they appear together when everything is done.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_long_help = AFTER)]
+pub struct Args {
+    /// Image that stays where it is (NIfTI)
+    #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
+    pub fixed: PathBuf,
+    /// Image that is brought to it (NIfTI)
+    #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
+    pub moving: PathBuf,
+    /// Fixed voxels that count: above 0.5, on the grid of the fixed image. Affine stage: weight of the voxel. SyN: the
+    /// correlation counts where both masks do
+    #[arg(long, value_name = "IMAGE", help_heading = "Input")]
+    pub fixed_mask: Option<PathBuf>,
+    /// Moving voxels that count, on the grid of the moving image; as the fixed mask
+    #[arg(long, value_name = "IMAGE", help_heading = "Input")]
+    pub moving_mask: Option<PathBuf>,
+    /// Label map of the fixed image; with --moving-labels, their overlap after registration is printed and recorded
+    #[arg(long, value_name = "IMAGE", help_heading = "Input", requires = "moving_labels")]
+    pub fixed_labels: Option<PathBuf>,
+    /// Label map of the moving image, to be carried to the fixed image (written as PREFIXLabels)
+    #[arg(long, value_name = "IMAGE", help_heading = "Input")]
+    pub moving_labels: Option<PathBuf>,
+    /// Labels that count in the overlap: a file of numbers, or 1,2,5 [default: all but 0]
+    #[arg(long, value_name = "LIST", help_heading = "Input", requires = "fixed_labels")]
+    pub label_list: Option<String>,
+
+    /// Start of all output names, folder included: PREFIX0GenericAffine.mat and so on
+    #[arg(short, long, value_name = "PREFIX", help_heading = "Output")]
+    pub output: String,
+    /// Format of images and warps
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+    /// Do not write the images PREFIXWarped and PREFIXInverseWarped
+    #[arg(long, help_heading = "Output")]
+    pub no_warped: bool,
+    /// Do not write the inverse: PREFIX1InverseWarp and PREFIXInverseWarped
+    #[arg(long, help_heading = "Output")]
+    pub no_inverse: bool,
+    /// How the warped images are read between voxels
+    #[arg(short = 'n', long, value_enum, default_value_t, help_heading = "Output")]
+    pub interpolation: ImageInterpolation,
+    /// How the moving labels are read between voxels
+    #[arg(long, value_enum, default_value_t, help_heading = "Output", value_name = "HOW")]
+    pub label_interpolation: LabelInterpolation,
+    /// Print what would be done and the memory it would take, then stop
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+const AFTER: &str = "\
+Output:
+  PREFIX0GenericAffine.mat        affine, fixed to moving points (ITK)
+  PREFIX1Warp.nii.gz              displacement before the affine (ITK), with syn
+  PREFIX1InverseWarp.nii.gz       its inverse
+  PREFIXWarped.nii.gz             moving image on the fixed grid
+  PREFIXInverseWarped.nii.gz      fixed image on the moving grid
+  PREFIXLabels.nii.gz             moving labels on the fixed grid, with --moving-labels
+  PREFIXoverlap.csv               overlap per label, with --fixed-labels too
+  PREFIXrecord.json               parameters, versions, times, energies, overlap, Jacobian
+
+Examples:
+  antsreg-gpu register -f template.nii.gz -m subject.nii.gz -o out/subject_
+  antsreg-gpu register -f template.nii.gz -m subject.nii.gz -o out/subject_ -t rigid
+  antsreg-gpu apply -i subject.nii.gz -r template.nii.gz -o warped.nii.gz \\
+      -t out/subject_1Warp.nii.gz -t out/subject_0GenericAffine.mat";
+
+/// File format of images and warps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// Compressed NIfTI
+    #[default]
+    #[value(name = "nii.gz")]
+    NiiGz,
+    /// NIfTI as it is: larger, faster
+    #[value(name = "nii")]
+    Nii,
+}
+
+impl Format {
+    /// What a file name ends in, after the dot.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Format::NiiGz => "nii.gz",
+            Format::Nii => "nii",
+        }
+    }
+}

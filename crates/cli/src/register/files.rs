@@ -1,0 +1,85 @@
+//! The files a registration writes: ANTs' names.
+
+use std::path::{Path, PathBuf};
+
+use super::args::Args;
+use super::settings::Model;
+use crate::error::{CliError, UsageError};
+use crate::staging;
+
+/// Names of the outputs; `None` for those that were not asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Files {
+    /// Affine, fixed → moving.
+    pub affine: PathBuf,
+    /// Displacement before the affine.
+    pub warp: Option<PathBuf>,
+    /// Its inverse.
+    pub inverse_warp: Option<PathBuf>,
+    /// The moving image on the fixed grid.
+    pub warped: Option<PathBuf>,
+    /// The fixed image on the moving grid.
+    pub inverse_warped: Option<PathBuf>,
+    /// The moving labels on the fixed grid.
+    pub labels: Option<PathBuf>,
+    /// Overlap per label.
+    pub overlap: Option<PathBuf>,
+    /// What was done.
+    pub record: PathBuf,
+}
+
+impl Files {
+    /// The names that the options ask for.
+    pub fn new(args: &Args) -> Files {
+        let name = |rest: &str| PathBuf::from(format!("{}{rest}", args.output));
+        let volume = |rest: &str, wanted: bool| wanted.then(|| name(&format!("{rest}.{}", args.format.extension())));
+        let syn = matches!(args.settings.transform, Model::Syn | Model::SynOnly);
+        Files {
+            affine: name("0GenericAffine.mat"),
+            warp: volume("1Warp", syn),
+            inverse_warp: volume("1InverseWarp", syn && !args.no_inverse),
+            warped: volume("Warped", !args.no_warped),
+            inverse_warped: volume("InverseWarped", !args.no_warped && !args.no_inverse),
+            labels: volume("Labels", args.moving_labels.is_some()),
+            overlap: args.fixed_labels.is_some().then(|| name("overlap.csv")),
+            record: name("record.json"),
+        }
+    }
+
+    /// Every name, in the order in which they are written.
+    pub fn all(&self) -> Vec<&Path> {
+        let optional =
+            [&self.warp, &self.inverse_warp, &self.warped, &self.inverse_warped, &self.labels, &self.overlap];
+        let mut names = vec![self.affine.as_path()];
+        names.extend(optional.into_iter().flatten().map(PathBuf::as_path));
+        names.push(&self.record);
+        names
+    }
+
+    /// Whether all can be written, and none of them is an input.
+    pub fn check(&self, args: &Args) -> Result<(), CliError> {
+        let optional = [&args.fixed_mask, &args.moving_mask, &args.fixed_labels, &args.moving_labels];
+        let inputs: Vec<&Path> = [&args.fixed, &args.moving]
+            .into_iter()
+            .chain(optional.into_iter().flatten())
+            .map(PathBuf::as_path)
+            .collect();
+        for (n, target) in self.all().into_iter().enumerate() {
+            // They share one folder: trying it once is enough.
+            if n == 0 {
+                staging::check_writable(target)?;
+            }
+            check_not_input(target, &inputs)?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses to write over what is read.
+pub fn check_not_input(target: &Path, inputs: &[&Path]) -> Result<(), UsageError> {
+    let Ok(existing) = target.canonicalize() else { return Ok(()) };
+    if inputs.iter().any(|input| input.canonicalize().is_ok_and(|input| input == existing)) {
+        return Err(UsageError::OverInput(target.display().to_string()));
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! The options resolved: presets filled in, contradictions refused, every number known before the work starts.
+
+use antsreg_core::schedule::{Convergence, Level};
+use antsreg_linear::{self as linear, AngleSearch, Dof, Search};
+use antsreg_syn as syn;
+
+use super::inputs::Inputs;
+use super::settings::{Model, Settings, Start};
+use crate::device::Device;
+use crate::error::UsageError;
+
+/// Voxels that a level must keep along every axis.
+const LEAST_VOXELS: usize = 6;
+
+/// What will be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Parameters of the affine stage, unless left out.
+    pub linear: Option<linear::Options>,
+    /// Parameters of the diffeomorphic stage, unless left out.
+    pub syn: Option<syn::Options>,
+    /// Where it happens.
+    pub device: Device,
+}
+
+/// Refuses options that would do nothing.
+pub fn check(settings: &Settings) -> Result<(), UsageError> {
+    let given = |option, is_given: bool| is_given.then_some(option);
+    let model = format!("--transform {}", name(settings.transform));
+    let linear = [
+        given("--dof", settings.dof.is_some()),
+        given("--search-degrees", settings.search_degrees.is_some()),
+        given("--coarse-step-degrees", settings.coarse_step_degrees.is_some()),
+        given("--fine-step-degrees", settings.fine_step_degrees.is_some()),
+        given("--no-principal-axes", settings.no_principal_axes),
+        given("--no-search", settings.no_search),
+        given("--bins", settings.bins.is_some()),
+        given("--finest-mm", settings.finest_mm.is_some()),
+        given("--robust-range", settings.robust_range.is_some()),
+    ];
+    let syn = [
+        given("--shrink-factors", settings.shrink_factors.is_some()),
+        given("--smoothing-sigmas", settings.smoothing_sigmas.is_some()),
+        given("--iterations", settings.iterations.is_some()),
+        given("--gradient-step", settings.gradient_step.is_some()),
+        given("--update-variance", settings.update_variance.is_some()),
+        given("--total-variance", settings.total_variance.is_some()),
+        given("--cc-radius", settings.cc_radius.is_some()),
+        given("--cc-derivative", settings.cc_derivative.is_some()),
+        given("--convergence-window", settings.convergence_window.is_some()),
+        given("--convergence-threshold", settings.convergence_threshold.is_some()),
+        given("--noise", settings.noise.is_some()),
+        given("--winsorise", settings.winsorise.is_some()),
+    ];
+    let useless = match settings.transform {
+        Model::SynOnly => linear.into_iter().flatten().next(),
+        Model::Syn => None,
+        // These models are degrees of freedom already.
+        _ => syn.into_iter().chain([linear[0]]).flatten().next(),
+    };
+    if let Some(option) = useless {
+        return Err(UsageError::NoEffect { option, with: model });
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// Fills in what was not typed.
+    pub fn resolve(settings: &Settings, inputs: &Inputs) -> Result<Plan, UsageError> {
+        let linear = (settings.transform != Model::SynOnly).then(|| linear_options(settings, inputs));
+        let syn = match settings.transform {
+            Model::Syn | Model::SynOnly => Some(syn_options(settings, inputs.fixed.grid.shape)?),
+            _ => None,
+        };
+        Ok(Plan { linear, syn, device: settings.device.resolve() })
+    }
+}
+
+fn linear_options(settings: &Settings, inputs: &Inputs) -> linear::Options {
+    let defaults = settings.preset.linear();
+    let dof = match settings.transform {
+        Model::Rigid => Dof::Rigid6,
+        Model::Similarity => Dof::Similarity7,
+        Model::Scales => Dof::Scales9,
+        _ => settings.dof.unwrap_or(Dof::Affine12),
+    };
+    let usual = match defaults.search {
+        Search::Angles(angles) => angles,
+        Search::None => AngleSearch::default(),
+    };
+    let search = match settings.no_search {
+        true => Search::None,
+        false => Search::Angles(AngleSearch {
+            range_degrees: settings.search_degrees.unwrap_or(usual.range_degrees),
+            coarse_step_degrees: settings.coarse_step_degrees.unwrap_or(usual.coarse_step_degrees),
+            fine_step_degrees: settings.fine_step_degrees.unwrap_or(usual.fine_step_degrees),
+            principal_axes: usual.principal_axes && !settings.no_principal_axes,
+        }),
+    };
+    let start = match inputs.start {
+        Start::CentreOfMass => linear::Start::CentreOfMass,
+        Start::Headers => linear::Start::Headers,
+        Start::File(_) => linear::Start::Transform(inputs.initial),
+    };
+    linear::Options {
+        dof,
+        start,
+        search,
+        bins: settings.bins.map_or(defaults.bins, usize::from),
+        finest_mm: settings.finest_mm.unwrap_or(defaults.finest_mm),
+        robust_shares: settings.robust_range.map_or(defaults.robust_shares, |typed| typed.0),
+    }
+}
+
+fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Options, UsageError> {
+    let defaults = settings.preset.syn();
+    Ok(syn::Options {
+        gradient_step: settings.gradient_step.unwrap_or(defaults.gradient_step),
+        update_variance: settings.update_variance.unwrap_or(defaults.update_variance),
+        total_variance: settings.total_variance.unwrap_or(defaults.total_variance),
+        radius: settings.cc_radius.map_or(defaults.radius, usize::from),
+        derivative: settings.cc_derivative.map_or(defaults.derivative, Into::into),
+        levels: levels(settings, shape)?,
+        convergence: Convergence {
+            window: settings.convergence_window.map_or(defaults.convergence.window, usize::from),
+            threshold: settings.convergence_threshold.unwrap_or(defaults.convergence.threshold),
+        },
+        noise: settings.noise.unwrap_or(defaults.noise),
+        winsorise: settings.winsorise.map_or(defaults.winsorise, |typed| typed.0),
+    })
+}
+
+/// The levels as typed, or those of the preset that suit the image.
+fn levels(settings: &Settings, shape: [usize; 3]) -> Result<Vec<Level>, UsageError> {
+    let extent = shape.into_iter().min().unwrap_or(0);
+    let fits = |shrink: usize| shrink == 1 || extent / shrink >= LEAST_VOXELS;
+    let mut defaults = settings.preset.levels_for(shape);
+    if settings.shrink_factors.is_none() {
+        // A small image has fewer levels; typed factors are not dropped in silence but refused below.
+        defaults.retain(|level| fits(level.shrink));
+    }
+    let shrink = part(&settings.shrink_factors, &defaults, |level| level.shrink);
+    let sigmas = part(&settings.smoothing_sigmas, &defaults, |level| level.sigma_voxels);
+    let iterations = part(&settings.iterations, &defaults, |level| level.iterations);
+    if shrink.len() != sigmas.len() || shrink.len() != iterations.len() || shrink.is_empty() {
+        let (shrink, sigmas, iterations) = (shrink.len(), sigmas.len(), iterations.len());
+        return Err(UsageError::Levels { shrink, sigmas, iterations });
+    }
+    if let Some(&factor) = shrink.iter().find(|factor| !fits(**factor)) {
+        return Err(UsageError::Shrink { factor, extent, least: LEAST_VOXELS });
+    }
+    let zipped = shrink.into_iter().zip(sigmas).zip(iterations);
+    Ok(zipped.map(|((shrink, sigma_voxels), iterations)| Level { shrink, sigma_voxels, iterations }).collect())
+}
+
+/// What was typed for each level, or the same part of the defaults.
+fn part<T: Copy>(
+    typed: &Option<crate::values::PerLevel<T>>,
+    defaults: &[Level],
+    get: impl Fn(&Level) -> T,
+) -> Vec<T> {
+    typed.as_ref().map_or_else(|| defaults.iter().map(get).collect(), |typed| typed.0.clone())
+}
+
+/// The model's name as typed.
+pub fn name(model: Model) -> String {
+    use clap::ValueEnum;
+    model.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}

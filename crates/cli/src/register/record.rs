@@ -1,0 +1,346 @@
+//! `PREFIXrecord.json`: what was done, with what, and how it came out.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_core::Grid;
+use antsreg_core::overlap::Overlap;
+use antsreg_kernels::CcDerivative;
+use antsreg_linear::{self as linear, Dof, Search};
+use antsreg_syn as syn;
+use serde::Serialize;
+
+use crate::device::Device;
+use crate::interpolation::{ImageInterpolation, LabelInterpolation};
+use crate::jacobian::{Consistency, Summary};
+use crate::presets::Preset;
+
+/// The whole record.
+#[derive(Debug, Serialize)]
+pub struct Record {
+    /// Name of the program.
+    pub program: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// As typed.
+    pub command_line: Vec<String>,
+    /// Where it ran.
+    pub device: Device,
+    /// Threads that computed.
+    pub threads: usize,
+    /// What was read.
+    pub inputs: InputsRecord,
+    /// What was asked for, all defaults filled in.
+    pub parameters: Parameters,
+    /// What the affine stage did.
+    pub linear: Option<LinearRecord>,
+    /// What the diffeomorphic stage did.
+    pub syn: Option<SynRecord>,
+    /// Affine of the result, fixed → moving, RAS mm, row by row.
+    pub affine_ras: [[f64; 4]; 3],
+    /// Jacobian determinants of the warps.
+    pub jacobian: Option<JacobianRecord>,
+    /// How alike the fixed and the warped moving image are.
+    pub similarity: Similarity,
+    /// Overlap of the labels.
+    pub overlap: Option<OverlapRecord>,
+    /// Wall time of each part.
+    pub seconds: Seconds,
+    /// The most memory held, where the system says.
+    pub peak_memory_bytes: Option<usize>,
+    /// Files written beside this one.
+    pub outputs: Vec<PathBuf>,
+}
+
+/// What was read.
+#[derive(Debug, Serialize)]
+pub struct InputsRecord {
+    /// The fixed image.
+    pub fixed: ImageRecord,
+    /// The moving image.
+    pub moving: ImageRecord,
+    /// Mask of the fixed image.
+    pub fixed_mask: Option<PathBuf>,
+    /// Mask of the moving image.
+    pub moving_mask: Option<PathBuf>,
+    /// Labels of the fixed image.
+    pub fixed_labels: Option<PathBuf>,
+    /// Labels of the moving image.
+    pub moving_labels: Option<PathBuf>,
+}
+
+/// An image and its grid.
+#[derive(Debug, Serialize)]
+pub struct ImageRecord {
+    /// The file.
+    pub path: PathBuf,
+    /// Voxels along each axis.
+    pub shape: [usize; 3],
+    /// Distance between voxel centres, mm.
+    pub spacing_mm: [f64; 3],
+    /// Letters of the axes.
+    pub orientation: String,
+}
+
+impl ImageRecord {
+    /// The image of `path`.
+    pub fn new(path: &Path, grid: &Grid) -> ImageRecord {
+        ImageRecord {
+            path: path.into(),
+            shape: grid.shape,
+            spacing_mm: grid.spacing.into(),
+            orientation: crate::geometry::orientation(grid),
+        }
+    }
+}
+
+/// What was asked for.
+#[derive(Debug, Serialize)]
+pub struct Parameters {
+    /// The model as typed.
+    pub transform: String,
+    /// The preset that filled in what was not typed.
+    pub preset: Preset,
+    /// The start as typed or by default.
+    pub start: String,
+    /// How the warped images were read.
+    pub interpolation: ImageInterpolation,
+    /// How the carried labels were read.
+    pub label_interpolation: LabelInterpolation,
+    /// Of the affine stage.
+    pub linear: Option<LinearParameters>,
+    /// Of the diffeomorphic stage.
+    pub syn: Option<SynParameters>,
+}
+
+/// Parameters of the affine stage.
+#[derive(Debug, Serialize)]
+pub struct LinearParameters {
+    /// Degrees of freedom.
+    pub dof: u8,
+    /// Rotations searched; absent without a search.
+    pub search: Option<SearchParameters>,
+    /// Bins at 1 mm.
+    pub bins: usize,
+    /// Finest level.
+    pub finest_mm: f64,
+    /// Shares of the voxels between which intensities are kept.
+    pub robust_shares: [f64; 2],
+}
+
+/// Rotations searched.
+#[derive(Debug, Serialize)]
+pub struct SearchParameters {
+    /// ± about x, y, z.
+    pub range_degrees: [f64; 3],
+    /// Step of the angles from which shift and scale are optimised.
+    pub coarse_step_degrees: f64,
+    /// Step of the angles at which the cost is looked at.
+    pub fine_step_degrees: f64,
+    /// Whether the principal axes were tried as well.
+    pub principal_axes: bool,
+}
+
+impl From<&linear::Options> for LinearParameters {
+    fn from(options: &linear::Options) -> LinearParameters {
+        LinearParameters {
+            dof: dof(options.dof),
+            search: match options.search {
+                Search::Angles(angles) => Some(SearchParameters {
+                    range_degrees: angles.range_degrees,
+                    coarse_step_degrees: angles.coarse_step_degrees,
+                    fine_step_degrees: angles.fine_step_degrees,
+                    principal_axes: angles.principal_axes,
+                }),
+                Search::None => None,
+            },
+            bins: options.bins,
+            finest_mm: options.finest_mm,
+            robust_shares: options.robust_shares,
+        }
+    }
+}
+
+/// Degrees of freedom as a number.
+pub fn dof(dof: Dof) -> u8 {
+    match dof {
+        Dof::Rigid6 => 6,
+        Dof::Similarity7 => 7,
+        Dof::Scales9 => 9,
+        Dof::Affine12 => 12,
+    }
+}
+
+/// Parameters of the diffeomorphic stage.
+#[derive(Debug, Serialize)]
+pub struct SynParameters {
+    /// Length of a step, voxels.
+    pub gradient_step_voxels: f64,
+    /// Smoothing of an update, voxels².
+    pub update_variance_voxels2: f64,
+    /// Smoothing of the field, voxels².
+    pub total_variance_voxels2: f64,
+    /// Radius of the correlation window, voxels.
+    pub cc_radius_voxels: usize,
+    /// Derivative that drives the update.
+    pub cc_derivative: &'static str,
+    /// Shrink factors, coarse to fine.
+    pub shrink_factors: Vec<usize>,
+    /// Smoothing of the images, voxels.
+    pub smoothing_sigmas_voxels: Vec<f64>,
+    /// Most iterations.
+    pub iterations: Vec<usize>,
+    /// Energies looked at for convergence.
+    pub convergence_window: usize,
+    /// Slope below which a level ends.
+    pub convergence_threshold: f64,
+    /// Shares clipped.
+    pub winsorise: Option<(f64, f64)>,
+    /// Noise that the metric disregards, share of the intensity range.
+    pub noise_share: f64,
+}
+
+impl From<&syn::Options> for SynParameters {
+    fn from(options: &syn::Options) -> SynParameters {
+        SynParameters {
+            gradient_step_voxels: options.gradient_step,
+            update_variance_voxels2: options.update_variance,
+            total_variance_voxels2: options.total_variance,
+            cc_radius_voxels: options.radius,
+            cc_derivative: match options.derivative {
+                CcDerivative::Centre => "centre",
+                CcDerivative::Exact => "exact",
+            },
+            shrink_factors: options.levels.iter().map(|level| level.shrink).collect(),
+            smoothing_sigmas_voxels: options.levels.iter().map(|level| level.sigma_voxels).collect(),
+            iterations: options.levels.iter().map(|level| level.iterations).collect(),
+            convergence_window: options.convergence.window,
+            convergence_threshold: options.convergence.threshold,
+            winsorise: options.winsorise,
+            noise_share: options.noise,
+        }
+    }
+}
+
+/// What the affine stage did.
+#[derive(Debug, Serialize)]
+pub struct LinearRecord {
+    /// Cost 1 − η at the end.
+    pub cost: f64,
+    /// Cost at the end of each level, coarse to fine.
+    pub levels: Vec<LinearLevel>,
+}
+
+/// A level of the affine stage.
+#[derive(Debug, Serialize)]
+pub struct LinearLevel {
+    /// Resolution.
+    pub mm: f64,
+    /// Cost at its end.
+    pub cost: f64,
+}
+
+impl From<&linear::Outcome> for LinearRecord {
+    fn from(outcome: &linear::Outcome) -> LinearRecord {
+        let levels = outcome.levels.iter().map(|&(mm, cost)| LinearLevel { mm, cost }).collect();
+        LinearRecord { cost: outcome.cost, levels }
+    }
+}
+
+/// What the diffeomorphic stage did.
+#[derive(Debug, Serialize)]
+pub struct SynRecord {
+    /// Coarse to fine.
+    pub levels: Vec<SynLevel>,
+}
+
+/// A level of the diffeomorphic stage.
+#[derive(Debug, Serialize)]
+pub struct SynLevel {
+    /// Shrink factor.
+    pub shrink: usize,
+    /// Iterations done.
+    pub iterations: usize,
+    /// Whether the energy stopped falling before the last iteration allowed.
+    pub converged: bool,
+    /// Energy of each iteration.
+    pub energies: Vec<f64>,
+}
+
+impl SynRecord {
+    /// The levels of an outcome.
+    pub fn new(levels: &[syn::LevelOutcome]) -> SynRecord {
+        let levels = levels.iter().map(|level| SynLevel {
+            shrink: level.shrink,
+            iterations: level.energies.len(),
+            converged: level.converged,
+            energies: level.energies.clone(),
+        });
+        SynRecord { levels: levels.collect() }
+    }
+}
+
+/// Jacobian determinants of both warps, affine excluded, where the fixed mask counts or everywhere.
+#[derive(Debug, Serialize)]
+pub struct JacobianRecord {
+    /// Of `1Warp`.
+    pub warp: Summary,
+    /// Of `1InverseWarp`.
+    pub inverse_warp: Summary,
+    /// How nearly the two undo each other, the warp acting first.
+    pub warp_then_inverse: Consistency,
+    /// The same, the inverse warp acting first.
+    pub inverse_then_warp: Consistency,
+}
+
+/// How alike the fixed and the moving image are: Pearson's correlation where the fixed mask counts, or everywhere.
+#[derive(Debug, Serialize)]
+pub struct Similarity {
+    /// Brought over by the start alone.
+    pub correlation_at_start: Option<f64>,
+    /// Brought over by the result.
+    pub correlation: Option<f64>,
+}
+
+/// Overlap of fixed labels and carried moving labels.
+#[derive(Debug, Serialize)]
+pub struct OverlapRecord {
+    /// Labels that counted.
+    pub labels: usize,
+    /// Mean over labels.
+    pub mean_jaccard: f64,
+    /// Mean over labels.
+    pub mean_dice: f64,
+    /// Sum of intersections over sum of unions.
+    pub total_jaccard: f64,
+    /// Twice the sum of intersections over the sum of volumes.
+    pub total_dice: f64,
+}
+
+impl From<&Overlap> for OverlapRecord {
+    fn from(overlap: &Overlap) -> OverlapRecord {
+        let [_, mean_jaccard, mean_dice, ..] = overlap.mean();
+        let all = overlap.all();
+        OverlapRecord {
+            labels: overlap.labels.len(),
+            mean_jaccard,
+            mean_dice,
+            total_jaccard: all.jaccard(),
+            total_dice: all.dice(),
+        }
+    }
+}
+
+/// Wall times.
+#[derive(Debug, Default, Serialize)]
+pub struct Seconds {
+    /// Reading and checking.
+    pub read: f64,
+    /// Affine stage.
+    pub linear: Option<f64>,
+    /// Diffeomorphic stage.
+    pub syn: Option<f64>,
+    /// Warping, labels, Jacobian and writing.
+    pub outputs: f64,
+    /// Everything up to this record.
+    pub total: f64,
+}

@@ -1,0 +1,193 @@
+//! From what the stages found to files: warps, images, labels, scores and the record.
+
+use std::time::Instant;
+
+use antsreg_core::io::{itk, nifti};
+use antsreg_core::overlap::Overlap;
+use antsreg_core::{AffineTransform, Transform, TransformChain, Volume};
+use antsreg_kernels::apply;
+use antsreg_syn as syn;
+
+use super::args::Args;
+use super::files::Files;
+use super::inputs::Inputs;
+use super::plan::{self, Plan};
+use super::record::{
+    ImageRecord, InputsRecord, JacobianRecord, LinearRecord, OverlapRecord, Parameters, Record, Seconds, Similarity,
+    SynRecord,
+};
+use super::run::Found;
+use super::{memory, show};
+use crate::error::CliError;
+use crate::jacobian::{Consistency, Summary};
+use crate::progress::Console;
+use crate::staging::Outputs;
+use crate::{compare, overlap};
+
+/// Writes everything; the files appear at the end, together.
+pub fn write(
+    args: &Args,
+    inputs: &Inputs,
+    plan: &Plan,
+    files: &Files,
+    found: Found,
+    mut seconds: Seconds,
+    console: &mut Console,
+) -> Result<Option<Overlap>, CliError> {
+    let began = Instant::now();
+    let mut outputs = Outputs::new();
+    let Found { affine, linear, syn } = found;
+    let levels = syn.as_ref().map(|outcome| SynRecord::new(&outcome.levels));
+    let Warps { forward, backward, jacobian } = warps(inputs, files, &affine, syn, &mut outputs)?;
+    let similarity = images(args, inputs, files, [&forward, &backward], &mut outputs)?;
+    let overlap = labels(args, inputs, files, &forward, &mut outputs)?;
+    seconds.outputs = began.elapsed().as_secs_f64();
+    seconds.total = console.elapsed().as_secs_f64();
+    let record = Record {
+        linear: linear.as_ref().map(LinearRecord::from),
+        syn: levels,
+        jacobian,
+        similarity,
+        overlap: overlap.as_ref().map(OverlapRecord::from),
+        seconds,
+        ..blank(args, inputs, plan, files, &affine, console)
+    };
+    outputs.write(&files.record, |path| {
+        let json =
+            serde_json::to_string_pretty(&record).map_err(|source| CliError::Json { path: path.into(), source })?;
+        std::fs::write(path, json + "\n").map_err(|source| CliError::Write { path: path.into(), source })
+    })?;
+    for path in outputs.commit()? {
+        console.note(format_args!("wrote {}", path.display()));
+    }
+    crate::output::print(&show::outcome(&record))?;
+    Ok(overlap)
+}
+
+/// The two ways between the images, and what the warps are like.
+struct Warps {
+    forward: TransformChain,
+    backward: TransformChain,
+    jacobian: Option<JacobianRecord>,
+}
+
+/// Writes the transforms.
+fn warps(
+    inputs: &Inputs,
+    files: &Files,
+    affine: &AffineTransform,
+    syn: Option<syn::Outcome>,
+    outputs: &mut Outputs,
+) -> Result<Warps, CliError> {
+    let centre = inputs.fixed.centre_of_mass().unwrap_or_else(|| inputs.fixed.grid.centre());
+    outputs.write(&files.affine, |path| Ok(itk::write_affine(path, affine, centre)?))?;
+    let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
+    let mut jacobian = None;
+    backward.push("0GenericAffine", Transform::Affine(*affine), true)?;
+    if let Some(syn::Outcome { warp, inverse_warp, .. }) = syn {
+        let mask = inputs.masks[0].as_ref();
+        jacobian = Some(JacobianRecord {
+            warp: Summary::of(&warp, mask)?,
+            inverse_warp: Summary::of(&inverse_warp, mask)?,
+            warp_then_inverse: Consistency::between(&warp, &inverse_warp, mask)?,
+            inverse_then_warp: Consistency::between(&inverse_warp, &warp, mask)?,
+        });
+        for (name, field) in [(&files.warp, &warp), (&files.inverse_warp, &inverse_warp)] {
+            if let Some(name) = name {
+                outputs.write(name, |path| Ok(itk::write_warp(path, field)?))?;
+            }
+        }
+        forward.push("1Warp", Transform::Displacement(warp), false)?;
+        backward.push("1InverseWarp", Transform::Displacement(inverse_warp), false)?;
+    }
+    forward.push("0GenericAffine", Transform::Affine(*affine), false)?;
+    Ok(Warps { forward, backward, jacobian })
+}
+
+/// Writes the warped images, and tells how alike they are.
+fn images(
+    args: &Args,
+    inputs: &Inputs,
+    files: &Files,
+    [forward, backward]: [&TransformChain; 2],
+    outputs: &mut Outputs,
+) -> Result<Similarity, CliError> {
+    let (fixed, moving, mask) = (&inputs.fixed, &inputs.moving, inputs.masks[0].as_ref());
+    let read =
+        |volume: &Volume, onto, chain: &_| apply::resample(volume, onto, chain, args.interpolation.into(), 0.0);
+    let start = TransformChain::from(vec![Transform::Affine(inputs.initial)]);
+    let correlation_at_start = compare::correlation(fixed, &read(moving, &fixed.grid, &start), mask)?;
+    let warped = read(moving, &fixed.grid, forward);
+    let correlation = compare::correlation(fixed, &warped, mask)?;
+    if let Some(name) = &files.warped {
+        outputs.write(name, |path| Ok(nifti::write_volume(path, &warped)?))?;
+    }
+    drop(warped);
+    if let Some(name) = &files.inverse_warped {
+        let warped = read(fixed, &moving.grid, backward);
+        outputs.write(name, |path| Ok(nifti::write_volume(path, &warped)?))?;
+    }
+    Ok(Similarity { correlation_at_start, correlation })
+}
+
+/// Carries the moving labels, and scores them where there is something to score against.
+fn labels(
+    args: &Args,
+    inputs: &Inputs,
+    files: &Files,
+    forward: &TransformChain,
+    outputs: &mut Outputs,
+) -> Result<Option<Overlap>, CliError> {
+    let (Some(labels), Some(name)) = (&inputs.moving_labels, &files.labels) else { return Ok(None) };
+    let carried = apply::resample_labels(labels, &inputs.fixed.grid, forward, args.label_interpolation.into());
+    outputs.write(name, |path| Ok(nifti::write_labels(path, &carried)?))?;
+    let (Some(target), Some(name)) = (&inputs.fixed_labels, &files.overlap) else { return Ok(None) };
+    let overlap = overlap::score(&carried, target, inputs.label_list.as_deref())?;
+    outputs.write(name, |path| overlap::write_csv(path, &overlap))?;
+    Ok(Some(overlap))
+}
+
+/// The record of what was asked for, without any result but the affine.
+fn blank(
+    args: &Args,
+    inputs: &Inputs,
+    plan: &Plan,
+    files: &Files,
+    affine: &AffineTransform,
+    console: &Console,
+) -> Record {
+    let matrix = affine.to_homogeneous();
+    Record {
+        program: "antsreg-gpu",
+        version: env!("CARGO_PKG_VERSION"),
+        command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        device: plan.device,
+        threads: console.threads,
+        inputs: InputsRecord {
+            fixed: ImageRecord::new(&args.fixed, &inputs.fixed.grid),
+            moving: ImageRecord::new(&args.moving, &inputs.moving.grid),
+            fixed_mask: args.fixed_mask.clone(),
+            moving_mask: args.moving_mask.clone(),
+            fixed_labels: args.fixed_labels.clone(),
+            moving_labels: args.moving_labels.clone(),
+        },
+        parameters: Parameters {
+            transform: plan::name(args.settings.transform),
+            preset: args.settings.preset,
+            start: inputs.start.to_string(),
+            interpolation: args.interpolation,
+            label_interpolation: args.label_interpolation,
+            linear: plan.linear.as_ref().map(Into::into),
+            syn: plan.syn.as_ref().map(Into::into),
+        },
+        linear: None,
+        syn: None,
+        affine_ras: std::array::from_fn(|row| std::array::from_fn(|column| matrix[(row, column)])),
+        jacobian: None,
+        similarity: Similarity { correlation_at_start: None, correlation: None },
+        overlap: None,
+        seconds: Seconds::default(),
+        peak_memory_bytes: memory::peak(),
+        outputs: files.all().into_iter().map(Into::into).collect(),
+    }
+}

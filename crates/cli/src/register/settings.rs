@@ -1,0 +1,226 @@
+//! How a registration is done, as typed: the model, the preset, every parameter of both stages.
+
+use std::str::FromStr;
+
+use antsreg_kernels::CcDerivative;
+use antsreg_linear::{AngleSearch, Dof, Search};
+use clap::ValueEnum;
+
+use crate::device::DeviceChoice;
+use crate::presets::{Preset, help, per_level};
+use crate::values::{self, PerLevel, Shares, TransformFile, ValueError, Winsorise};
+
+/// How a registration is done.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Settings {
+    /// What the images may do to match
+    #[arg(short, long, value_enum, default_value_t, value_name = "MODEL", help_heading = "Registration")]
+    pub transform: Model,
+    /// Defaults of all options below
+    #[arg(long, value_enum, default_value_t, help_heading = "Registration")]
+    pub preset: Preset,
+    /// Where to start: centre-of-mass, headers, or an ITK affine, fixed to moving: FILE, or [FILE,1] for its inverse
+    /// [default: centre-of-mass; headers for syn-only]
+    #[arg(long, value_name = "START", help_heading = "Registration")]
+    pub initial_transform: Option<Start>,
+    /// Device that computes: auto or cpu
+    #[arg(long, default_value = "auto", value_name = "DEVICE", help_heading = "Registration")]
+    pub device: DeviceChoice,
+
+    /// Degrees of freedom of the affine stage: 6 rigid, 7 and one scale, 9 and a scale per axis, 12 affine [default: 12,
+    /// or as the model says]
+    #[arg(long, value_parser = dof, value_name = "N", help_heading = "Affine stage")]
+    pub dof: Option<Dof>,
+    #[arg(long, value_parser = values::angles, value_name = "ANGLES", help_heading = "Affine stage",
+        help = help("Rotations searched, ± degrees about x,y,z, or one angle for all", angles))]
+    pub search_degrees: Option<[f64; 3]>,
+    #[arg(long, value_parser = values::step_degrees, value_name = "DEGREES", help_heading = "Affine stage",
+        help = help("Step of the angles from which shift and scale are optimised",
+            |p| search(p).coarse_step_degrees.to_string()))]
+    pub coarse_step_degrees: Option<f64>,
+    #[arg(long, value_parser = values::step_degrees, value_name = "DEGREES", help_heading = "Affine stage",
+        help = help("Step of the angles at which the cost is looked at", |p| search(p).fine_step_degrees.to_string()))]
+    pub fine_step_degrees: Option<f64>,
+    /// Do not also start from the turns that put the principal axes of both images on each other
+    #[arg(long, help_heading = "Affine stage")]
+    pub no_principal_axes: bool,
+    /// Refine the start only; no search over orientations
+    #[arg(long, help_heading = "Affine stage", conflicts_with_all = ["search_degrees", "coarse_step_degrees", "fine_step_degrees", "no_principal_axes"])]
+    pub no_search: bool,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(16..=4096), value_name = "N", help_heading = "Affine stage",
+        help = help("Bins over the fixed intensities at 1 mm; a level of s mm uses N/s", |p| p.linear().bins.to_string()))]
+    pub bins: Option<u16>,
+    #[arg(long, value_parser = finest, value_name = "MM", help_heading = "Affine stage",
+        help = help("Finest level of the affine stage, mm: 8, 4, 2 or 1", |p| p.linear().finest_mm.to_string()))]
+    pub finest_mm: Option<f64>,
+    #[arg(long, value_parser = values::shares, value_name = "LOW,HIGH", help_heading = "Affine stage",
+        help = help("Intensities are clamped to the values below which these shares of the voxels lie",
+            |p| p.linear().robust_shares.map(|share| share.to_string()).join(",")))]
+    pub robust_range: Option<Shares>,
+
+    #[arg(long, value_parser = values::factors, value_name = "AxB…", help_heading = "SyN stage",
+        help = help("Shrink factor of each level, coarse to fine", |p| per_level(&p.syn().levels, |l| l.shrink)))]
+    pub shrink_factors: Option<PerLevel<usize>>,
+    #[arg(long, value_parser = values::sigmas, value_name = "AxB…", help_heading = "SyN stage",
+        help = help("Smoothing of the images on each level: standard deviation, voxels of the full grid",
+            |p| per_level(&p.syn().levels, |l| l.sigma_voxels)))]
+    pub smoothing_sigmas: Option<PerLevel<f64>>,
+    #[arg(long, value_parser = values::counts, value_name = "AxB…", help_heading = "SyN stage",
+        help = help("Most iterations on each level", |p| per_level(&p.syn().levels, |l| l.iterations)))]
+    pub iterations: Option<PerLevel<usize>>,
+    #[arg(long, value_parser = values::positive, allow_negative_numbers = true, value_name = "VOXELS", help_heading = "SyN stage",
+        help = help("Length of one step: the largest displacement it adds, voxels of the level",
+            |p| p.syn().gradient_step.to_string()))]
+    pub gradient_step: Option<f64>,
+    #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "VOXELS²", help_heading = "SyN stage",
+        help = help("Smoothing of each update: variance, voxels² of the level", |p| p.syn().update_variance.to_string()))]
+    pub update_variance: Option<f64>,
+    #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "VOXELS²", help_heading = "SyN stage",
+        help = help("Smoothing of the whole field after each update: variance, voxels² of the level; 0 for none",
+            |p| p.syn().total_variance.to_string()))]
+    pub total_variance: Option<f64>,
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=16), value_name = "VOXELS", help_heading = "SyN stage",
+        help = help("Radius of the correlation window; the window is a cube of 2r+1 voxels", |p| p.syn().radius.to_string()))]
+    pub cc_radius: Option<u8>,
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "SyN stage",
+        help = help("Derivative of the correlation that drives the update", |p| Derivative::from(p.syn().derivative).to_string()))]
+    pub cc_derivative: Option<Derivative>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(2..), value_name = "N", help_heading = "SyN stage",
+        help = help("A level ends when its energy has stopped falling over this many iterations …",
+            |p| p.syn().convergence.window.to_string()))]
+    pub convergence_window: Option<u16>,
+    #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "SLOPE", help_heading = "SyN stage",
+        help = help("… that is, when its slope over them is below this", |p| p.syn().convergence.threshold.to_string()))]
+    pub convergence_threshold: Option<f64>,
+    #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "SHARE",
+        help_heading = "SyN stage", help = help("Standard deviation of the noise that the correlation disregards, as a \
+        share of the intensity range", |p| p.syn().noise.to_string()))]
+    pub noise: Option<f64>,
+    #[arg(long, value_parser = values::winsorise, value_name = "LOW,HIGH", help_heading = "SyN stage",
+        help = help("Intensities clipped first: below and above these shares of the voxels; or none",
+            |p| p.syn().winsorise.map_or("none".into(), |(low, high)| format!("{low},{high}"))))]
+    pub winsorise: Option<Winsorise>,
+}
+
+/// What the images may do to match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Model {
+    /// Rotation and translation (6 degrees of freedom)
+    #[value(alias = "r")]
+    Rigid,
+    /// Rigid and one scale (7)
+    Similarity,
+    /// Rigid and a scale per axis (9)
+    Scales,
+    /// Every affine map (12)
+    #[value(alias = "a")]
+    Affine,
+    /// Affine, then SyN
+    #[default]
+    #[value(alias = "s")]
+    Syn,
+    /// SyN alone, from the start given
+    #[value(alias = "so")]
+    SynOnly,
+}
+
+/// Which gradient of the windowed correlation drives the update, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Derivative {
+    /// The term of the window's centre, as ANTs does it
+    #[value(alias = "center")]
+    Centre,
+    /// The derivative of the sum over all windows
+    Exact,
+}
+
+impl From<CcDerivative> for Derivative {
+    fn from(derivative: CcDerivative) -> Derivative {
+        match derivative {
+            CcDerivative::Centre => Derivative::Centre,
+            CcDerivative::Exact => Derivative::Exact,
+        }
+    }
+}
+
+impl From<Derivative> for CcDerivative {
+    fn from(derivative: Derivative) -> CcDerivative {
+        match derivative {
+            Derivative::Centre => CcDerivative::Centre,
+            Derivative::Exact => CcDerivative::Exact,
+        }
+    }
+}
+
+impl std::fmt::Display for Derivative {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Derivative::Centre => "centre",
+            Derivative::Exact => "exact",
+        })
+    }
+}
+
+/// Where to start, as typed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Start {
+    /// Centres of mass on each other.
+    CentreOfMass,
+    /// As the headers say.
+    Headers,
+    /// A given affine.
+    File(TransformFile),
+}
+
+impl FromStr for Start {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Start, ValueError> {
+        Ok(match text {
+            "centre-of-mass" | "center-of-mass" => Start::CentreOfMass,
+            "headers" => Start::Headers,
+            file => Start::File(file.parse()?),
+        })
+    }
+}
+
+impl std::fmt::Display for Start {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Start::CentreOfMass => write!(f, "centre-of-mass"),
+            Start::Headers => write!(f, "headers"),
+            Start::File(file) => write!(f, "{file}"),
+        }
+    }
+}
+
+fn dof(text: &str) -> Result<Dof, ValueError> {
+    match text {
+        "6" => Ok(Dof::Rigid6),
+        "7" => Ok(Dof::Similarity7),
+        "9" => Ok(Dof::Scales9),
+        "12" => Ok(Dof::Affine12),
+        _ => Err(ValueError::OutOfRange { expected: "6, 7, 9 or 12", found: text.into() }),
+    }
+}
+
+fn finest(text: &str) -> Result<f64, ValueError> {
+    match text.parse() {
+        Ok(mm) if [8.0, 4.0, 2.0, 1.0].contains(&mm) => Ok(mm),
+        _ => Err(ValueError::OutOfRange { expected: "8, 4, 2 or 1", found: text.into() }),
+    }
+}
+
+fn search(preset: Preset) -> AngleSearch {
+    match preset.linear().search {
+        Search::Angles(angles) => angles,
+        Search::None => AngleSearch::default(),
+    }
+}
+
+fn angles(preset: Preset) -> String {
+    match search(preset).range_degrees {
+        [x, y, z] if x == y && y == z => x.to_string(),
+        [x, y, z] => format!("{x},{y},{z}"),
+    }
+}

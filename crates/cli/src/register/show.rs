@@ -1,0 +1,217 @@
+//! The plan and the outcome in words.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use antsreg_linear::{self as linear, Search};
+use antsreg_syn as syn;
+
+use super::args::Args;
+use super::files::Files;
+use super::inputs::Inputs;
+use super::memory;
+use super::plan::{self, Plan};
+use super::record::{Record, dof};
+use super::settings::Derivative;
+use crate::presets::per_level;
+use crate::{geometry, table};
+
+/// What would be done, ending in the command line that says all of it.
+pub fn plan(args: &Args, inputs: &Inputs, plan: &Plan, files: &Files, threads: usize) -> String {
+    let mut text = String::new();
+    let (fixed, moving) = (&inputs.fixed.grid, &inputs.moving.grid);
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "Fixed    {}: {}", args.fixed.display(), geometry::describe(fixed));
+    let _ = writeln!(text, "Moving   {}: {}", args.moving.display(), geometry::describe(moving));
+    for (what, path) in [("Fixed mask", &args.fixed_mask), ("Moving mask", &args.moving_mask)] {
+        if let Some(path) = path {
+            let _ = writeln!(text, "{what}  {}", path.display());
+        }
+    }
+    let _ = writeln!(text, "Start    {}", inputs.start);
+    let _ = writeln!(text, "Device   {}, threads {threads}", plan.device);
+    let masks = inputs.masks().iter().flatten().count();
+    let bytes = memory::estimate(fixed, moving, masks, plan.syn.as_ref());
+    let _ = writeln!(text, "Memory   about {}", gigabytes(bytes));
+    let mut options = Vec::new();
+    if let Some(linear) = &plan.linear {
+        let _ = writeln!(text, "\nAffine stage: correlation ratio");
+        let parameters = linear_options(linear);
+        text.push_str(&list(&parameters));
+        options.extend(parameters);
+    }
+    if let Some(syn) = &plan.syn {
+        let _ = writeln!(text, "\nSyN stage: windowed cross-correlation");
+        let parameters = syn_options(syn);
+        text.push_str(&list(&parameters));
+        options.extend(parameters);
+        let mut rows = vec![
+            ["  Level", "Shrink", "Grid", "Spacing, mm", "Sigma, voxels", "Iterations"].map(String::from).to_vec(),
+        ];
+        for (index, level) in syn.levels.iter().enumerate() {
+            let grid = fixed.shrink([level.shrink; 3]);
+            rows.push(vec![
+                format!("  {}", index + 1),
+                level.shrink.to_string(),
+                grid.shape.map(|n| n.to_string()).join(" × "),
+                grid.spacing.map(geometry::rounded).iter().map(f64::to_string).collect::<Vec<_>>().join(" × "),
+                level.sigma_voxels.to_string(),
+                level.iterations.to_string(),
+            ]);
+        }
+        text.push_str(&table::render(&rows));
+    }
+    let _ = writeln!(text, "\nOutput");
+    for name in files.all() {
+        let note = if name.exists() { "  (will be replaced)" } else { "" };
+        let _ = writeln!(text, "  {}{note}", name.display());
+    }
+    let _ = writeln!(text, "\nCommand\n  {}", command(args, inputs, options, threads));
+    text
+}
+
+/// How it came out.
+pub fn outcome(record: &Record) -> String {
+    let mut rows = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    if let (Some(start), Some(end)) = (record.similarity.correlation_at_start, record.similarity.correlation) {
+        row("Correlation with the fixed image", format!("{start:.4} at the start, {end:.4} now"));
+    }
+    if let Some(jacobian) = &record.jacobian {
+        for (name, summary) in
+            [("Jacobian of the warp", &jacobian.warp), ("Jacobian of its inverse", &jacobian.inverse_warp)]
+        {
+            row(name, summary.to_string());
+        }
+        row("Warp, then its inverse", jacobian.warp_then_inverse.to_string());
+        row("The inverse, then the warp", jacobian.inverse_then_warp.to_string());
+    }
+    if let Some(overlap) = &record.overlap {
+        row(
+            "Overlap",
+            format!(
+                "mean Jaccard {:.4}, mean Dice {:.4} over {} labels",
+                overlap.mean_jaccard, overlap.mean_dice, overlap.labels
+            ),
+        );
+    }
+    let seconds = &record.seconds;
+    let stage = |name: &str, value: Option<f64>| value.map_or(String::new(), |s| format!(", {name} {s:.1}"));
+    row(
+        "Seconds",
+        format!(
+            "{:.1}: read {:.1}{}{}, outputs {:.1}",
+            seconds.total,
+            seconds.read,
+            stage("affine", seconds.linear),
+            stage("syn", seconds.syn),
+            seconds.outputs
+        ),
+    );
+    if let Some(bytes) = record.peak_memory_bytes {
+        row("Peak memory", gigabytes(bytes));
+    }
+    // Sentences read better from the left.
+    let width = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+    rows.iter().map(|row| format!("{:<width$}  {}\n", row[0], row[1])).collect()
+}
+
+fn list(parameters: &[(&str, String)]) -> String {
+    parameters.iter().map(|(option, value)| format!("  {option} {value}\n").replace(" \n", "\n")).collect()
+}
+
+/// The parameters of the affine stage as options; a flag has an empty value.
+fn linear_options(options: &linear::Options) -> Vec<(&'static str, String)> {
+    let mut parameters = vec![("--dof", dof(options.dof).to_string())];
+    match options.search {
+        Search::Angles(angles) => {
+            let [x, y, z] = angles.range_degrees;
+            parameters.push(("--search-degrees", format!("{x},{y},{z}")));
+            parameters.push(("--coarse-step-degrees", angles.coarse_step_degrees.to_string()));
+            parameters.push(("--fine-step-degrees", angles.fine_step_degrees.to_string()));
+            if !angles.principal_axes {
+                parameters.push(("--no-principal-axes", String::new()));
+            }
+        }
+        Search::None => parameters.push(("--no-search", String::new())),
+    }
+    parameters.push(("--bins", options.bins.to_string()));
+    parameters.push(("--finest-mm", options.finest_mm.to_string()));
+    parameters.push(("--robust-range", options.robust_shares.map(|share| share.to_string()).join(",")));
+    parameters
+}
+
+/// The parameters of the diffeomorphic stage as options.
+fn syn_options(options: &syn::Options) -> Vec<(&'static str, String)> {
+    vec![
+        ("--shrink-factors", per_level(&options.levels, |level| level.shrink)),
+        ("--smoothing-sigmas", per_level(&options.levels, |level| level.sigma_voxels)),
+        ("--iterations", per_level(&options.levels, |level| level.iterations)),
+        ("--gradient-step", options.gradient_step.to_string()),
+        ("--update-variance", options.update_variance.to_string()),
+        ("--total-variance", options.total_variance.to_string()),
+        ("--cc-radius", options.radius.to_string()),
+        ("--cc-derivative", Derivative::from(options.derivative).to_string()),
+        ("--convergence-window", options.convergence.window.to_string()),
+        ("--convergence-threshold", options.convergence.threshold.to_string()),
+        ("--noise", options.noise.to_string()),
+        ("--winsorise", options.winsorise.map_or("none".into(), |(low, high)| format!("{low},{high}"))),
+    ]
+}
+
+/// The command line that asks for exactly this.
+fn command(args: &Args, inputs: &Inputs, mut options: Vec<(&'static str, String)>, threads: usize) -> String {
+    use clap::ValueEnum;
+    let value =
+        |value: Option<clap::builder::PossibleValue>| value.map_or(String::new(), |v| v.get_name().to_owned());
+    let shown = |path: &Path| path.display().to_string();
+    let settings = &args.settings;
+    let mut words =
+        vec![("--fixed", shown(&args.fixed)), ("--moving", shown(&args.moving)), ("--output", args.output.clone())];
+    let optional = [
+        ("--fixed-mask", &args.fixed_mask),
+        ("--moving-mask", &args.moving_mask),
+        ("--fixed-labels", &args.fixed_labels),
+        ("--moving-labels", &args.moving_labels),
+    ];
+    words.extend(optional.into_iter().filter_map(|(option, path)| Some((option, shown(path.as_deref()?)))));
+    words.extend(args.label_list.clone().map(|list| ("--label-list", list)));
+    words.push(("--transform", plan::name(settings.transform)));
+    words.push(("--initial-transform", inputs.start.to_string()));
+    if !matches!(settings.transform, super::settings::Model::Syn) {
+        // The other models say the degrees of freedom themselves.
+        options.retain(|(option, _)| *option != "--dof");
+    }
+    words.extend(options);
+    words.push(("--interpolation", value(args.interpolation.to_possible_value())));
+    words.push(("--label-interpolation", value(args.label_interpolation.to_possible_value())));
+    words.push(("--format", value(args.format.to_possible_value())));
+    let flags = [("--no-warped", args.no_warped), ("--no-inverse", args.no_inverse)];
+    words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| (flag, String::new())));
+    words.push(("--threads", threads.to_string()));
+    let words = words.iter().map(|(option, value)| match value.as_str() {
+        "" => (*option).to_owned(),
+        value => format!("{option} {}", quoted(value)),
+    });
+    format!("antsreg-gpu register {}", words.collect::<Vec<_>>().join(" "))
+}
+
+/// A word as a shell wants it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-,:+=@%".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+fn gigabytes(bytes: usize) -> String {
+    format!("{:.2} GB", bytes as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(super::quoted("a/b_1.nii.gz"), "a/b_1.nii.gz");
+        assert_eq!(super::quoted("[a.mat,1]"), "'[a.mat,1]'");
+        assert_eq!(super::quoted("it's"), r"'it'\''s'");
+    }
+}
