@@ -1,0 +1,117 @@
+//! A brain made of formulas: its intensity and its label are known at every point, so that it can be put anywhere
+//! exactly, without interpolation.
+
+use antsreg_core::io::nifti;
+use antsreg_core::{AffineTransform, Grid, LabelVolume, Volume};
+use nalgebra::{Matrix3, Point3, Vector3};
+use std::path::Path;
+
+/// A brain that lies in the world as `to_brain` says: a world point x (mm, RAS) is the point to_brain(x) of the formula,
+/// whose middle is the origin.
+#[derive(Debug, Clone, Copy)]
+pub struct Brain {
+    /// World → the formula's own coordinates, mm.
+    pub to_brain: AffineTransform,
+    /// Depth of a smooth warp on top, mm; 0 for none.
+    pub warp_mm: f64,
+}
+
+/// Half axes, mm.
+const RADII: [f64; 3] = [62.0, 78.0, 56.0];
+
+impl Brain {
+    /// In the middle of the world, axes along RAS.
+    pub fn standard() -> Brain {
+        Brain { to_brain: AffineTransform::identity(), warp_mm: 0.0 }
+    }
+
+    /// Another position and shape: `to_world` moves the standard brain's points.
+    pub fn moved(to_world: &AffineTransform) -> Brain {
+        Brain { to_brain: to_world.inverse().expect("a map with an inverse"), warp_mm: 0.0 }
+    }
+
+    fn own(&self, world: &Point3<f64>) -> Point3<f64> {
+        let p = self.to_brain.apply(world);
+        let wave = |a: f64, b: f64| self.warp_mm * (a / 21.0).sin() * (b / 25.0).cos();
+        Point3::new(p.x + wave(p.y, p.z), p.y + wave(p.z, p.x), p.z + wave(p.x, p.y))
+    }
+
+    /// Intensity at a world point.
+    pub fn intensity(&self, world: &Point3<f64>) -> f32 {
+        let p = self.own(world);
+        let radius = radius(&p);
+        if radius > 1.0 {
+            return 0.0;
+        }
+        // Folds that grow towards the surface, a dark middle, one bright lobe: no symmetry is left.
+        let folds = (p.x / 5.5).sin() * (p.y / 6.5 + 0.7).cos() * (p.z / 6.0 + 0.3).sin() * radius;
+        let ventricle = (-(p - Point3::new(4.0, 6.0, 5.0)).norm_squared() / 300.0).exp();
+        let lobe = (-(p - Point3::new(22.0, 40.0, 12.0)).norm_squared() / 900.0).exp();
+        (600.0 + 220.0 * folds - 350.0 * ventricle + 250.0 * lobe) as f32
+    }
+
+    /// Label at a world point: 1 to 8 by octant, 9 in the middle, 0 outside.
+    pub fn label(&self, world: &Point3<f64>) -> i32 {
+        let p = self.own(world);
+        match radius(&p) {
+            r if r > 1.0 => 0,
+            r if r < 0.4 => 9,
+            _ => 1 + i32::from(p.x > 3.0) + 2 * i32::from(p.y > -5.0) + 4 * i32::from(p.z > 4.0),
+        }
+    }
+
+    /// The image on a grid. A voxel is the mean over its eight eighths, as a scanner would have it.
+    pub fn image(&self, grid: &Grid) -> Volume {
+        let eighths: Vec<Vector3<f64>> = (0..8)
+            .map(|n| {
+                let sign = |axis: usize| if n >> axis & 1 == 0 { -1.0 } else { 1.0 };
+                (0..3).map(|axis| grid.direction.column(axis) * (sign(axis) * grid.spacing[axis] / 4.0)).sum()
+            })
+            .collect();
+        let mean = |x: Point3<f64>| eighths.iter().map(|part| self.intensity(&(x + part))).sum::<f32>() / 8.0;
+        Volume { voxels: centres(grid).map(mean).collect(), grid: grid.clone() }
+    }
+
+    /// The label map on a grid.
+    pub fn labels(&self, grid: &Grid) -> LabelVolume {
+        LabelVolume { voxels: centres(grid).map(|x| self.label(&x)).collect(), grid: grid.clone() }
+    }
+
+    /// Writes the image.
+    pub fn write_image(&self, grid: &Grid, path: &Path) {
+        nifti::write_volume(path, &self.image(grid)).expect("an image is written");
+    }
+
+    /// Writes the label map.
+    pub fn write_labels(&self, grid: &Grid, path: &Path) {
+        nifti::write_labels(path, &self.labels(grid)).expect("a label map is written");
+    }
+}
+
+fn radius(p: &Point3<f64>) -> f64 {
+    (0..3).map(|axis| (p[axis] / RADII[axis]).powi(2)).sum::<f64>().sqrt()
+}
+
+/// World positions of all voxels, first axis fastest.
+fn centres(grid: &Grid) -> impl Iterator<Item = Point3<f64>> + '_ {
+    let to_world = grid.voxel_to_world();
+    let [nx, ny, _] = grid.shape;
+    (0..grid.len()).map(move |n| {
+        let index = Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / nx / ny) as f64);
+        to_world.apply(&index)
+    })
+}
+
+/// A grid of `spacing_mm` that holds a brain whose middle lies at `middle`, with voxel axes along the columns of
+/// `direction`.
+pub fn grid(spacing_mm: f64, middle: [f64; 3], direction: Matrix3<f64>) -> Grid {
+    // Room for the half axes in any of the axis orders, and a margin.
+    let shape = [168.0, 176.0, 164.0].map(|extent: f64| (extent / spacing_mm).round() as usize);
+    let half = Vector3::from_fn(|axis, _| (shape[axis] as f64 - 1.0) / 2.0 * spacing_mm);
+    Grid {
+        shape,
+        spacing: Vector3::repeat(spacing_mm),
+        origin: Point3::from(Vector3::from(middle) - direction * half),
+        direction,
+    }
+}

@@ -1,0 +1,117 @@
+//! Runs the program as a user does.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+/// A folder of its own, in which the program runs and which goes away afterwards.
+#[derive(Debug)]
+pub struct Workplace {
+    folder: TempDir,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Exit code; `None` if a signal ended it.
+    pub code: Option<i32>,
+    /// What it printed on standard output.
+    pub stdout: String,
+    /// What it printed on standard error.
+    pub stderr: String,
+}
+
+impl Workplace {
+    /// An empty folder.
+    #[expect(clippy::new_without_default, reason = "making a folder is more than a default")]
+    pub fn new() -> Workplace {
+        Workplace { folder: TempDir::new().expect("a temporary folder") }
+    }
+
+    /// A path in the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes bytes under a name and gives the name.
+    pub fn file<'a>(&self, name: &'a str, bytes: &[u8]) -> &'a str {
+        std::fs::write(self.path(name), bytes).expect("a file in the temporary folder");
+        name
+    }
+
+    /// The bytes of a file.
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Names of all files and folders there are, hidden ones too, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).expect("the temporary folder");
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// The program with these arguments, in this folder, not yet started.
+    pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(program());
+        command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env_remove("RUST_BACKTRACE").env_remove("RAYON_NUM_THREADS");
+        command
+    }
+
+    /// Runs the program with the words of a line.
+    pub fn run(&self, line: &str) -> Run {
+        self.run_with(line.split_whitespace())
+    }
+
+    /// Runs the program with these arguments.
+    pub fn run_with<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Run {
+        let output = self.command(arguments).output().expect("the program starts");
+        Run {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("standard output is UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("standard error is UTF-8"),
+        }
+    }
+
+    /// Runs the program and insists that it succeeds.
+    pub fn succeed(&self, line: &str) -> Run {
+        let run = self.run(line);
+        assert_eq!(run.code, Some(0), "antsreg-gpu {line}\n{}", run.stderr);
+        run
+    }
+
+    /// Runs the program, insists that it refuses with this code and leaves nothing behind; returns the message.
+    pub fn refuse(&self, code: i32, line: &str) -> String {
+        let before = self.names();
+        let run = self.run(line);
+        assert_eq!(run.code, Some(code), "antsreg-gpu {line}\n{}{}", run.stdout, run.stderr);
+        assert_eq!(self.names(), before, "antsreg-gpu {line} left something behind");
+        assert_eq!(run.stdout, "", "antsreg-gpu {line} printed a result");
+        run.stderr
+    }
+}
+
+/// The program, built if it is not up to date.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        // This test lies in target/PROFILE/deps, the program in target/PROFILE.
+        let test = std::env::current_exe().expect("the path of this test");
+        let folder = test.ancestors().nth(2).expect("the folder of the profile");
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--package", "antsreg-cli", "--bin", "antsreg-gpu"]);
+        if folder.ends_with("release") {
+            build.arg("--release");
+        }
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
+        let status = build.args(["--manifest-path", manifest]).status().expect("cargo starts");
+        assert!(status.success(), "the program does not build");
+        folder.join(format!("antsreg-gpu{}", std::env::consts::EXE_SUFFIX))
+    })
+}

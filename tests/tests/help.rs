@@ -1,0 +1,92 @@
+//! What the program says about itself, and how it refuses what it does not understand.
+
+use antsreg_tests::Workplace;
+
+#[test]
+fn help_of_every_verb() {
+    let place = Workplace::new();
+    for verb in ["apply", "labels", "overlap", "compare", "jacobian", "convert", "info", "completions"] {
+        let help = place.succeed(&format!("{verb} --help")).stdout;
+        // The options of a registration quote the presets' numbers, which are tuned; they are looked at below.
+        let help = help.split("\nRegistration:\n").next().unwrap_or_default();
+        insta::assert_snapshot!(format!("help_{verb}"), help);
+    }
+    insta::assert_snapshot!("help", place.succeed("--help").stdout);
+}
+
+#[test]
+fn help_of_register_states_every_option() {
+    let help = Workplace::new().succeed("register --help").stdout;
+    let (files, parameters) = help.split_once("\nAffine stage:\n").expect("a heading");
+    insta::assert_snapshot!("help_register", files);
+    let options: Vec<&str> = parameters
+        .lines()
+        .map(str::trim_start)
+        .filter(|line| line.starts_with("--") || line.starts_with('-'))
+        .collect();
+    insta::assert_snapshot!("help_register_parameters", options.join("\n"));
+    // Whoever reads the help learns each default.
+    let parameters = parameters.split("Common options:").next().unwrap_or_default();
+    let words: Vec<&str> = parameters.split_whitespace().collect();
+    let with_value = options.iter().filter(|option| option.contains('<') && !option.contains("--log")).count() - 1;
+    assert_eq!(words.join(" ").matches("[default: ").count(), with_value, "{parameters}");
+}
+
+#[test]
+fn what_is_not_understood_exits_with_2_and_lists_what_would_be() {
+    let place = Workplace::new();
+    let refused = [
+        "",
+        "regster",
+        "register",
+        "register -f a.nii -m b.nii -o p --transform elastic",
+        "register -f a.nii -m b.nii -o p --preset quick",
+        "register -f a.nii -m b.nii -o p --device tpu",
+        "register -f a.nii -m b.nii -o p --shrink-factors 8,4,2",
+        "register -f a.nii -m b.nii -o p --iterations 10xx5",
+        "register -f a.nii -m b.nii -o p --cc-radius 0",
+        "register -f a.nii -m b.nii -o p --gradient-step -1",
+        "register -f a.nii -m b.nii -o p --dof 8",
+        "register -f a.nii -m b.nii -o p --winsorise 0.9,0.1",
+        "register -f a.nii -m b.nii -o p --threads 0",
+        "register -f a.nii -m b.nii -o p --transform rigid --dof 12",
+        "register -f a.nii -m b.nii -o p --transform affine --cc-radius 2",
+        "register -f a.nii -m b.nii -o p --transform syn-only --bins 64",
+        "register -f a.nii -m b.nii -o p --fixed-labels l.nii",
+        "apply -i a.nii -r b.nii -o c.nii -n cubic",
+        "apply -i a.nii -r b.nii -o c.nii -t [a.mat,2]",
+        "apply -i a.nii -r b.nii",
+        "apply --points a.csv -r b.nii -o c.csv",
+        "labels -l a.nii -o p",
+        "labels -l a.nii -o p --apply a.mat --transform rigid",
+        "convert a.mat",
+        "completions tcsh",
+    ];
+    let messages = refused.map(|line| {
+        let message = place.refuse(2, line);
+        // The usage and the list of verbs repeat what the help snapshots hold.
+        let message = message.split("\nUsage:").next().unwrap_or_default().trim_end().to_owned();
+        format!("$ antsreg-gpu {line}\n{message}\n")
+    });
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn completions_know_the_verbs() {
+    let place = Workplace::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = place.succeed(&format!("completions {shell}")).stdout;
+        for word in ["register", "--gradient-step", "syn-only"] {
+            // Fish lists long options without their dashes.
+            assert!(script.contains(word.trim_start_matches('-')), "{shell}: {word}");
+        }
+    }
+}
+
+#[test]
+fn info_says_version_and_threads() {
+    let run = Workplace::new().succeed("info --threads 3");
+    assert!(run.stdout.starts_with(concat!("antsreg-gpu ", env!("CARGO_PKG_VERSION"), "\n")), "{}", run.stdout);
+    assert!(run.stdout.contains("Threads  3 of "), "{}", run.stdout);
+    assert!(run.stdout.contains("cpu"), "{}", run.stdout);
+}

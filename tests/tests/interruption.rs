@@ -1,0 +1,85 @@
+//! Ctrl-C and full disks: what was there before is there afterwards, and nothing else.
+#![cfg(unix)]
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use antsreg_tests::{Brain, Workplace, grid};
+use nalgebra::Matrix3;
+use rustix::process::{Pid, Signal, kill_process};
+
+fn pair() -> Workplace {
+    let place = Workplace::new();
+    let onto = grid(3.0, [0.0; 3], Matrix3::identity());
+    Brain::standard().write_image(&onto, &place.path("f.nii.gz"));
+    Brain { warp_mm: 4.0, ..Brain::standard() }.write_image(&onto, &place.path("m.nii.gz"));
+    place
+}
+
+/// Starts a registration, sends it a signal once `ready` says so, and gives its exit code and messages.
+fn interrupted(place: &Workplace, signal: Signal, ready: impl Fn() -> bool) -> (Option<i32>, String) {
+    let line = "register -f f.nii.gz -m m.nii.gz -o p -t syn-only --iterations 5x5x5 --shrink-factors 4x2x1 \
+        --smoothing-sigmas 0x0x0";
+    let mut child = place
+        .command(line.split_whitespace())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let began = Instant::now();
+    while !ready() && began.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let pid = Pid::from_raw(child.id() as i32).expect("a process");
+    assert_eq!(child.try_wait().expect("its state"), None, "the program ended before the signal");
+    kill_process(pid, signal).expect("the signal is sent");
+    let output = child.wait_with_output().expect("the program ends");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn an_interrupted_run_leaves_what_was_there() {
+    let place = pair();
+    place.file("pWarped.nii.gz", b"from an earlier run");
+    let before = place.names();
+    // While it computes, and while it writes: the hidden folder is there then.
+    let began = Instant::now();
+    let computing = || began.elapsed() > Duration::from_millis(300);
+    let writing =
+        || place.names().iter().any(|name| name.starts_with(".antsreg-partial-") && !inside(&place, name).is_empty());
+    for (signal, ready) in
+        [(Signal::INT, &computing as &dyn Fn() -> bool), (Signal::INT, &writing), (Signal::TERM, &writing)]
+    {
+        let (code, message) = interrupted(&place, signal, ready);
+        assert_eq!(code, Some(130), "{message}");
+        assert!(message.contains("interrupted: no output was written"), "{message}");
+        assert_eq!(place.names(), before);
+        assert_eq!(place.read("pWarped.nii.gz"), b"from an earlier run");
+    }
+}
+
+fn inside(place: &Workplace, folder: &str) -> Vec<std::path::PathBuf> {
+    std::fs::read_dir(place.path(folder))
+        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
+        .unwrap_or_default()
+}
+
+#[test]
+fn a_disk_that_fills_up_is_an_error_that_names_the_file() {
+    let place = pair();
+    place.file("w.nii.gz", b"from an earlier run");
+    let before = place.names();
+    let command = place.command(["apply", "-i", "m.nii.gz", "-r", "f.nii.gz", "-o", "w.nii.gz"]);
+    // A limit on the size of files fails a write as a full disk does.
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\""])
+        .arg(command.get_program())
+        .args(command.get_args());
+    let output = shell.current_dir(command.get_current_dir().expect("a folder")).output().expect("a shell");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.starts_with("error: w.nii.gz: ") && message.contains("File too large"), "{message}");
+    assert_eq!(place.names(), before);
+    assert_eq!(place.read("w.nii.gz"), b"from an earlier run");
+}

@@ -1,0 +1,261 @@
+//! Input that cannot be meant: refused before anything is computed, naming the file, what was expected and what was
+//! found, with nothing left behind.
+
+use antsreg_core::io::nifti;
+use antsreg_core::{LabelVolume, Volume};
+use antsreg_tests::{Brain, Workplace, grid};
+use nalgebra::Matrix3;
+
+const SPACING: f64 = 8.0;
+
+/// A folder with a good pair, `f.nii.gz` and `m.nii.gz`, and the fixed labels `fl.nii.gz`.
+fn pair() -> Workplace {
+    let place = Workplace::new();
+    let onto = grid(SPACING, [0.0; 3], Matrix3::identity());
+    Brain::standard().write_image(&onto, &place.path("f.nii.gz"));
+    Brain::standard().write_image(&onto, &place.path("m.nii.gz"));
+    Brain::standard().write_labels(&onto, &place.path("fl.nii.gz"));
+    place
+}
+
+fn image() -> Volume {
+    Brain::standard().image(&grid(SPACING, [0.0; 3], Matrix3::identity()))
+}
+
+fn write(place: &Workplace, name: &str, volume: &Volume) {
+    nifti::write_volume(&place.path(name), volume).expect("a volume is written");
+}
+
+/// Refused as the moving image, with these words in the message.
+fn refused_as_image(place: &Workplace, name: &str, words: &[&str]) {
+    for line in [
+        format!("register -f f.nii.gz -m {name} -o p -t syn-only"),
+        format!("register -f {name} -m m.nii.gz -o p -t rigid"),
+        format!("register -f f.nii.gz -m {name} -o p --dry-run"),
+    ] {
+        let message = place.refuse(1, &line);
+        for word in [name].iter().chain(words) {
+            assert!(message.contains(word), "`{word}` is missing in: {message}");
+        }
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+#[test]
+fn files_that_are_no_image() {
+    let place = pair();
+    refused_as_image(&place, "none.nii.gz", &["no such file"]);
+    place.file("empty.nii.gz", b"");
+    refused_as_image(&place, "empty.nii.gz", &["empty"]);
+    place.file("text.nii", &b"not an image at all, but a longer text\n".repeat(20));
+    refused_as_image(&place, "text.nii", &["not a NIfTI file", "found"]);
+    let whole = place.read("m.nii.gz");
+    place.file("cut.nii.gz", &whole[..whole.len() / 2]);
+    refused_as_image(&place, "cut.nii.gz", &["truncated"]);
+    let mut damaged = whole.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle..middle + 40].fill(0x55);
+    place.file("bits.nii.gz", &damaged);
+    refused_as_image(&place, "bits.nii.gz", &["gzip"]);
+}
+
+#[test]
+fn images_without_sense() {
+    let place = pair();
+    let mut volume = image();
+    volume.voxels.fill(7.0);
+    write(&place, "flat.nii.gz", &volume);
+    refused_as_image(&place, "flat.nii.gz", &["every voxel is 7"]);
+    volume.voxels.fill(0.0);
+    write(&place, "zero.nii.gz", &volume);
+    refused_as_image(&place, "zero.nii.gz", &["every voxel is 0"]);
+    let mut volume = image();
+    volume.voxels[1000] = f32::NAN;
+    volume.voxels[1001] = f32::INFINITY;
+    write(&place, "nan.nii.gz", &volume);
+    // Voxel 1000 of a grid of 21 × 22 × 20 voxels.
+    refused_as_image(&place, "nan.nii.gz", &["2 voxels", "[13, 3, 2]"]);
+}
+
+#[test]
+fn masks_and_labels_that_do_not_fit() {
+    let place = pair();
+    let mut volume = image();
+    volume.voxels.fill(0.0);
+    write(&place, "none.nii.gz", &volume);
+    let mut other = image();
+    other.grid.origin.x += 4.0;
+    write(&place, "other.nii.gz", &other);
+    let mut coarse = image();
+    coarse.grid = coarse.grid.shrink([2; 3]);
+    coarse.voxels.truncate(coarse.grid.len());
+    write(&place, "coarse.nii.gz", &coarse);
+    let line = "register -f f.nii.gz -m m.nii.gz -o p -t syn-only";
+    for option in ["--fixed-mask", "--moving-mask"] {
+        let message = place.refuse(1, &format!("{line} {option} none.nii.gz"));
+        assert!(message.contains("none.nii.gz: the mask is empty"), "{message}");
+        for name in ["other.nii.gz", "coarse.nii.gz"] {
+            let message = place.refuse(1, &format!("{line} {option} {name}"));
+            let image = if option == "--fixed-mask" { "f.nii.gz" } else { "m.nii.gz" };
+            assert!(message.contains(name) && message.contains(image) && message.contains("expected"), "{message}");
+        }
+    }
+    let labels = LabelVolume { grid: other.grid.clone(), voxels: vec![1; other.grid.len()] };
+    nifti::write_labels(&place.path("labels.nii.gz"), &labels).expect("labels are written");
+    let message = place.refuse(1, &format!("{line} --moving-labels labels.nii.gz"));
+    assert!(message.contains("labels.nii.gz") && message.contains("m.nii.gz"), "{message}");
+    let message = place.refuse(1, &format!("{line} --moving-labels fl.nii.gz --fixed-labels labels.nii.gz"));
+    assert!(message.contains("labels.nii.gz") && message.contains("f.nii.gz"), "{message}");
+    let message = place.refuse(1, &format!("{line} --moving-labels none.nii.gz"));
+    assert!(message.contains("none.nii.gz: no voxel has a label"), "{message}");
+    let mut fractions = image();
+    fractions.voxels[5] = 1.5;
+    write(&place, "fractions.nii.gz", &fractions);
+    let message = place.refuse(1, &format!("{line} --moving-labels fractions.nii.gz"));
+    assert!(message.contains("fractions.nii.gz") && message.contains("whole numbers"), "{message}");
+    for (list, word) in [("1,two", "two"), ("list.txt", "1.5"), ("void.txt", "empty")] {
+        place.file("list.txt", b"1 2\n1.5\n");
+        place.file("void.txt", b"\n");
+        let labels = "--moving-labels fl.nii.gz --fixed-labels fl.nii.gz";
+        let message = place.refuse(1, &format!("{line} {labels} --label-list {list}"));
+        assert!(message.contains(list) && message.contains(word), "{message}");
+    }
+}
+
+#[test]
+fn images_that_do_not_overlap_at_the_start() {
+    let place = pair();
+    let mut far = image();
+    far.grid.origin.z += 1000.0;
+    write(&place, "far.nii.gz", &far);
+    let line = "register -f f.nii.gz -m far.nii.gz -o p --dry-run";
+    let message = place.refuse(1, &format!("{line} --initial-transform headers"));
+    for word in ["f.nii.gz", "far.nii.gz", "do not overlap", "headers", "centre-of-mass"] {
+        assert!(message.contains(word), "`{word}` is missing in: {message}");
+    }
+    // What the message recommends.
+    place.succeed(line);
+}
+
+#[test]
+fn starts_that_are_no_transform() {
+    let place = pair();
+    let refused = |name: &str, words: &[&str]| {
+        let message = place.refuse(1, &format!("register -f f.nii.gz -m m.nii.gz -o p --initial-transform {name}"));
+        for word in [name].iter().chain(words) {
+            assert!(message.contains(word), "`{word}` is missing in: {message}");
+        }
+    };
+    refused("header", &["no such file"]);
+    refused("f.nii.gz", &["not a displacement field"]);
+    place.file("fsl.mat", b"1 0 0 5\n0 1 0 0\n0 0 1 0\n0 0 0 1\n");
+    refused("fsl.mat", &["FSL", "convert"]);
+    let text = |parameters: &str| {
+        format!(
+            "#Insight Transform File V1.0\n#Transform 0\nTransform: AffineTransform_double_3_3\n\
+             Parameters: {parameters}\nFixedParameters: 0 0 0\n"
+        )
+    };
+    place.file("nan.txt", text("1 0 0 0 nan 0 0 0 1 0 0 0").as_bytes());
+    refused("nan.txt", &["finite"]);
+    place.file("flat.txt", text("1 0 0 0 1 0 0 0 0 0 0 0").as_bytes());
+    refused("flat.txt", &["singular"]);
+    let plane = text("1 0 0 1 0 0").replace("_3_3", "_2_2");
+    place.file("plane.txt", plane.as_bytes());
+    refused("plane.txt", &["AffineTransform_double_2_2", "expected"]);
+}
+
+#[test]
+fn places_that_cannot_be_written() {
+    let place = pair();
+    let line = "register -f f.nii.gz -m m.nii.gz -t syn-only";
+    let message = place.refuse(1, &format!("{line} -o missing/p"));
+    assert!(message.contains("missing: no such folder"), "{message}");
+    let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o missing/w.nii.gz");
+    assert!(message.contains("missing: no such folder"), "{message}");
+    let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o w.png");
+    assert!(message.contains("w.png") && message.contains("expected .nii.gz or .nii"), "{message}");
+    std::fs::create_dir(place.path("folder.nii.gz")).expect("a folder");
+    let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o folder.nii.gz");
+    assert!(message.contains("folder.nii.gz: is a folder"), "{message}");
+    // An output that would replace an input.
+    std::fs::copy(place.path("m.nii.gz"), place.path("pWarped.nii.gz")).expect("a copy");
+    let message = place.refuse(2, "register -f f.nii.gz -m pWarped.nii.gz -o p -t syn-only");
+    assert!(message.contains("pWarped.nii.gz") && message.contains("input"), "{message}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_takes_no_files() {
+    let place = pair();
+    // Not even root can make files there.
+    for line in [
+        "register -f f.nii.gz -m m.nii.gz -o /proc/p -t syn-only",
+        "apply -i m.nii.gz -r f.nii.gz -o /proc/w.nii.gz",
+        "convert m.mat /proc/m.txt --to itk",
+    ] {
+        let message = place.refuse(1, line);
+        assert!(message.contains("/proc: no file can be made in this folder"), "{message}");
+    }
+}
+
+#[test]
+fn chains_and_points_that_do_not_fit() {
+    let place = pair();
+    let shift = |x: f64| {
+        format!(
+            "#Insight Transform File V1.0\n#Transform 0\nTransform: AffineTransform_double_3_3\n\
+             Parameters: 1 0 0 0 1 0 0 0 1 {x} 0 0\nFixedParameters: 0 0 0\n"
+        )
+    };
+    place.file("far.txt", shift(5000.0).as_bytes());
+    let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o w.nii.gz -t far.txt");
+    assert!(message.contains("the spaces do not meet") && message.contains("the input image"), "{message}");
+    let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o w.nii.gz -t m.nii.gz");
+    assert!(message.contains("m.nii.gz: not a displacement field"), "{message}");
+    for (name, text, words) in [
+        ("a.csv", "x,y\n1,2\n", "no column \"z\""),
+        ("b.csv", "x,y,z\n1,2,3\n4,five,6\n", "line 3: expected a finite number, found \"five\""),
+        ("c.csv", "x,y,z\n1,2,inf\n", "finite"),
+        ("d.csv", "x,y,z\n1,2\n", "fields"),
+        ("e.csv", "", "empty"),
+    ] {
+        place.file(name, text.as_bytes());
+        let message = place.refuse(1, &format!("apply --points {name} -o out.csv -t far.txt"));
+        assert!(message.contains(name) && message.contains(words), "{message}");
+    }
+    let message = place.refuse(1, "apply --points g.csv -o out.csv -t far.txt");
+    assert!(message.contains("g.csv"), "{message}");
+}
+
+#[test]
+fn comparisons_across_grids() {
+    let place = pair();
+    let mut other = image();
+    other.grid.origin.x += 4.0;
+    write(&place, "other.nii.gz", &other);
+    let message = place.refuse(1, "compare f.nii.gz other.nii.gz");
+    assert!(message.contains("other.nii.gz") && message.contains("antsreg-gpu apply"), "{message}");
+    let mut labels = Brain::standard().labels(&other.grid);
+    labels.grid.origin.x += 4.0;
+    nifti::write_labels(&place.path("l.nii.gz"), &labels).expect("labels are written");
+    let message = place.refuse(1, "overlap l.nii.gz fl.nii.gz");
+    assert!(message.contains("l.nii.gz") && message.contains("fl.nii.gz"), "{message}");
+    let message = place.refuse(1, "jacobian f.nii.gz");
+    assert!(message.contains("f.nii.gz: not a displacement field"), "{message}");
+}
+
+#[test]
+fn conversions_that_lack_something() {
+    let place = pair();
+    place.file("fsl.mat", b"1 0 0 5\n0 1 0 0\n0 0 1 0\n0 0 0 1\n");
+    let message = place.refuse(2, "convert fsl.mat out.txt");
+    assert!(message.contains("--fixed is needed"), "{message}");
+    let message = place.refuse(2, "convert fsl.mat out.xfm -f f.nii.gz -m m.nii.gz");
+    assert!(message.contains("out.xfm") && message.contains("--to"), "{message}");
+    let message = place.refuse(1, "convert fsl.mat out.xfm --to itk -f f.nii.gz -m m.nii.gz");
+    assert!(message.contains("out.xfm"), "{message}");
+    place.file("short.mat", b"1 0 0 5\n0 1 0 0\n");
+    let message = place.refuse(1, "convert short.mat out.txt -f f.nii.gz -m m.nii.gz");
+    assert!(message.contains("short.mat") && message.contains("expected 16 numbers, found 8"), "{message}");
+}

@@ -1,0 +1,278 @@
+//! From two images to files, and from the files back to the images: the program as a whole on a brain of formulas, whose
+//! true transform is known.
+
+use antsreg_core::AffineTransform;
+use antsreg_core::io::{itk, nifti};
+use antsreg_tests::{Brain, Workplace, grid};
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+use serde_json::Value;
+
+/// Coarse, so that a registration takes a second.
+const SPACING: f64 = 4.0;
+
+/// Turned, scaled and shifted: fixed → moving.
+fn truth() -> AffineTransform {
+    let turn = Rotation3::from_euler_angles(0.15, -0.1, 0.25).into_inner();
+    AffineTransform {
+        matrix: turn * Matrix3::new(1.06, 0.03, 0.0, 0.0, 0.95, 0.02, 0.0, 0.0, 1.03),
+        translation: Vector3::new(9.0, -14.0, 21.0),
+    }
+}
+
+/// A folder with a fixed and a moving brain and their labels: the moving one lies by `truth`, on a grid of other axes,
+/// and the fixed one is warped on top.
+fn pair(warp_mm: f64) -> Workplace {
+    let place = Workplace::new();
+    let (fixed, moving) = (Brain { warp_mm, ..Brain::standard() }, Brain::moved(&truth()));
+    let on_fixed = grid(SPACING, [0.0; 3], Matrix3::identity());
+    // Axes run to the left, front and top, as in many scanners' files.
+    let on_moving = grid(SPACING, [9.0, -14.0, 21.0], Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)));
+    fixed.write_image(&on_fixed, &place.path("f.nii.gz"));
+    fixed.write_labels(&on_fixed, &place.path("fl.nii.gz"));
+    moving.write_image(&on_moving, &place.path("m.nii.gz"));
+    moving.write_labels(&on_moving, &place.path("ml.nii.gz"));
+    place
+}
+
+fn record(place: &Workplace, prefix: &str) -> Value {
+    serde_json::from_slice(&place.read(&format!("{prefix}record.json"))).expect("the record is JSON")
+}
+
+/// The largest distance, within the fixed brain, between where two maps put a point, mm.
+fn farthest(a: &AffineTransform, b: &AffineTransform) -> f64 {
+    let steps = || (-4..=4).map(|n| f64::from(n) / 4.0);
+    let points = steps().flat_map(|x| steps().flat_map(move |y| steps().map(move |z| Vector3::new(x, y, z))));
+    let inside =
+        points.filter(|p| p.norm() <= 1.0).map(|p| Point3::from(p.component_mul(&Vector3::new(62.0, 78.0, 56.0))));
+    inside.map(|p| (a.apply(&p) - b.apply(&p)).norm()).fold(0.0, f64::max)
+}
+
+#[test]
+fn an_affine_is_found_and_written_both_ways() {
+    let place = pair(0.0);
+    place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t affine");
+    let expected =
+        ["p0GenericAffine.mat", "pInverseWarped.nii.gz", "pWarped.nii.gz", "precord.json"].map(String::from);
+    let written: Vec<String> = place.names().into_iter().filter(|name| name.starts_with('p')).collect();
+    assert_eq!(written, expected);
+    let found = itk::read_affine(&place.path("p0GenericAffine.mat")).expect("the affine");
+    // Half a voxel.
+    let error = farthest(&found, &truth());
+    assert!(error < 0.5 * SPACING, "{error} mm off");
+    // ITK → FSL → ITK gives the same map.
+    place.succeed("convert p0GenericAffine.mat fsl.mat -f f.nii.gz -m m.nii.gz");
+    place.succeed("convert fsl.mat back.txt -f f.nii.gz -m m.nii.gz");
+    let back = itk::read_affine(&place.path("back.txt")).expect("the affine");
+    let error = farthest(&back, &found);
+    assert!(error < 1e-9, "{error} mm off");
+    let record = record(&place, "p");
+    assert_eq!(record["parameters"]["transform"], "affine");
+    assert_eq!(record["parameters"]["linear"]["dof"], 12);
+    assert_eq!(record["syn"], Value::Null);
+    assert_eq!(record["outputs"].as_array().map(Vec::len), Some(4));
+    for row in 0..3 {
+        for column in 0..3 {
+            let recorded = record["affine_ras"][row][column].as_f64().expect("a number");
+            // The parser of the record rounds the last digit.
+            assert!((recorded - found.matrix[(row, column)]).abs() < 1e-12, "{row} {column}: {recorded}");
+        }
+    }
+}
+
+#[test]
+fn a_warp_is_found_and_its_files_do_what_the_run_did() {
+    let place = pair(4.0);
+    let labels = "--fixed-labels fl.nii.gz --moving-labels ml.nii.gz";
+    place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o a_ -t affine {labels}"));
+    let run = place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o s_ {labels} --log s.log"));
+    assert!(run.stdout.contains("mean Jaccard"), "{}", run.stdout);
+    let (affine, syn) = (record(&place, "a_"), record(&place, "s_"));
+    let jaccard = |record: &Value| record["overlap"]["mean_jaccard"].as_f64().expect("a score");
+    assert!(jaccard(&syn) > jaccard(&affine) + 0.05, "{} after {}", jaccard(&syn), jaccard(&affine));
+    for warp in ["warp", "inverse_warp"] {
+        assert_eq!(syn["jacobian"][warp]["folded"], 0, "{warp}");
+        assert!(syn["jacobian"][warp]["minimum"].as_f64().is_some_and(|least| least > 0.0), "{warp}");
+    }
+    let levels = syn["syn"]["levels"].as_array().expect("levels");
+    assert_eq!(levels.len(), 3, "a factor of 8 would leave 5 voxels");
+    for level in levels {
+        let energies = level["energies"].as_array().expect("energies");
+        assert_eq!(Some(energies.len() as u64), level["iterations"].as_u64());
+    }
+    let coarsest = levels[0]["energies"].as_array().expect("energies");
+    assert!(coarsest.last().and_then(Value::as_f64) < coarsest[0].as_f64(), "the energy falls: {coarsest:?}");
+    let log = String::from_utf8(place.read("s.log")).expect("text");
+    let last = levels.last().and_then(|level| level["iterations"].as_u64()).unwrap_or_default();
+    assert!(log.contains(&format!("iteration {last} of ")), "{log}");
+
+    // `apply` with the written files gives the written images, forward, backward and for labels.
+    let forward = "-t s_1Warp.nii.gz -t s_0GenericAffine.mat";
+    let backward = "-t [s_0GenericAffine.mat,1] -t s_1InverseWarp.nii.gz";
+    for (command, written) in [
+        (format!("apply -i m.nii.gz -r f.nii.gz -o w.nii.gz {forward}"), "s_Warped.nii.gz"),
+        (format!("apply -i f.nii.gz -r m.nii.gz -o w.nii.gz {backward}"), "s_InverseWarped.nii.gz"),
+    ] {
+        place.succeed(&command);
+        let [a, b] = ["w.nii.gz", written].map(|name| nifti::read_volume(&place.path(name)).expect("an image"));
+        let worst = a.voxels.iter().zip(&b.voxels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        // The affine and the grid go through files of double precision and single-precision headers: a move of 1e-5 mm
+        // against gradients of 300 per voxel, out of 1000.
+        assert!(worst < 0.05, "{command}: {worst}");
+    }
+    place.succeed(&format!("apply -i ml.nii.gz -r f.nii.gz -o l.nii.gz -n generic-label {forward}"));
+    let [a, b] = ["l.nii.gz", "s_Labels.nii.gz"].map(|name| nifti::read_labels(&place.path(name)).expect("labels"));
+    let different = a.voxels.iter().zip(&b.voxels).filter(|(a, b)| a != b).count();
+    assert!(different <= a.voxels.len() / 10_000, "{different} labels differ");
+
+    // `labels` with the written files scores as the run did, and so does `overlap`.
+    let labels = "--apply s_1Warp.nii.gz --apply s_0GenericAffine.mat -l ml.nii.gz -g fl.nii.gz";
+    place.succeed(&format!("labels {labels} -o t_"));
+    place.succeed("overlap t_Labels.nii.gz fl.nii.gz --csv o.csv");
+    assert_eq!(place.read("o.csv"), place.read("t_overlap.csv"));
+    let csv = String::from_utf8(place.read("s_overlap.csv")).expect("text");
+    let jaccards: Vec<f64> = csv.lines().skip(2).filter_map(|line| line.split(',').nth(2)?.parse().ok()).collect();
+    assert_eq!(jaccards.len(), 9, "{csv}");
+    let mean = jaccards.iter().sum::<f64>() / 9.0;
+    assert!((mean - jaccard(&syn)).abs() < 1e-6, "six decimals: {mean}, {}", jaccard(&syn));
+}
+
+#[test]
+fn points_go_to_the_moving_brain_and_back() {
+    let place = pair(4.0);
+    place.succeed("register -f f.nii.gz -m m.nii.gz -o s_");
+    let points = "x,y,z,name\n10.5,-20,15,\"a, quoted\"\n-31,12.25,-8,b\n";
+    place.file("p.csv", points.as_bytes());
+    place.succeed("apply --points p.csv -o there.csv -t s_1Warp.nii.gz -t s_0GenericAffine.mat --coordinates ras");
+    place.succeed(
+        "apply --points there.csv -o back.csv -t [s_0GenericAffine.mat,1] -t s_1InverseWarp.nii.gz --coordinates ras",
+    );
+    let read = |name: &str| -> Vec<Vec<f64>> {
+        let text = String::from_utf8(place.read(name)).expect("text");
+        assert!(text.starts_with("x,y,z,name\n") && text.contains("\"a, quoted\""), "{text}");
+        text.lines()
+            .skip(1)
+            .map(|line| line.split(',').take(3).map(|v| v.parse().expect("a number")).collect())
+            .collect()
+    };
+    let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    for (start, back) in read("p.csv").iter().zip(read("back.csv")) {
+        // The inverse is exact to a fraction of a voxel.
+        assert!(distance(start, &back) < 0.25 * SPACING, "{start:?} came back as {back:?}");
+    }
+    for (start, there) in read("p.csv").iter().zip(read("there.csv")) {
+        // The fixed brain's point, unwarped by the formula, then moved by the truth: what the registration should find.
+        let [x, y, z] = [start[0], start[1], start[2]];
+        let wave = |a: f64, b: f64| 4.0 * (a / 21.0).sin() * (b / 25.0).cos();
+        let target = truth().apply(&Point3::new(x + wave(y, z), y + wave(z, x), z + wave(x, y)));
+        let error = distance(&there, target.coords.as_slice());
+        assert!(error < 0.75 * SPACING, "{start:?} went to {there:?}, expected {target}");
+    }
+    // In LPS the same points have x and y negated.
+    place.file("l.csv", b"x,y,z\n-10.5,20,15\n");
+    place.succeed("apply --points l.csv -o l2.csv -t s_1Warp.nii.gz -t s_0GenericAffine.mat");
+    let text = String::from_utf8(place.read("l2.csv")).expect("text");
+    let lps: Vec<f64> =
+        text.lines().nth(1).expect("a point").split(',').map(|v| v.parse().expect("a number")).collect();
+    let ras = &read("there.csv")[0];
+    assert!(distance(&[-lps[0], -lps[1], lps[2]], ras) < 1e-5, "{lps:?} {ras:?}");
+}
+
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let place = pair(4.0);
+    for threads in [1, 2] {
+        let labels = "--fixed-labels fl.nii.gz --moving-labels ml.nii.gz";
+        place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o t{threads}_ --threads {threads} {labels}"));
+    }
+    let names: Vec<String> =
+        place.names().into_iter().filter_map(|name| Some(name.strip_prefix("t1_")?.to_owned())).collect();
+    assert_eq!(names.len(), 8, "{names:?}");
+    for name in names.iter().filter(|name| *name != "record.json") {
+        assert!(place.read(&format!("t1_{name}")) == place.read(&format!("t2_{name}")), "{name} differs");
+    }
+    assert_eq!(record(&place, "t1_")["threads"], 1);
+}
+
+#[test]
+fn masks_keep_out_what_they_cover() {
+    let place = pair(0.0);
+    // A bright tumour in the moving image, which the mask covers.
+    let path = place.path("m.nii.gz");
+    let mut moving = nifti::read_volume(&path).expect("an image");
+    let mut mask = moving.clone();
+    let to_world = moving.grid.voxel_to_world();
+    let [nx, ny, _] = moving.grid.shape;
+    for n in 0..moving.voxels.len() {
+        let index = Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / nx / ny) as f64);
+        let inside = (to_world.apply(&index) - Point3::new(45.0, 10.0, 45.0)).norm() < 28.0;
+        mask.voxels[n] = if inside { 0.0 } else { 1.0 };
+        if inside {
+            moving.voxels[n] = 2500.0;
+        }
+    }
+    nifti::write_volume(&path, &moving).expect("an image is written");
+    nifti::write_volume(&place.path("mask.nii.gz"), &mask).expect("a mask is written");
+    let error = |prefix: &str, option: &str| {
+        place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o {prefix} -t affine {option}"));
+        let name = format!("{prefix}0GenericAffine.mat");
+        farthest(&itk::read_affine(&place.path(&name)).expect("the affine"), &truth())
+    };
+    let (without, with) = (error("n_", ""), error("y_", "--moving-mask mask.nii.gz"));
+    assert!(with < 0.5 * SPACING && with < without, "{with} mm off with the mask, {without} mm without");
+}
+
+#[test]
+fn a_given_start_is_kept_by_syn_only() {
+    let place = pair(4.0);
+    itk::write_affine(&place.path("start.mat"), &truth(), Point3::origin()).expect("the affine is written");
+    place.succeed(
+        "register -f f.nii.gz -m m.nii.gz -o s_ -t syn-only --initial-transform start.mat --no-warped --format nii",
+    );
+    let kept = itk::read_affine(&place.path("s_0GenericAffine.mat")).expect("the affine");
+    assert!(farthest(&kept, &truth()) < 1e-9);
+    let written: Vec<String> = place.names().into_iter().filter(|name| name.starts_with("s_")).collect();
+    assert_eq!(written, ["s_0GenericAffine.mat", "s_1InverseWarp.nii", "s_1Warp.nii", "s_record.json"]);
+    let record = record(&place, "s_");
+    assert_eq!(record["parameters"]["start"], "start.mat");
+    assert_eq!(record["linear"], Value::Null);
+    // The inverse of the inverse is the same start.
+    let inverse = truth().inverse().expect("an inverse");
+    itk::write_affine(&place.path("inverse.mat"), &inverse, Point3::origin()).expect("the affine is written");
+    place.succeed(
+        "register -f f.nii.gz -m m.nii.gz -o i_ -t syn-only --initial-transform [inverse.mat,1] --no-inverse",
+    );
+    let kept = itk::read_affine(&place.path("i_0GenericAffine.mat")).expect("the affine");
+    assert!(farthest(&kept, &truth()) < 1e-9);
+}
+
+#[test]
+fn a_dry_run_says_all_and_does_nothing() {
+    let place = pair(0.0);
+    let parameters = "--search-degrees 30,30,60 --coarse-step-degrees 45 --fine-step-degrees 15 --bins 128 --finest-mm 4 \
+        --robust-range 0.01,0.99 --shrink-factors 4x2x1 --smoothing-sigmas 2x1x0 --iterations 40x20x5 \
+        --gradient-step 0.25 --update-variance 3 --total-variance 0.5 --cc-radius 3 --cc-derivative centre \
+        --convergence-window 8 --convergence-threshold 1e-5 --noise 0.01 --winsorise 0.01,0.99";
+    let line = format!("register -f f.nii.gz -m m.nii.gz -o p --dry-run --threads 2 {parameters}");
+    let before = place.names();
+    let plan = place.succeed(&line).stdout;
+    assert_eq!(place.names(), before);
+    insta::with_settings!({ filters => vec![(r"about \d+\.\d\d GB", "about [MEMORY]")] }, {
+        insta::assert_snapshot!("plan", plan);
+    });
+    // The command it ends in asks for the same.
+    let command =
+        plan.trim_end().lines().last().and_then(|line| line.trim().strip_prefix("antsreg-gpu ")).expect("a command");
+    assert_eq!(place.succeed(&format!("{command} --dry-run")).stdout, plan);
+    // With what is there already, the plan says that it will be replaced.
+    place.file("pWarped.nii.gz", b"old");
+    assert!(place.succeed(&line).stdout.contains("pWarped.nii.gz  (will be replaced)"));
+}
+
+#[test]
+fn quiet_is_quiet_and_verbose_is_not() {
+    let place = pair(0.0);
+    let line = "register -f f.nii.gz -m m.nii.gz -o p -t rigid";
+    assert_eq!(place.succeed(&format!("{line} --quiet")).stderr, "");
+    let lines = |option: &str| place.succeed(&format!("{line} {option}")).stderr.lines().count();
+    assert!(lines("--verbose") > lines(""));
+}
