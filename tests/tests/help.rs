@@ -7,9 +7,14 @@ fn help_of_every_verb() {
     let place = Workplace::new();
     for verb in ["apply", "labels", "overlap", "compare", "jacobian", "convert", "info", "completions"] {
         let help = place.succeed(&format!("{verb} --help")).stdout;
-        // The options of a registration quote the presets' numbers, which are tuned; they are looked at below.
-        let help = help.split("\nRegistration:\n").next().unwrap_or_default();
-        insta::assert_snapshot!(format!("help_{verb}"), help);
+        // The options of a registration quote the presets' numbers, which are tuned; they are looked at below. The
+        // common ones are in the help of the program.
+        let own = help.split("\nRegistration:\n").next().and_then(|help| help.split("\nCommon options:\n").next());
+        let examples = help.split_once("\nExamples:\n").map_or("", |(_, examples)| examples);
+        insta::assert_snapshot!(
+            format!("help_{verb}"),
+            format!("{}\nExamples:\n{examples}", own.unwrap_or_default())
+        );
     }
     insta::assert_snapshot!("help", place.succeed("--help").stdout);
 }
@@ -53,6 +58,9 @@ fn what_is_not_understood_exits_with_2_and_lists_what_would_be() {
         "register -f a.nii -m b.nii -o p --transform affine --cc-radius 2",
         "register -f a.nii -m b.nii -o p --transform syn-only --bins 64",
         "register -f a.nii -m b.nii -o p --fixed-labels l.nii",
+        "register -f a.nii -m b.nii -o p --no-warped -n sinc",
+        "register -f a.nii -m b.nii -o p --label-interpolation nearest",
+        "apply -i a.nii -r b.nii -o c.nii -n generic-label --outside 5",
         "apply -i a.nii -r b.nii -o c.nii -n cubic",
         "apply -i a.nii -r b.nii -o c.nii -t [a.mat,2]",
         "apply -i a.nii -r b.nii",

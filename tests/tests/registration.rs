@@ -263,6 +263,18 @@ fn a_dry_run_says_all_and_does_nothing() {
     let command =
         plan.trim_end().lines().last().and_then(|line| line.trim().strip_prefix("antsreg-gpu ")).expect("a command");
     assert_eq!(place.succeed(&format!("{command} --dry-run")).stdout, plan);
+    // So does it for the other models and with everything else given.
+    for rest in [
+        "-t rigid --no-search --format nii",
+        "-t syn-only --no-warped --no-inverse --preset fast",
+        "--preset best --dof 9 --no-principal-axes --fixed-mask f.nii.gz --moving-mask m.nii.gz \
+            --fixed-labels fl.nii.gz --moving-labels ml.nii.gz --label-list 1,2 --label-interpolation nearest -n sinc",
+    ] {
+        let plan = place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o p --dry-run {rest}")).stdout;
+        let command = plan.trim_end().lines().last().and_then(|line| line.trim().strip_prefix("antsreg-gpu "));
+        let again = place.succeed(&format!("{} --dry-run", command.expect("a command"))).stdout;
+        assert_eq!(again, plan);
+    }
     // With what is there already, the plan says that it will be replaced.
     place.file("pWarped.nii.gz", b"old");
     assert!(place.succeed(&line).stdout.contains("pWarped.nii.gz  (will be replaced)"));

@@ -37,7 +37,7 @@ pub struct Common {
     /// Report every iteration, not only every level
     #[arg(short, long, global = true)]
     pub verbose: bool,
-    /// Also write the report of every iteration to this file
+    /// Also write the report of every iteration to this file, which stays whatever happens
     #[arg(long, value_name = "FILE", global = true)]
     pub log: Option<PathBuf>,
 }

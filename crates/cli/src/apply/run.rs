@@ -34,6 +34,10 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
     if let Some(output) = &args.output {
         check_output(&args, output)?;
     }
+    if args.interpolation == Interpolation::GenericLabel && args.outside != 0.0 {
+        let with = "--interpolation generic-label, where the outside is background".into();
+        return Err(UsageError::NoEffect { option: "--outside", with }.into());
+    }
     let chain = transforms::read_chain(&args.transform)?;
     if args.explain {
         return explain(&args, &chain);

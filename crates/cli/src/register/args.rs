@@ -52,10 +52,25 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     pub no_inverse: bool,
     /// How the warped images are read between voxels
-    #[arg(short = 'n', long, value_enum, default_value_t, help_heading = "Output")]
+    #[arg(
+        short = 'n',
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "HOW",
+        help_heading = "Output",
+        conflicts_with = "no_warped"
+    )]
     pub interpolation: ImageInterpolation,
     /// How the moving labels are read between voxels
-    #[arg(long, value_enum, default_value_t, help_heading = "Output", value_name = "HOW")]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        help_heading = "Output",
+        value_name = "HOW",
+        requires = "moving_labels"
+    )]
     pub label_interpolation: LabelInterpolation,
     /// Print what would be done and the memory it would take, then stop
     #[arg(long, help_heading = "Output")]

@@ -183,8 +183,13 @@ fn command(args: &Args, inputs: &Inputs, mut options: Vec<(&'static str, String)
         options.retain(|(option, _)| *option != "--dof");
     }
     words.extend(options);
-    words.push(("--interpolation", value(args.interpolation.to_possible_value())));
-    words.push(("--label-interpolation", value(args.label_interpolation.to_possible_value())));
+    // What would do nothing is refused.
+    if !args.no_warped {
+        words.push(("--interpolation", value(args.interpolation.to_possible_value())));
+    }
+    if args.moving_labels.is_some() {
+        words.push(("--label-interpolation", value(args.label_interpolation.to_possible_value())));
+    }
     words.push(("--format", value(args.format.to_possible_value())));
     let flags = [("--no-warped", args.no_warped), ("--no-inverse", args.no_inverse)];
     words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| (flag, String::new())));
