@@ -98,3 +98,25 @@ fn info_says_version_and_threads() {
     assert!(run.stdout.contains("Threads  3 of "), "{}", run.stdout);
     assert!(run.stdout.contains("cpu"), "{}", run.stdout);
 }
+
+#[test]
+fn the_guide_names_options_that_exist() {
+    let place = Workplace::new();
+    let verbs = ["register", "apply", "labels", "overlap", "compare", "jacobian", "convert", "info", "completions"];
+    let help: String = verbs.iter().map(|verb| place.succeed(&format!("{verb} --help")).stdout).collect();
+    let known: Vec<&str> = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').collect();
+    let guide = include_str!("../../docs/usage.md");
+    let (before, rest) = guide.split_once("| there | here |").expect("the table for users of ANTs and FSL");
+    let (table, after) = rest.split_once("\n\n").expect("its end");
+    // Its first column holds the options of others.
+    let here: String = table.lines().filter_map(|line| line.split('|').nth(2)).collect();
+    let named: Vec<&str> = [before, &here, after]
+        .into_iter()
+        .flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-'))
+        .filter(|word| word.starts_with("--") && word.len() > 2 && !word.starts_with("---"))
+        .collect();
+    assert!(named.len() > 20, "{named:?}");
+    for option in named {
+        assert!(known.contains(&option), "docs/usage.md names {option}, which no verb knows");
+    }
+}

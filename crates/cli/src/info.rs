@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use antsreg_core::io::nifti::Inspection;
-use antsreg_core::io::{itk, nifti};
+use antsreg_core::io::{Error, ErrorKind, itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Transform, Volume};
 
 use crate::args::available_threads;
@@ -60,7 +60,13 @@ fn describe_file(path: &Path) -> Result<String, CliError> {
     if header.intent_code == VECTOR_INTENT {
         return Ok(warp(&itk::read_warp(path)?));
     }
-    Ok(image(&header, &nifti::read_volume(path)?))
+    match nifti::read_volume(path) {
+        Ok(volume) => Ok(stored(&header) + &values(&volume)),
+        Err(Error { kind: ErrorKind::SeveralVolumes { count, .. }, .. }) => {
+            Ok(format!("  Volumes    {count}: only images of one volume can be registered\n{}", stored(&header)))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn transform(transform: &Transform) -> String {
@@ -70,25 +76,25 @@ fn transform(transform: &Transform) -> String {
     }
 }
 
-fn image(header: &Inspection, volume: &Volume) -> String {
-    let mut text = format!("  Grid       {}\n", describe(&volume.grid));
-    let oblique = obliquity_degrees(&volume.grid);
+fn stored(header: &Inspection) -> String {
+    let mut text = format!("  Grid       {}\n", describe(&header.grid));
+    let oblique = obliquity_degrees(&header.grid);
     // Writing to a String cannot fail.
     if oblique > 0.05 {
         let _ = writeln!(text, "  Oblique    by {oblique:.1} degrees");
     }
     let scaling = header.scaling.map_or(String::new(), |(slope, inter)| format!(", scaled by {slope} plus {inter}"));
     let order = if header.big_endian { ", big-endian" } else { "" };
-    let _ = writeln!(
-        text,
-        "  Stored as  {}{order}{scaling}; sform code {}, qform code {}",
-        header.datatype.to_lowercase(),
-        header.sform_code,
-        header.qform_code
-    );
+    let kind = header.datatype.to_lowercase();
+    let codes = format!("sform code {}, qform code {}", header.sform_code, header.qform_code);
+    let _ = writeln!(text, "  Stored as  {kind}{order}{scaling}; {codes}");
     if !header.description.is_empty() {
-        let _ = writeln!(text, "  Says       {}", header.description);
+        let _ = writeln!(text, "  Note       {}", header.description);
     }
+    text
+}
+
+fn values(volume: &Volume) -> String {
     let (mut least, mut most, mut sum) = (f32::INFINITY, f32::NEG_INFINITY, 0.0);
     for value in &volume.voxels {
         (least, most) = (least.min(*value), most.max(*value));
@@ -96,17 +102,13 @@ fn image(header: &Inspection, volume: &Volume) -> String {
     }
     let zeros = volume.voxels.iter().filter(|value| **value == 0.0).count();
     let count = volume.voxels.len() as f64;
-    let _ = writeln!(
-        text,
-        "  Values     {} to {}, mean {}, {:.1} % zero",
-        least,
-        most,
-        rounded(sum / count),
-        100.0 * zeros as f64 / count
-    );
     let mass = volume.centre_of_mass().map_or("none: every voxel is the same".into(), |point| position(&point));
-    let _ = writeln!(text, "  Centre     of mass {mass}, of the grid {}; mm RAS", position(&volume.grid.centre()));
-    text
+    format!(
+        "  Values     {least} to {most}, mean {}, {:.1} % zero\n  Centre     of mass {mass}, of the grid {}; mm RAS\n",
+        rounded(sum / count),
+        100.0 * zeros as f64 / count,
+        position(&volume.grid.centre())
+    )
 }
 
 fn warp(field: &DisplacementField) -> String {

@@ -28,9 +28,14 @@ pub struct Args {
     /// File to write: .nii.gz, .nii, or .csv for points
     #[arg(short, long, value_name = "FILE", required_unless_present = "explain")]
     pub output: Option<PathBuf>,
-    /// Transform: ITK affine (.mat, .txt, .tfm), displacement field (.nii.gz, .nii) or composite (.h5); FILE, or
-    /// [FILE,1] for the inverse of an affine. May be repeated; the last one acts on the image first
-    #[arg(short, long, value_name = "TRANSFORM")]
+    #[arg(
+        short,
+        long,
+        value_name = "TRANSFORM",
+        help = "Transform: ITK affine (.mat, .txt, .tfm), displacement field \
+        (.nii.gz, .nii) or composite (.h5); FILE, or [FILE,1] for the inverse of an affine. May be repeated; the last one \
+        acts on the image first"
+    )]
     pub transform: Vec<TransformFile>,
     /// How the input is read between voxels
     #[arg(short = 'n', long, value_enum, default_value_t, value_name = "HOW")]

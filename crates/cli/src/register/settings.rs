@@ -19,9 +19,13 @@ pub struct Settings {
     /// Defaults of all options below
     #[arg(long, value_enum, default_value_t, help_heading = "Registration")]
     pub preset: Preset,
-    /// Where to start: centre-of-mass, headers, or an ITK affine, fixed to moving: FILE, or [FILE,1] for its inverse
-    /// [default: centre-of-mass; headers for syn-only]
-    #[arg(long, value_name = "START", help_heading = "Registration")]
+    #[arg(
+        long,
+        value_name = "START",
+        help_heading = "Registration",
+        help = "Where to start: centre-of-mass, headers, or an \
+        ITK affine, fixed to moving: FILE, or [FILE,1] for its inverse [default: centre-of-mass; headers for syn-only]"
+    )]
     pub initial_transform: Option<Start>,
     /// Device that computes: auto or cpu
     #[arg(long, default_value = "auto", value_name = "DEVICE", help_heading = "Registration")]
