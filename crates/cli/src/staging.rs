@@ -13,6 +13,9 @@ use crate::error::CliError;
 /// Exit code after Ctrl-C: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
+/// How often a hidden folder is tried to be removed.
+const TRIES: usize = 20;
+
 /// What this process has written and not yet named. Global because the signal handler must find it.
 static STAGED: Mutex<Staged> = Mutex::new(Staged { folders: Vec::new(), files: Vec::new() });
 
@@ -26,9 +29,22 @@ struct Staged {
 impl Staged {
     fn clear(&mut self) {
         self.files.clear();
-        // Dropping a TempDir removes the folder.
-        self.folders.clear();
+        for (_, folder) in self.folders.drain(..) {
+            remove(&folder.keep());
+        }
     }
+}
+
+/// Removes a hidden folder. While a signal is handled another thread may still give a file in it its name, so one try may
+/// not be enough; that thread then comes to a stop at the lock.
+fn remove(folder: &Path) {
+    for _ in 0..TRIES {
+        if std::fs::remove_dir_all(folder).is_ok() || !folder.exists() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    eprintln!("warning: {}: could not be removed", folder.display());
 }
 
 /// Sees to it that a signal leaves nothing behind. To be called once, before anything is staged.
