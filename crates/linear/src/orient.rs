@@ -1,7 +1,7 @@
 //! The coarsest level: which way is the moving image turned?
 
 use antsreg_kernels::Backend;
-use nalgebra::Point3;
+use nalgebra::Vector3;
 
 use crate::coordinate_search::{Candidate, descend};
 use crate::level::Level;
@@ -118,7 +118,7 @@ pub(crate) fn search<B: Backend>(
     let minima = fine_grid.minima(&fine_costs).into_iter().filter(|number| fine_costs[*number] <= limit);
     let mut starts: Vec<Parameters> = minima.map(|number| fine[number]).collect();
     if angles.principal_axes {
-        starts.extend(principal(frame, poses, scale));
+        starts.extend(principal(frame, poses, dof, scale));
     }
     let mut candidates = descend(&starts, &directions(dof.min(Dof::Similarity7), level.mm), SWEEPS, costs)?;
     candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
@@ -132,14 +132,16 @@ fn turned(angles: [f64; 3]) -> Parameters {
     parameters
 }
 
-/// The orientations in which the principal axes of both images coincide.
-fn principal(frame: &Frame, [fixed, moving]: &[Pose; 2], scale: f64) -> Vec<Parameters> {
-    let centre: Point3<f64> = fixed.centre;
-    let rotations = moving.rotations_to(fixed);
-    let mut starts: Vec<Parameters> =
-        rotations.iter().filter_map(|rotation| frame.rigid(rotation, &centre)).collect();
-    starts.iter_mut().for_each(|start| start[SCALE..SKEW].fill(scale));
-    starts
+/// The orientations in which the principal axes of both images coincide, at the given scale and, if scales may differ,
+/// also stretched to one extent.
+fn principal(frame: &Frame, [fixed, moving]: &[Pose; 2], dof: Dof, scale: f64) -> Vec<Parameters> {
+    let mut maps = moving.maps_to(fixed, &Vector3::from_element(scale)).to_vec();
+    if dof >= Dof::Scales9 {
+        maps.extend(moving.maps_to(fixed, &moving.stretch_to(fixed)));
+    }
+    // A common scale is a case of three.
+    let kept = if dof == Dof::Similarity7 { Dof::Scales9 } else { dof };
+    maps.iter().filter_map(|map| frame.parameters(map, &fixed.centre, kept)).collect()
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -107,21 +107,39 @@ impl Frame {
         AffineTransform { matrix, translation: target - matrix * self.moving_centre.coords }.inverse()
     }
 
-    /// The parameters, without scale and skew, closest to the rotation of `moving_to_fixed` that put the centre on
-    /// `fixed_centre`.
-    pub fn rigid(&self, moving_to_fixed: &Matrix3<f64>, fixed_centre: &Point3<f64>) -> Option<Parameters> {
-        let relative = self.axes.transpose() * self.orientation.try_inverse()? * moving_to_fixed * self.axes;
-        let angles = angles(&Rotation3::from_matrix(&relative));
+    /// The parameters that turn, stretch and shear as the linear part `moving_to_fixed` does, as far as `dof` allows, and
+    /// put the centre on `fixed_centre`; `None` for a linear part that mirrors or is singular.
+    pub fn parameters(
+        &self,
+        moving_to_fixed: &Matrix3<f64>,
+        fixed_centre: &Point3<f64>,
+        dof: Dof,
+    ) -> Option<Parameters> {
+        let local = self.axes.transpose() * self.orientation.try_inverse()? * moving_to_fixed * self.axes;
+        if local.determinant() <= 0.0 {
+            return None;
+        }
+        let decomposed = local.qr();
+        // The factors are unique once the diagonal of the triangle is positive.
+        let signs = Matrix3::from_diagonal(&decomposed.r().diagonal().map(f64::signum));
+        let (turn, triangle) = (decomposed.q() * signs, signs * decomposed.r());
         let shift = fixed_centre - self.fixed_centre;
         let mut parameters = IDENTITY;
-        parameters[ROTATION..TRANSLATION].copy_from_slice(&angles);
+        parameters[ROTATION..TRANSLATION].copy_from_slice(&angles(&Rotation3::from_matrix_unchecked(turn)));
         parameters[TRANSLATION..SCALE].copy_from_slice(shift.as_slice());
+        if dof >= Dof::Scales9 {
+            parameters[SCALE..SKEW].copy_from_slice(triangle.diagonal().as_slice());
+        }
+        if dof == Dof::Affine12 {
+            let skew = |row: usize, column: usize| triangle[(row, column)] / triangle[(column, column)];
+            parameters[SKEW..].copy_from_slice(&[skew(0, 1), skew(0, 2), skew(1, 2)]);
+        }
         Some(parameters)
     }
 
     /// The parameters of the headers' alignment: each point of the moving world on the same point of the fixed world.
     pub fn headers(&self) -> Option<Parameters> {
-        self.rigid(&Matrix3::identity(), &self.moving_centre)
+        self.parameters(&Matrix3::identity(), &self.moving_centre, Dof::Rigid6)
     }
 }
 

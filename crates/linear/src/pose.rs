@@ -3,6 +3,9 @@
 use antsreg_core::Volume;
 use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
 
+/// Brains differ by less than this; more tells of different fields of view.
+const MOST_STRETCH: f64 = 1.5;
+
 /// Centre of gravity and principal axes in the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pose {
@@ -10,6 +13,8 @@ pub(crate) struct Pose {
     pub centre: Point3<f64>,
     /// Columns: directions of least to greatest extent; right-handed.
     pub axes: Matrix3<f64>,
+    /// Standard deviation of the mass along each of them, mm.
+    pub extent: Vector3<f64>,
 }
 
 impl Pose {
@@ -28,7 +33,7 @@ impl Pose {
             second += value * at * at.transpose();
         }
         if mass <= 0.0 {
-            return Pose { centre: volume.grid.centre(), axes: Matrix3::identity() };
+            return Pose { centre: volume.grid.centre(), axes: Matrix3::identity(), extent: Vector3::zeros() };
         }
         let mean = first / mass;
         let eigen = SymmetricEigen::new(second / mass - mean * mean.transpose());
@@ -37,13 +42,23 @@ impl Pose {
         let column = |axis: usize| eigen.eigenvectors.column(order[axis]).into_owned();
         let (least, middle) = (column(0), column(1));
         let axes = Matrix3::from_columns(&[least, middle, least.cross(&middle)]);
-        Pose { centre: volume.grid.centre() + mean, axes }
+        let extent = Vector3::from_fn(|axis, _| eigen.eigenvalues[order[axis]].max(0.0).sqrt());
+        Pose { centre: volume.grid.centre() + mean, axes, extent }
     }
 
-    /// The four rotations that put the axes of this pose on those of `other`: axes have no sign.
-    pub fn rotations_to(&self, other: &Pose) -> [Matrix3<f64>; 4] {
-        [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
-            .map(|signs| other.axes * Matrix3::from_diagonal(&signs.into()) * self.axes.transpose())
+    /// The four rotations that put the axes of this pose on those of `other`, which have no sign, each after a stretch
+    /// along these axes.
+    pub fn maps_to(&self, other: &Pose, stretch: &Vector3<f64>) -> [Matrix3<f64>; 4] {
+        [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]].map(|signs| {
+            other.axes * Matrix3::from_diagonal(&stretch.component_mul(&Vector3::from(signs))) * self.axes.transpose()
+        })
+    }
+
+    /// The stretch that gives this pose the extent of `other`, as far as it is plausible.
+    pub fn stretch_to(&self, other: &Pose) -> Vector3<f64> {
+        self.extent.zip_map(&other.extent, |own, wanted| {
+            if own > 0.0 { (wanted / own).clamp(1.0 / MOST_STRETCH, MOST_STRETCH) } else { 1.0 }
+        })
     }
 }
 

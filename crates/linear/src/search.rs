@@ -48,6 +48,8 @@ pub(crate) fn run<B: Backend>(
     let mut costs = Vec::new();
     let mut candidates = vec![Candidate { parameters: IDENTITY, cost: 1.0 }];
     let mut curvature = None;
+    // Whether all parameters have been free already.
+    let mut freed = false;
     for (number, mm) in levels.iter().copied().enumerate() {
         let guess = frame.transform(&candidates[0].parameters).unwrap_or_else(AffineTransform::identity);
         let level = images.level(mm, &guess)?;
@@ -60,12 +62,16 @@ pub(crate) fn run<B: Backend>(
             progress.report("orientations", &candidates);
         } else if mm >= 4.0 {
             candidates = match options.search {
-                Search::Angles(_) => compare(&level, frame, options.dof, candidates, progress)?,
+                Search::Angles(_) => {
+                    freed = true;
+                    compare(&level, frame, options.dof, candidates, progress)?
+                }
                 Search::None => rigid_or_scaled(&level, frame, options.dof, &parameters(&candidates))?,
             };
         }
         if mm <= 2.0 || number + 1 == levels.len() {
-            let best = free_all(&level, frame, options.dof, &candidates[0], &mut curvature, progress)?;
+            let best = free_all(&level, frame, options.dof, &candidates[0], !freed, &mut curvature, progress)?;
+            freed = true;
             candidates = vec![best];
         }
         costs.push((mm, candidates[0].cost));
@@ -115,6 +121,13 @@ fn compare<B: Backend>(
     found.extend(rigid_or_scaled(level, frame, dof, &neighbours)?);
     found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     progress.report("their neighbours", &found);
+    found.truncate(KEPT_AT_4_MM);
+    // A stretch may hide the right orientation from those that only know one scale.
+    for step in [Dof::Scales9, Dof::Affine12].into_iter().filter(|step| *step <= dof) {
+        found = descend(&parameters(&found), &directions(step, level.mm), SWEEPS, |batch| level.costs(frame, batch))?;
+        progress.report(what(step), &found);
+    }
+    found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     Ok(found)
 }
 
@@ -135,19 +148,19 @@ fn neighbours(parameters: &Parameters, dof: Dof) -> Vec<Parameters> {
     neighbours
 }
 
-/// Optimises over all degrees of freedom: from the few to the many on the first level that does so, and then by Newton
-/// steps.
+/// Optimises over all degrees of freedom: from the few to the many if `stepwise`, and then by Newton steps.
 fn free_all<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
     dof: Dof,
     start: &Candidate,
+    stepwise: bool,
     curvature: &mut Option<Curvature>,
     progress: &mut Progress,
 ) -> Result<Candidate, Error> {
     let costs = |batch: &[Parameters]| level.costs(frame, batch);
     let mut best = *start;
-    if curvature.is_none() {
+    if stepwise {
         for step in [Dof::Rigid6, Dof::Similarity7, Dof::Scales9, Dof::Affine12] {
             if step <= dof && (step >= Dof::Similarity7 || step == dof) {
                 let found = descend(&[best.parameters], &directions(step, level.mm), SWEEPS, costs)?;

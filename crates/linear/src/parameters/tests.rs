@@ -98,11 +98,32 @@ proptest! {
     }
 
     #[test]
+    fn parameters_come_back(
+        turn in prop::array::uniform3(-1.5..1.5f64),
+        shift in prop::array::uniform3(-90.0..90.0f64),
+        scale in prop::array::uniform3(0.6..1.6f64),
+        skew in prop::array::uniform3(-0.3..0.3f64),
+    ) {
+        let frame = frame();
+        let expected: Parameters = [turn, shift, scale, skew].concat().try_into().expect("twelve");
+        let moving_to_fixed = frame.transform(&expected).and_then(|map| map.inverse()).expect("a transform");
+        let centre = moving_to_fixed.apply(&frame.moving_centre);
+        let found = frame.parameters(&moving_to_fixed.matrix, &centre, Dof::Affine12).expect("parameters");
+        (0..12).for_each(|i| assert!((found[i] - expected[i]).abs() < 1e-6, "{found:?} for {expected:?}"));
+        let scaled = frame.parameters(&moving_to_fixed.matrix, &centre, Dof::Scales9).expect("parameters");
+        prop_assert_eq!(&scaled[SKEW..], &[0.0; 3]);
+        let rigid = frame.parameters(&moving_to_fixed.matrix, &centre, Dof::Rigid6).expect("parameters");
+        prop_assert_eq!(&rigid[SCALE..], &IDENTITY[SCALE..]);
+        prop_assert_eq!(&rigid[..SCALE], &found[..SCALE]);
+        prop_assert!(frame.parameters(&-moving_to_fixed.matrix, &centre, Dof::Affine12).is_none());
+    }
+
+    #[test]
     fn rigid_maps_come_back(x in -1.5..1.5f64, y in -1.5..1.5f64, z in -1.5..1.5f64, shift in -90.0..90.0f64) {
         let frame = frame();
         let matrix = Rotation3::from_euler_angles(x, y, z).into_inner();
         let centre = Point3::new(shift, 2.0, -shift);
-        let parameters = frame.rigid(&matrix, &centre).expect("parameters");
+        let parameters = frame.parameters(&matrix, &centre, Dof::Rigid6).expect("parameters");
         let transform = frame.transform(&parameters).expect("a transform");
         prop_assert!((transform.matrix - matrix.transpose()).amax() < 1e-6);
         prop_assert!((transform.apply(&centre) - frame.moving_centre).norm() < 1e-6);

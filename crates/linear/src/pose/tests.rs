@@ -33,6 +33,17 @@ fn centre_and_axes_of_an_ellipsoid() {
         assert!(cosine > 0.9995, "axis {axis}: {cosine}");
     }
     assert!((pose.axes.determinant() - 1.0).abs() < 1e-9);
+    // Half axis r of a solid ellipsoid of even mass: r/√5.
+    let expected = Vector3::new(20.0, 35.0, 50.0) / 5.0f64.sqrt();
+    assert!(pose.extent.component_div(&expected).add_scalar(-1.0).amax() < 0.1, "{}", pose.extent);
+}
+
+#[test]
+fn the_stretch_is_the_ratio_of_the_extents_within_reason() {
+    let pose = |extent| Pose { centre: Point3::origin(), axes: Matrix3::identity(), extent };
+    let stretch = pose(Vector3::new(20.0, 30.0, 10.0)).stretch_to(&pose(Vector3::new(26.0, 24.0, 40.0)));
+    assert!((stretch - Vector3::new(1.3, 0.8, MOST_STRETCH)).amax() < 1e-12, "{stretch}");
+    assert_eq!(pose(Vector3::zeros()).stretch_to(&pose(Vector3::zeros())), Vector3::from_element(1.0));
 }
 
 #[test]
@@ -40,7 +51,7 @@ fn one_of_the_four_rotations_is_the_right_one() {
     let (first, second) = ([0.1, 0.2, 0.3], [-1.4, 0.9, 2.5]);
     let [first, second] = [first, second].map(|[x, y, z]| Rotation3::from_euler_angles(x, y, z).into_inner());
     let [from, to] = [first, second].map(|rotation| Pose::of(&ellipsoid(&rotation, Point3::new(1.0, 2.0, 3.0))));
-    let rotations = from.rotations_to(&to);
+    let rotations = from.maps_to(&to, &Vector3::from_element(1.0));
     for rotation in rotations {
         assert!((rotation.determinant() - 1.0).abs() < 1e-9);
         assert!((rotation * rotation.transpose() - Matrix3::identity()).amax() < 1e-9);
@@ -53,5 +64,8 @@ fn one_of_the_four_rotations_is_the_right_one() {
 #[test]
 fn no_mass_is_the_middle_of_the_grid() {
     let volume = Volume::filled(Grid::axis_aligned([5, 7, 9], [2.0; 3]), 0.0);
-    assert_eq!(Pose::of(&volume), Pose { centre: volume.grid.centre(), axes: Matrix3::identity() });
+    assert_eq!(
+        Pose::of(&volume),
+        Pose { centre: volume.grid.centre(), axes: Matrix3::identity(), extent: Vector3::zeros() }
+    );
 }
