@@ -12,10 +12,10 @@ use serde::Serialize;
 pub enum Preset {
     /// Nothing at full resolution: a look within seconds
     Fast,
-    /// The schedule of antsRegistrationSyN.sh
+    /// The schedule of antsRegistrationSyN.sh, at full resolution
     #[default]
     Default,
-    /// More iterations and the exact derivative of the correlation, for the last bit of accuracy
+    /// Twice the iterations, for the last bit of accuracy
     Best,
 }
 
@@ -50,7 +50,7 @@ impl Preset {
                 for level in &mut levels {
                     level.iterations *= 2;
                 }
-                syn::Options { derivative: antsreg_kernels::CcDerivative::Exact, levels, ..defaults }
+                syn::Options { levels, ..defaults }
             }
         }
     }

@@ -49,6 +49,7 @@ pub fn check(settings: &Settings) -> Result<(), UsageError> {
         given("--cc-derivative", settings.cc_derivative.is_some()),
         given("--convergence-window", settings.convergence_window.is_some()),
         given("--convergence-threshold", settings.convergence_threshold.is_some()),
+        given("--reinvert-every", settings.reinvert_every.is_some()),
         given("--noise", settings.noise.is_some()),
         given("--winsorise", settings.winsorise.is_some()),
     ];
@@ -126,6 +127,7 @@ fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Options, U
             threshold: settings.convergence_threshold.unwrap_or(defaults.convergence.threshold),
         },
         noise: settings.noise.unwrap_or(defaults.noise),
+        reinvert_every: settings.reinvert_every.map_or(defaults.reinvert_every, usize::from),
         winsorise: settings.winsorise.map_or(defaults.winsorise, |typed| typed.0),
     })
 }

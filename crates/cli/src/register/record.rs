@@ -197,6 +197,8 @@ pub struct SynParameters {
     pub winsorise: Option<(f64, f64)>,
     /// Noise that the metric disregards, share of the intensity range.
     pub noise_share: f64,
+    /// Iterations from one re-inversion of the fields to the next.
+    pub reinvert_every: usize,
 }
 
 impl From<&syn::Options> for SynParameters {
@@ -217,6 +219,7 @@ impl From<&syn::Options> for SynParameters {
             convergence_threshold: options.convergence.threshold,
             winsorise: options.winsorise,
             noise_share: options.noise,
+            reinvert_every: options.reinvert_every,
         }
     }
 }

@@ -96,6 +96,10 @@ pub struct Settings {
     #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "SLOPE", help_heading = "SyN stage",
         help = help("… that is, when its slope over them is below this", |p| p.syn().convergence.threshold.to_string()))]
     pub convergence_threshold: Option<f64>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..), value_name = "N", help_heading = "SyN stage",
+        help = help("Iterations from one re-inversion of the fields to the next; fewer re-inversions let them move more \
+        freely and fold sooner", |p| p.syn().reinvert_every.to_string()))]
+    pub reinvert_every: Option<u16>,
     #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "SHARE",
         help_heading = "SyN stage", help = help("Standard deviation of the noise that the correlation disregards, as a \
         share of the intensity range", |p| p.syn().noise.to_string()))]

@@ -154,6 +154,7 @@ fn syn_options(options: &syn::Options) -> Vec<(&'static str, String)> {
         ("--cc-derivative", Derivative::from(options.derivative).to_string()),
         ("--convergence-window", options.convergence.window.to_string()),
         ("--convergence-threshold", options.convergence.threshold.to_string()),
+        ("--reinvert-every", options.reinvert_every.to_string()),
         ("--noise", options.noise.to_string()),
         ("--winsorise", options.winsorise.map_or("none".into(), |(low, high)| format!("{low},{high}"))),
     ]
