@@ -251,7 +251,7 @@ fn a_dry_run_says_all_and_does_nothing() {
     let parameters = "--search-degrees 30,30,60 --coarse-step-degrees 45 --fine-step-degrees 15 --bins 128 --finest-mm 4 \
         --robust-range 0.01,0.99 --shrink-factors 4x2x1 --smoothing-sigmas 2x1x0 --iterations 40x20x5 \
         --gradient-step 0.25 --update-variance 3 --total-variance 0.5 --cc-radius 3 --cc-derivative centre \
-        --convergence-window 8 --convergence-threshold 1e-5 --noise 0.01 --winsorise 0.01,0.99";
+        --convergence-window 8 --convergence-threshold 1e-5 --noise 0.01 --reinvert-every 3 --winsorise 0.01,0.99";
     let line = format!("register -f f.nii.gz -m m.nii.gz -o p --dry-run --threads 2 {parameters}");
     let before = place.names();
     let plan = place.succeed(&line).stdout;
