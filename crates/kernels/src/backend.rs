@@ -41,8 +41,19 @@ pub struct CcParameters {
 pub struct InversionLimits {
     /// Most fixed-point steps.
     pub steps: usize,
-    /// Residual ‖u(x+v(x)) + v(x)‖ that is small enough, voxels.
+    /// Residual ‖u(x+v(x)) + v(x)‖ that is small enough, voxels: one more step, which costs no further reading, is the last.
     pub tolerance_voxels: f32,
+    /// Residual at which a voxel is left as it is, voxels; 0 lets every voxel take a step.
+    pub untouched_voxels: f32,
+}
+
+/// What [`Backend::relax`] does not let pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RelaxLimits {
+    /// Smallest Jacobian determinant of x + u(x).
+    pub smallest_jacobian: f32,
+    /// Largest distance ‖v(x + u(x)) + u(x)‖ by which the inverse v misses, voxels.
+    pub largest_residual_voxels: f32,
 }
 
 /// How far `u` and `v` are from being inverse to each other, voxels.
@@ -202,8 +213,8 @@ pub trait Backend: Sized + Sync {
     /// det(∂(x + u(x))/∂x) at each voxel: central differences, one-sided at the border.
     fn jacobian_determinant(&self, field: &Self::Field, out: &mut Self::Image) -> Result<(), Error>;
 
-    /// Draws the field towards its smoothed self (variance 2 voxels²) around every voxel whose Jacobian determinant is below
-    /// `smallest`: wholly at the voxel, less and less up to 3 voxels away, not at all elsewhere. Returns how many such
-    /// voxels there were; a field that folds deeply needs several calls. Allocates only if there are any.
-    fn unfold(&self, field: &mut Self::Field, smallest: f32) -> Result<usize, Error>;
+    /// Draws the field towards its smoothed self (variance 2 voxels²) around every voxel beyond the limits: wholly at the
+    /// voxel, less and less up to 3 voxels away, not at all elsewhere. Returns how many such voxels there were; what is
+    /// far beyond needs several calls. Allocates only if there are any.
+    fn relax(&self, field: &mut Self::Field, inverse: &Self::Field, limits: &RelaxLimits) -> Result<usize, Error>;
 }

@@ -7,8 +7,8 @@ mod backend;
 pub mod cpu;
 mod error;
 pub mod gaussian;
-mod unfold;
+mod relax;
 
-pub use backend::{Backend, CcDerivative, CcParameters, Inversion, InversionLimits, Sampling};
+pub use backend::{Backend, CcDerivative, CcParameters, Inversion, InversionLimits, RelaxLimits, Sampling};
 pub use cpu::Cpu;
 pub use error::Error;

@@ -1,18 +1,19 @@
 //! The four fields of a symmetric registration, and the two warps they make.
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid};
-use antsreg_kernels::{Backend, Error, InversionLimits};
+use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits};
 use nalgebra::Vector3;
 
 /// While iterating, inverses are kept to a small fraction of a voxel: started from the last one, one or two steps do.
-pub(crate) const INVERSION: InversionLimits = InversionLimits { steps: 20, tolerance_voxels: 0.03 };
+pub(crate) const INVERSION: InversionLimits =
+    InversionLimits { steps: 20, tolerance_voxels: 0.03, untouched_voxels: 0.0 };
 
-/// The inverse that is handed out is worth a few steps more.
-const FINAL_INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005 };
+/// What the two warps that are handed out must keep to, at every voxel.
+const LIMITS: RelaxLimits = RelaxLimits { smallest_jacobian: 0.03, largest_residual_voxels: 0.4 };
+const ROUNDS: usize = 40;
 
-/// A warp is handed out without folds: where its Jacobian determinant is smaller than this it is relaxed, at most so often.
-const SMALLEST_JACOBIAN: f32 = 0.03;
-const UNFOLDING_ROUNDS: usize = 30;
+/// After a change in one warp the other follows where it must, and stays where it may.
+const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };
 
 /// One side's way to the middle and back, in voxels of the level's grid.
 pub(crate) struct Side<B: Backend> {
@@ -41,8 +42,7 @@ impl<B: Backend> Side<B> {
 
 /// Warp = φm⁻¹ after φf, inverse warp = φf⁻¹ after φm, in world mm.
 ///
-/// Reading one field between the voxels of another costs accuracy where both are steep, so the inverse warp is then made
-/// the inverse of the warp itself, and both are relaxed where they fold.
+/// Where one of them folds, or is too steep for the other to be its inverse between voxels as well, both are relaxed.
 pub(crate) fn warps<B: Backend>(
     backend: &B,
     grid: &Grid,
@@ -53,15 +53,14 @@ pub(crate) fn warps<B: Backend>(
     backend.compose(&fixed.to_middle, &moving.from_middle, &mut warp)?;
     let mut inverse_warp = backend.field(grid.shape)?;
     backend.compose(&moving.to_middle, &fixed.from_middle, &mut inverse_warp)?;
-    for _ in 0..UNFOLDING_ROUNDS {
-        let folded = backend.unfold(&mut warp, SMALLEST_JACOBIAN)?;
-        backend.invert(&warp, &mut inverse_warp, &FINAL_INVERSION)?;
-        let inverse_folded = backend.unfold(&mut inverse_warp, SMALLEST_JACOBIAN)?;
-        if inverse_folded > 0 {
-            backend.invert(&inverse_warp, &mut warp, &FINAL_INVERSION)?;
-        } else if folded == 0 {
+    for _ in 0..ROUNDS {
+        if backend.relax(&mut warp, &inverse_warp, &LIMITS)? > 0 {
+            backend.invert(&warp, &mut inverse_warp, &FOLLOW)?;
+        }
+        if backend.relax(&mut inverse_warp, &warp, &LIMITS)? == 0 {
             break;
         }
+        backend.invert(&inverse_warp, &mut warp, &FOLLOW)?;
     }
     Ok((to_world(grid, backend.download_field(&warp)?), to_world(grid, backend.download_field(&inverse_warp)?)))
 }

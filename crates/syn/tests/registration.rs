@@ -124,7 +124,7 @@ fn the_warps_are_inverse_to_each_other() {
     let (warp, inverse) = (voxels(&outcome.warp), voxels(&outcome.inverse_warp));
     for (u, v) in [(&warp, &inverse), (&inverse, &warp)] {
         let error = Cpu.inversion_error(u, v).expect("one shape");
-        assert!(error.mean_voxels < 0.01 && error.max_voxels < 0.25, "{error:?}");
+        assert!(error.mean_voxels < 0.03 && error.max_voxels < 0.45, "{error:?}");
     }
 }
 

@@ -14,7 +14,6 @@ const PLAIN_STEPS: usize = 4;
 pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimits) {
     let [nx, ny, nz] = field.shape;
     let sampler = field.sampler();
-    let tolerance = limits.tolerance_voxels * limits.tolerance_voxels;
     let on_edge = |index: usize, n: usize| n > 1 && (index == 0 || index == n - 1);
     let slices = slab(nz);
     inverse.vectors_mut().par_chunks_mut(nx * ny * slices).enumerate().for_each(|(chunk, vectors)| {
@@ -30,7 +29,7 @@ pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimit
                         *v = [0.0; 3];
                         continue;
                     }
-                    *v = invert_at(&sampler, [i as f32, j as f32, k as f32], *v, limits.steps, tolerance);
+                    *v = invert_at(&sampler, [i as f32, j as f32, k as f32], *v, limits);
                 }
             }
         })
@@ -39,13 +38,18 @@ pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimit
 
 /// The inverse at one voxel: fixed-point steps, then Newton's.
 #[inline(always)]
-fn invert_at(sampler: &FieldSampler, point: [f32; 3], start: [f32; 3], steps: usize, tolerance: f32) -> [f32; 3] {
+fn invert_at(sampler: &FieldSampler, point: [f32; 3], start: [f32; 3], limits: &InversionLimits) -> [f32; 3] {
     let mut v = start;
-    for step in 0..steps {
+    let tolerance = limits.tolerance_voxels * limits.tolerance_voxels;
+    let untouched = limits.untouched_voxels * limits.untouched_voxels;
+    for step in 0..limits.steps {
         let reached = std::array::from_fn(|axis| point[axis] + v[axis]);
         let u = sampler.at(reached);
         let residual: [f32; 3] = std::array::from_fn(|axis| u[axis] + v[axis]);
         let squared = residual[0] * residual[0] + residual[1] * residual[1] + residual[2] * residual[2];
+        if step == 0 && squared <= untouched {
+            break;
+        }
         let close = squared <= tolerance;
         let correction =
             if close || step < PLAIN_STEPS { residual } else { newton(&sampler.derivative(reached), residual) };
@@ -84,27 +88,27 @@ fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// Mean and largest ‖u(x + v(x)) + v(x)‖.
-pub(super) fn error(field: &Field, inverse: &Field) -> Inversion {
+/// ‖u(x + v(x)) + v(x)‖² of each voxel.
+pub(super) fn squared_residuals(field: &Field, inverse: &Field) -> Vec<f32> {
     let [nx, ny, _] = field.shape;
     let sampler = field.sampler();
-    let slices: Vec<(f64, f32)> = inverse
-        .vectors()
-        .par_chunks(nx * ny)
-        .enumerate()
-        .map(|(k, vectors)| {
-            let (mut sum, mut longest) = (0.0, 0.0_f32);
-            for (index, v) in vectors.iter().enumerate() {
-                let u = sampler.at([(index % nx) as f32 + v[0], (index / nx) as f32 + v[1], k as f32 + v[2]]);
-                let residual = (0..3).map(|axis| (u[axis] + v[axis]) * (u[axis] + v[axis])).sum::<f32>().sqrt();
-                sum += f64::from(residual);
-                longest = longest.max(residual);
+    let mut residuals = vec![0.0; inverse.vectors().len()];
+    residuals.par_chunks_mut(nx).zip(inverse.vectors().par_chunks(nx)).enumerate().for_each(
+        |(row, (out, vectors))| {
+            let (j, k) = ((row % ny) as f32, (row / ny) as f32);
+            for (i, (out, v)) in out.iter_mut().zip(vectors).enumerate() {
+                let u = sampler.at([i as f32 + v[0], j + v[1], k + v[2]]);
+                *out = (0..3).map(|axis| (u[axis] + v[axis]) * (u[axis] + v[axis])).sum();
             }
-            (sum, longest)
-        })
-        .collect();
-    Inversion {
-        mean_voxels: slices.iter().map(|slice| slice.0).sum::<f64>() / inverse.vectors().len() as f64,
-        max_voxels: slices.iter().map(|slice| f64::from(slice.1)).fold(0.0, f64::max),
-    }
+        },
+    );
+    residuals
+}
+
+/// Mean and largest ‖u(x + v(x)) + v(x)‖.
+pub(super) fn error(field: &Field, inverse: &Field) -> Inversion {
+    let residuals = squared_residuals(field, inverse);
+    let sum: f64 = residuals.iter().map(|squared| f64::from(squared.sqrt())).sum();
+    let max = residuals.iter().copied().fold(0.0, f32::max);
+    Inversion { mean_voxels: sum / residuals.len() as f64, max_voxels: f64::from(max.sqrt()) }
 }

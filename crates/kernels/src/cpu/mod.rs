@@ -10,9 +10,9 @@ mod field;
 mod image;
 mod invert;
 mod jacobian;
+mod relax;
 mod resample;
 mod smooth;
-mod unfold;
 
 use antsreg_core::AffineTransform;
 
@@ -21,7 +21,7 @@ pub use cross_correlation::CcWorkspace;
 pub use field::Field;
 pub use image::Image;
 
-use crate::{Backend, CcParameters, Error, Inversion, InversionLimits, Sampling};
+use crate::{Backend, CcParameters, Error, Inversion, InversionLimits, RelaxLimits, Sampling};
 
 /// The CPU backend. It uses the rayon pool it is called in.
 #[derive(Debug, Clone, Copy, Default)]
@@ -190,7 +190,8 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn unfold(&self, field: &mut Field, smallest: f32) -> Result<usize, Error> {
-        Ok(unfold::unfold(field, smallest))
+    fn relax(&self, field: &mut Field, inverse: &Field, limits: &RelaxLimits) -> Result<usize, Error> {
+        Error::check_shape("relax", field.shape, inverse.shape)?;
+        Ok(relax::relax(field, inverse, limits))
     }
 }

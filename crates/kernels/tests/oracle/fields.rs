@@ -1,5 +1,5 @@
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{Backend, Cpu, InversionLimits};
+use antsreg_kernels::{Backend, Cpu, InversionLimits, RelaxLimits};
 use nalgebra::{Matrix3, Vector3};
 
 use super::naive::{self, displaced, field_at, index, on_border};
@@ -78,7 +78,7 @@ fn advancing_by_nothing_changes_nothing() {
 
 #[test]
 fn invert_finds_the_inverse_even_where_space_is_stretched() {
-    let limits = InversionLimits { steps: 20, tolerance_voxels: 0.01 };
+    let limits = InversionLimits { steps: 20, tolerance_voxels: 0.01, untouched_voxels: 0.0 };
     for shape in SHAPES {
         // 0.4: gentle. 0.6: derivatives beyond 1, where the plain fixed-point iteration diverges.
         for steepness in [0.4, 0.6] {
@@ -150,8 +150,10 @@ fn jacobian_is_the_determinant_of_the_derivatives() {
 }
 
 #[test]
-fn unfold_relaxes_what_folds_and_nothing_else() {
+fn relax_smooths_what_folds_and_nothing_else() {
     let shape = SHAPES[0];
+    let limits = RelaxLimits { smallest_jacobian: 0.05, largest_residual_voxels: f32::INFINITY };
+    let nothing = Cpu.field(shape).unwrap();
     let determinants = |field: &Field| {
         let mut jacobian = Cpu.image(shape).unwrap();
         Cpu.jacobian_determinant(field, &mut jacobian).unwrap();
@@ -159,7 +161,7 @@ fn unfold_relaxes_what_folds_and_nothing_else() {
     };
     let mut vectors = scene::smooth_field(shape, 0.3);
     let mut untouched = uploaded(shape, &vectors);
-    assert_eq!(Cpu.unfold(&mut untouched, 0.05).unwrap(), 0);
+    assert_eq!(Cpu.relax(&mut untouched, &nothing, &limits).unwrap(), 0);
     assert_eq!(downloaded(&untouched), vectors);
 
     // Two voxels that swap places.
@@ -171,7 +173,7 @@ fn unfold_relaxes_what_folds_and_nothing_else() {
     let jacobian = determinants(&field);
     let places: Vec<[usize; 3]> = voxels(shape).filter(|voxel| jacobian[index(shape, *voxel)] < 0.05).collect();
     assert!(!places.is_empty());
-    assert_eq!(Cpu.unfold(&mut field, 0.05).unwrap(), places.len());
+    assert_eq!(Cpu.relax(&mut field, &nothing, &limits).unwrap(), places.len());
     let expected = voxels(shape).map(|voxel| {
         let nearest = places.iter().filter(|place| (0..3).all(|a| place[a].abs_diff(voxel[a]) <= 3));
         let distance = |place: &[usize; 3]| (0..3).map(|a| place[a].abs_diff(voxel[a]).pow(2)).sum::<usize>();
@@ -181,9 +183,46 @@ fn unfold_relaxes_what_folds_and_nothing_else() {
     let found: Vec<f32> = downloaded(&field).iter().map(|v| v[0]).collect();
     assert!(worst(&found, expected) < 2e-6);
     let mut calls = 1;
-    while Cpu.unfold(&mut field, 0.05).unwrap() > 0 {
+    while Cpu.relax(&mut field, &nothing, &limits).unwrap() > 0 {
         calls += 1;
         assert!(calls < 20, "it should unfold");
     }
     assert!(determinants(&field).iter().all(|j| *j >= 0.05));
+}
+
+#[test]
+fn relax_smooths_where_the_inverse_misses() {
+    let shape = SHAPES[0];
+    let vectors = scene::smooth_field(shape, 0.3);
+    let mut field = uploaded(shape, &vectors);
+    let mut inverse = Cpu.field(shape).unwrap();
+    let tight = InversionLimits { steps: 20, tolerance_voxels: 0.01, untouched_voxels: 0.0 };
+    Cpu.invert(&field, &mut inverse, &tight).unwrap();
+    let limits = RelaxLimits { smallest_jacobian: f32::NEG_INFINITY, largest_residual_voxels: 0.3 };
+    assert_eq!(Cpu.relax(&mut field, &inverse, &limits).unwrap(), 0);
+    let mut missing = downloaded(&inverse);
+    missing[index(shape, [18, 20, 11])][1] += 3.0;
+    let inverse = uploaded(shape, &missing);
+    let expected = voxels(shape)
+        .zip(&vectors)
+        .filter(|(voxel, u)| {
+            let v = field_at(&missing, shape, displaced(*voxel, **u));
+            (0..3).map(|axis| (v[axis] + f64::from(u[axis])).powi(2)).sum::<f64>() > 0.09
+        })
+        .count();
+    assert!(expected > 0);
+    assert_eq!(Cpu.relax(&mut field, &inverse, &limits).unwrap(), expected);
+}
+
+#[test]
+fn invert_leaves_alone_what_is_close_enough() {
+    let shape = SHAPES[0];
+    let field = uploaded(shape, &scene::smooth_field(shape, 0.3));
+    let mut inverse = Cpu.field(shape).unwrap();
+    let loose = InversionLimits { steps: 20, tolerance_voxels: 0.01, untouched_voxels: 0.2 };
+    Cpu.invert(&field, &mut inverse, &loose).unwrap();
+    let (moved, still): (Vec<[f32; 3]>, Vec<[f32; 3]>) = downloaded(&inverse).iter().partition(|v| **v != [0.0; 3]);
+    assert!(!moved.is_empty() && !still.is_empty());
+    let error = Cpu.inversion_error(&field, &inverse).unwrap();
+    assert!(error.max_voxels <= 0.2 + 1e-4, "{error:?}");
 }

@@ -1,17 +1,22 @@
-//! Relaxes a field where it folds.
+//! Smooths a field where it folds, and where its inverse cannot follow it.
 
 use super::field::Field;
 use super::image::Image;
-use super::{jacobian, smooth};
-use crate::unfold::{REACH, VARIANCE, weight};
+use super::{invert, jacobian, smooth};
+use crate::RelaxLimits;
+use crate::relax::{REACH, VARIANCE, weight};
 
-/// See [`Backend::unfold`](crate::Backend::unfold).
-pub(super) fn unfold(field: &mut Field, smallest: f32) -> usize {
+/// See [`Backend::relax`](crate::Backend::relax).
+pub(super) fn relax(field: &mut Field, inverse: &Field, limits: &RelaxLimits) -> usize {
     let shape = field.shape;
     let mut determinant = Image::zeros(shape);
     jacobian::determinant(field, &mut determinant);
-    let folded: Vec<usize> = (0..determinant.voxels.len()).filter(|at| determinant.voxels[*at] < smallest).collect();
-    if folded.is_empty() {
+    let residuals = invert::squared_residuals(inverse, field);
+    let largest = limits.largest_residual_voxels * limits.largest_residual_voxels;
+    let beyond: Vec<usize> = (0..residuals.len())
+        .filter(|at| determinant.voxels[*at] < limits.smallest_jacobian || residuals[*at] > largest)
+        .collect();
+    if beyond.is_empty() {
         return 0;
     }
     let mut smoothed = field.clone();
@@ -19,7 +24,7 @@ pub(super) fn unfold(field: &mut Field, smallest: f32) -> usize {
     let [nx, ny, nz] = shape;
     let around = |centre: usize, n: usize| centre.saturating_sub(REACH)..(centre + REACH + 1).min(n);
     let mut weights = Image::zeros(shape);
-    for at in &folded {
+    for at in &beyond {
         let centre = [at % nx, at / nx % ny, at / (nx * ny)];
         for k in around(centre[2], nz) {
             for j in around(centre[1], ny) {
@@ -34,5 +39,5 @@ pub(super) fn unfold(field: &mut Field, smallest: f32) -> usize {
     for ((v, s), w) in field.vectors_mut().iter_mut().zip(smoothed.vectors()).zip(&weights.voxels) {
         *v = std::array::from_fn(|axis| v[axis] + w * (s[axis] - v[axis]));
     }
-    folded.len()
+    beyond.len()
 }

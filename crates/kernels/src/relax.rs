@@ -1,0 +1,14 @@
+//! How [`Backend::relax`](crate::Backend::relax) spreads from a voxel beyond its limits, the same on every device.
+
+/// Variance of the Gaussian towards which a neighbourhood is drawn, voxels².
+pub(crate) const VARIANCE: f64 = 2.0;
+
+/// Voxels along each axis that one voxel reaches.
+pub(crate) const REACH: usize = 3;
+
+/// Share of the smoothed field at this distance (voxels along each axis) from it: 1 at the voxel, 0 beyond reach.
+pub(crate) fn weight(offset: [usize; 3]) -> f32 {
+    let squared: usize = offset.iter().map(|distance| distance * distance).sum();
+    let limit = (REACH + 1) * (REACH + 1);
+    (limit.saturating_sub(squared)) as f32 / limit as f32
+}
