@@ -16,7 +16,7 @@ pub struct Brain {
     pub warp_mm: f64,
 }
 
-/// Half axes, mm.
+/// Half axes in the middle and above, mm.
 const RADII: [f64; 3] = [62.0, 78.0, 56.0];
 
 impl Brain {
@@ -88,8 +88,13 @@ impl Brain {
     }
 }
 
+/// Distance from the middle, 1 at the surface. As a real brain it is narrower in front, and flatter below than above: a
+/// ball would look the same upside down.
 fn radius(p: &Point3<f64>) -> f64 {
-    (0..3).map(|axis| (p[axis] / RADII[axis]).powi(2)).sum::<f64>().sqrt()
+    let narrower = 1.0 - 0.25 * (p.y / RADII[1]).clamp(-1.0, 1.0);
+    let flatter = if p.z < 0.0 { 0.6 } else { 1.0 };
+    let half_axes = [RADII[0] * narrower, RADII[1], RADII[2] * flatter];
+    (0..3).map(|axis| (p[axis] / half_axes[axis]).powi(2)).sum::<f64>().sqrt()
 }
 
 /// World positions of all voxels, first axis fastest.
