@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""Measure antsreg-gpu on real brains, beside its peers, and write the figures as Markdown.
+
+    cargo build --release
+    python3 scripts/benchmark.py DATA --peers greedy --update docs/benchmarks.md
+
+DATA holds the volumes; docs/benchmarks.md says which and where they come from. Every score is computed here with
+numpy and scipy from the files that the programs write, not by the program under test. The first run makes a virtual
+environment under target/ and installs requirements.txt into it.
+"""
+
+import sys
+
+import environment
+
+environment.enter()
+
+from benchmark.main import main  # noqa: E402  (numpy and the peers exist only inside the environment)
+
+sys.exit(main())

@@ -1,0 +1,120 @@
+"""Other programs on the same pairs: greedy and ANTs, from their Python wheels.
+
+Run as a program (`python -m benchmark.peers NAME FIXED MOVING PREFIX THREADS`), it registers one pair, so that its
+memory can be measured from outside, and writes the seconds that the registration itself took to PREFIXseconds.json:
+start-up of Python is left out of a peer's time, in its favour.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmark import images
+from benchmark.process import run
+
+#: What --peers accepts, and the registrations each stands for.
+GROUPS = {
+    "greedy": ["greedy-affine", "greedy"],
+    "ants-quick": ["ants-affine", "ants-quick"],
+    "ants": ["ants-affine", "ants-quick", "ants-syn"],
+}
+
+#: The registrations of each stage, by the name that the tables print.
+AFFINE = {"greedy-affine": "greedy, NCC 2x2x2", "ants-affine": "ANTs, MI"}
+DEFORMABLE = {"greedy": "greedy, affine + NCC 2x2x2", "ants-quick": "ANTs SyNQuick", "ants-syn": "ANTs SyN, CC"}
+
+ANTS_PRESETS = {
+    "ants-affine": "antsRegistrationSyN[a]",
+    "ants-quick": "antsRegistrationSyNQuick[s]",
+    "ants-syn": "antsRegistrationSyN[s]",
+}
+
+
+@dataclass
+class PeerResult:
+    """What a peer took and found."""
+
+    seconds: float
+    peak_gb: float
+    prefix: str
+
+
+def chosen(groups: str) -> list[str]:
+    """The registrations that a comma-separated list of groups stands for."""
+    if groups == "none":
+        return []
+    names: dict[str, None] = {}
+    for group in groups.split(","):
+        if group not in GROUPS:
+            raise ValueError(f"unknown peer {group!r}: none, or some of {', '.join(GROUPS)}")
+        names.update(dict.fromkeys(GROUPS[group]))
+    return list(names)
+
+
+def register(name: str, fixed: Path, moving: Path, prefix: str, threads: int) -> PeerResult:
+    """Register a pair with a peer, in a process of its own."""
+    limits = dict.fromkeys(("ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS", "OMP_NUM_THREADS"), str(threads))
+    limits["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
+    command = [sys.executable, "-m", "benchmark.peers", name, fixed, moving, prefix, str(threads)]
+    usage = run(command, environment=limits)
+    seconds = json.loads(Path(f"{prefix}seconds.json").read_text())["seconds"]
+    return PeerResult(seconds, usage.peak_gb, prefix)
+
+
+def read_mapping(name: str, prefix: str) -> images.Mapping:
+    """What a peer found."""
+    if not name.startswith("greedy"):
+        return images.read_mapping(prefix)
+    mapping = images.Mapping(np.loadtxt(f"{prefix}affine.mat"))
+    if name == "greedy":
+        mapping.warp = images.read_warp(Path(f"{prefix}warp.nii.gz"))
+        mapping.inverse_warp = images.read_warp(Path(f"{prefix}inverse.nii.gz"))
+    return mapping
+
+
+def greedy(name: str, fixed: str, moving: str, prefix: str, threads: int) -> None:
+    """Affine, then the deformable stage if asked for, with greedy's own defaults around the metric."""
+    from picsl_greedy import Greedy3D
+
+    program = Greedy3D()
+    common = f"-threads {threads} -m NCC 2x2x2 -i {fixed} {moving} -n 100x50x10"
+    program.execute(f"{common} -a -dof 12 -ia-image-centers -o {prefix}affine.mat")
+    if name == "greedy":
+        program.execute(f"{common} -it {prefix}affine.mat -o {prefix}warp.nii.gz -oinv {prefix}inverse.nii.gz")
+
+
+def ants(name: str, fixed: str, moving: str, prefix: str) -> None:
+    """One of ANTs' own presets, with a fixed seed."""
+    import ants as antspyx
+
+    antspyx.registration(
+        antspyx.image_read(fixed),
+        antspyx.image_read(moving),
+        type_of_transform=ANTS_PRESETS[name],
+        outprefix=prefix,
+        random_seed=1,
+    )
+
+
+def main() -> None:
+    """Register one pair and write how long it took."""
+    name, fixed, moving, prefix, threads = sys.argv[1:6]
+    family = "greedy" if name.startswith("greedy") else "ants"
+    # Importing takes seconds that are not the registration's.
+    __import__({"greedy": "picsl_greedy", "ants": "ants"}[family])
+    start = time.perf_counter()
+    if family == "greedy":
+        greedy(name, fixed, moving, prefix, int(threads))
+    else:
+        ants(name, fixed, moving, prefix)
+    Path(f"{prefix}seconds.json").write_text(json.dumps({"seconds": time.perf_counter() - start}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""The figures: label overlap, folding, inverse consistency, distances, correlation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.images import Image, Mapping, Warp, carry, transform, voxel_indices
+
+
+def mean_jaccard(target: np.ndarray, carried: np.ndarray, labels: list[int]) -> float:
+    """Mean over the labels of intersection over union."""
+    size = max(int(target.max()), int(carried.max()), max(labels)) + 1
+    both = np.bincount(target[target == carried], minlength=size)
+    either = np.bincount(target.ravel(), minlength=size) + np.bincount(carried.ravel(), minlength=size) - both
+    return float(np.mean(both[labels] / np.maximum(either[labels], 1)))
+
+
+def carried_jaccard(fixed_labels: Image, moving_labels: Image, mapping: Mapping, labels: list[int]) -> float:
+    """Mean Jaccard after carrying the moving labels to the fixed grid by the nearest voxel."""
+    return mean_jaccard(fixed_labels.voxels, carry(moving_labels, fixed_labels, mapping, order=0), labels)
+
+
+def jacobian_determinant(warp: Warp) -> np.ndarray:
+    """Determinant of d(x + u)/dx by central differences."""
+    by_index = np.stack(np.gradient(warp.displacement, axis=(0, 1, 2)), axis=-1)
+    by_world = by_index @ np.linalg.inv(warp.voxel_to_world[:3, :3]).astype(np.float32)
+    by_world += np.eye(3, dtype=np.float32)
+    return np.linalg.det(by_world)
+
+
+@dataclass
+class Shape:
+    """How well behaved a warp is inside the brain."""
+
+    folded: int
+    smallest_determinant: float
+
+
+def shape_inside(warp: Warp, brain: np.ndarray) -> Shape:
+    """Folded voxels and the smallest Jacobian determinant where the mask holds."""
+    determinant = jacobian_determinant(warp)[brain]
+    return Shape(int(np.count_nonzero(determinant <= 0)), float(determinant.min()))
+
+
+def round_trip_voxels(there: Warp, back: Warp, brain: np.ndarray) -> np.ndarray:
+    """How far each voxel of the mask ends from where it began after both warps, in voxels."""
+    start = transform(there.voxel_to_world, voxel_indices(brain))
+    step = there.displacement[brain].astype(float)
+    error = step + back.at(start + step)
+    return np.linalg.norm(error @ np.linalg.inv(there.voxel_to_world[:3, :3]).T, axis=1)
+
+
+def distance_mm(fixed: Image, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Distance between where two affines take the voxels of the fixed brain, mm."""
+    points = transform(fixed.voxel_to_world, voxel_indices(fixed.brain()))
+    return np.linalg.norm(transform(first, points) - transform(second, points), axis=1)
+
+
+def correlation(first: np.ndarray, second: np.ndarray, mask: np.ndarray) -> float:
+    """Pearson's correlation where the mask holds."""
+    return float(np.corrcoef(first[mask].astype(float), second[mask].astype(float))[0, 1])
+
+
+def differences(first: np.ndarray, second: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """How far two images are apart at each voxel of the mask, as a share of the first one's range."""
+    return np.abs(first[mask].astype(float) - second[mask].astype(float)) / float(np.ptp(first))
