@@ -87,8 +87,11 @@ def main() -> int:
     """Run the sections; 1 if a bar was missed or a section failed."""
     options = arguments()
     with tempfile.TemporaryDirectory(prefix="antsreg-benchmark-") as temporary:
-        work = options.work or Path(temporary)
-        work.mkdir(parents=True, exist_ok=True)
+        work = Path(temporary)
+        if options.work:
+            # A folder of its own for each run: files of another run must not be taken for this one's.
+            options.work.mkdir(parents=True, exist_ok=True)
+            work = Path(tempfile.mkdtemp(prefix="run-", dir=options.work.resolve()))
         program = Program(options.program.resolve(), options.threads, work)
         context = Context(program, Data(options.data), options.pairs, options.peers, options.headers, options.presets)
         version = run([program.path, "--version"]).output.strip()
