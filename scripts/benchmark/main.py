@@ -9,12 +9,13 @@ import platform
 import shlex
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 
 from benchmark import peers
 from benchmark.context import Context
 from benchmark.data import PAIRS, Data
-from benchmark.process import Failure, Program, run
+from benchmark.process import Program, run
 from benchmark.report import update
 from benchmark.sections import SECTIONS
 from environment import REPOSITORY
@@ -102,8 +103,8 @@ def main() -> int:
             print(section, file=sys.stderr, flush=True)
             try:
                 report = SECTIONS[section](context)
-            except Failure as failure:
-                print(f"{section}: {failure}", file=sys.stderr)
+            except Exception:  # One section's failure must not cost the hours of the others.
+                traceback.print_exc()
                 bad += 1
                 continue
             bad += report.missed
