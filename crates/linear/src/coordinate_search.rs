@@ -7,11 +7,19 @@ use crate::parameters::{Direction, Parameters, along};
 /// Steps on either side of a line's start that are looked at first, tolerances.
 const OPENING: f64 = 10.0;
 
+/// Sweeps over the directions that FLIRT allows.
+pub(crate) const SWEEPS: usize = 4;
+
 /// Parameters and their cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Candidate {
     pub parameters: Parameters,
     pub cost: f64,
+}
+
+/// Sorts by cost.
+pub(crate) fn best_first(candidates: &mut [Candidate]) {
+    candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
 }
 
 /// Sweeps over the directions from one start.

@@ -3,8 +3,9 @@
 use antsreg_core::AffineTransform;
 use antsreg_kernels::Backend;
 
-use crate::Error;
-use crate::parameters::{Frame, Parameters};
+use crate::coordinate_search::{Candidate, SWEEPS, best_first, descend};
+use crate::parameters::{Frame, Parameters, directions};
+use crate::{Dof, Error};
 
 pub(crate) struct Level<'a, B: Backend> {
     pub backend: &'a B,
@@ -33,6 +34,23 @@ impl<B: Backend> Level<'_, B> {
         )?;
         let mut costs = costs.into_iter();
         Ok(transforms.iter().map(|usable| usable.and_then(|_| costs.next()).unwrap_or(1.0)).collect())
+    }
+
+    /// Parameters with their costs, best first.
+    pub fn rated(&self, frame: &Frame, batch: impl Iterator<Item = Parameters>) -> Result<Vec<Candidate>, Error> {
+        let batch: Vec<Parameters> = batch.collect();
+        let costs = self.costs(frame, &batch)?;
+        let pairs = batch.into_iter().zip(costs);
+        let mut rated: Vec<Candidate> = pairs.map(|(parameters, cost)| Candidate { parameters, cost }).collect();
+        best_first(&mut rated);
+        Ok(rated)
+    }
+
+    /// Each start, optimised over these degrees of freedom one direction at a time; best first.
+    pub fn optimise(&self, frame: &Frame, starts: &[Parameters], dof: Dof) -> Result<Vec<Candidate>, Error> {
+        let mut found = descend(starts, &directions(dof, self.mm), SWEEPS, |batch| self.costs(frame, batch))?;
+        best_first(&mut found);
+        Ok(found)
     }
 
     fn voxel_map(&self, frame: &Frame, parameters: &Parameters) -> Option<AffineTransform> {

@@ -4,6 +4,7 @@
 //! best. The search is made of state machines that ask for costs, so that every round of all its starts is one batch for
 //! the device.
 
+mod compare;
 mod coordinate_search;
 mod error;
 mod images;

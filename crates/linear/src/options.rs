@@ -17,6 +17,18 @@ pub enum Dof {
     Affine12,
 }
 
+impl Dof {
+    /// In words, for reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Dof::Rigid6 => "6 degrees of freedom",
+            Dof::Similarity7 => "7 degrees of freedom",
+            Dof::Scales9 => "9 degrees of freedom",
+            Dof::Affine12 => "12 degrees of freedom",
+        }
+    }
+}
+
 /// Where the search begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Start {

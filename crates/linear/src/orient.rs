@@ -3,16 +3,11 @@
 use antsreg_kernels::Backend;
 use nalgebra::Vector3;
 
-use crate::coordinate_search::{Candidate, descend};
+use crate::coordinate_search::{Candidate, SWEEPS, descend};
 use crate::level::Level;
-use crate::parameters::{
-    Frame, IDENTITY, Parameters, ROTATION, SCALE, SKEW, TRANSLATION, directions, translations_and_scale,
-};
+use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION, SCALE, SKEW, TRANSLATION, translations_and_scale};
 use crate::pose::Pose;
 use crate::{AngleSearch, Dof, Error};
-
-/// Sweeps over the directions, at most.
-const SWEEPS: usize = 4;
 
 /// Share of the fine angles that may be the beginning of a full optimisation.
 const PROMISING_SHARE: f64 = 0.2;
@@ -120,9 +115,7 @@ pub(crate) fn search<B: Backend>(
     if angles.principal_axes {
         starts.extend(principal(frame, poses, dof, scale));
     }
-    let mut candidates = descend(&starts, &directions(dof.min(Dof::Similarity7), level.mm), SWEEPS, costs)?;
-    candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    Ok(candidates)
+    level.optimise(frame, &starts, dof.min(Dof::Similarity7))
 }
 
 /// The start, turned.

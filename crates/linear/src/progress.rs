@@ -5,7 +5,7 @@ use antsreg_core::report::{Observer, Report, Stage};
 use crate::coordinate_search::Candidate;
 
 /// Steps a level takes at most.
-const STEPS: usize = 5;
+const STEPS: usize = 6;
 
 pub(crate) struct Progress<'a> {
     observer: &'a mut dyn Observer,

@@ -1,32 +1,29 @@
 //! FLIRT's schedule, coarse to fine (Jenkinson & Smith 2001; Jenkinson et al. 2002).
 //!
-//! - 8 mm: orientations over the whole range of angles, and the principal axes, each optimised over seven degrees of
-//!   freedom ([`orient`](crate::orient)).
-//! - 4 mm: the best three of them and the headers' alignment, optimised again; the best four of all these and turned and
-//!   scaled neighbours of each, optimised.
-//! - 2 mm: the best, over 7, 9 and 12 degrees of freedom.
-//! - 1 mm: all degrees of freedom.
+//! - 8 mm: orientations over the whole range of angles, each optimised over seven degrees of freedom
+//!   ([`orient`](crate::orient)).
+//! - 4 mm: the best of them and the headers' alignment, then turned and scaled neighbours of the best of these
+//!   ([`compare`](crate::compare)).
+//! - 2 mm and 1 mm: the best one, all degrees of freedom.
 //!
-//! Beyond FLIRT, a level that frees all parameters ends with Newton steps ([`polish`](crate::polish)).
+//! Beyond FLIRT: orientations from the principal axes; all degrees of freedom already at 4 mm, for the best few; and
+//! Newton steps ([`polish`](crate::polish)) at 2 mm and 1 mm in place of sweeps over the parameters.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::Backend;
 
-use crate::coordinate_search::{Candidate, descend};
+use crate::compare;
+use crate::coordinate_search::Candidate;
 use crate::images::Images;
 use crate::level::Level;
 use crate::orient;
-use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION, SCALE, SKEW, directions};
+use crate::parameters::{Frame, IDENTITY, directions};
 use crate::polish::{Curvature, polish};
 use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error, Options, Outcome, Search};
 
-const SWEEPS: usize = 4;
-const KEPT_AFTER_8_MM: usize = 3;
-const KEPT_AT_4_MM: usize = 4;
-const NEIGHBOUR_ANGLE_DEGREES: f64 = 9.0;
-const NEIGHBOUR_SCALES: [f64; 4] = [0.8, 0.9, 1.1, 1.2];
+/// Newton steps on a level, at most.
 const NEWTON_STEPS: usize = 8;
 
 /// Levels in mm, coarsest first, for images whose smaller voxels measure `voxel_mm`.
@@ -44,108 +41,43 @@ pub(crate) fn run<B: Backend>(
     options: &Options,
     progress: &mut Progress,
 ) -> Result<Outcome, Error> {
-    let levels = levels(images.voxel_mm(), options.finest_mm);
-    let mut costs = Vec::new();
-    let mut candidates = vec![Candidate { parameters: IDENTITY, cost: 1.0 }];
+    let (dof, levels) = (options.dof, levels(images.voxel_mm(), options.finest_mm));
+    let mut best = Candidate { parameters: IDENTITY, cost: 1.0 };
+    let mut candidates = vec![best];
     let mut curvature = None;
-    // Whether all parameters have been free already.
+    // Whether the best candidate has had all degrees of freedom.
     let mut freed = false;
+    let mut costs = Vec::new();
     for (number, mm) in levels.iter().copied().enumerate() {
-        let guess = frame.transform(&candidates[0].parameters).unwrap_or_else(AffineTransform::identity);
+        let guess = frame.transform(&best.parameters).unwrap_or_else(AffineTransform::identity);
         let level = images.level(mm, &guess)?;
         progress.begin(number, levels.len(), mm);
-        if number == 0 {
-            candidates = match &options.search {
-                Search::Angles(angles) => orient::search(&level, frame, options.dof, angles, poses)?,
-                Search::None => rigid_or_scaled(&level, frame, options.dof, &[IDENTITY])?,
-            };
-            progress.report("orientations", &candidates);
-        } else if mm >= 4.0 {
-            candidates = match options.search {
-                Search::Angles(_) => {
-                    freed = true;
-                    compare(&level, frame, options.dof, candidates, progress)?
-                }
-                Search::None => rigid_or_scaled(&level, frame, options.dof, &parameters(&candidates))?,
-            };
+        let finest = number + 1 == levels.len();
+        match &options.search {
+            Search::Angles(angles) if number == 0 => {
+                candidates = orient::search(&level, frame, dof, angles, poses)?;
+                progress.report("orientations", &candidates);
+            }
+            Search::Angles(_) if mm == 4.0 => {
+                candidates = compare::search(&level, frame, dof, &candidates, progress)?;
+                freed = true;
+            }
+            Search::None if mm >= 4.0 => {
+                candidates = level.optimise(frame, &[best.parameters], dof.min(Dof::Similarity7))?;
+                progress.report("start", &candidates);
+            }
+            _ => {}
         }
-        if mm <= 2.0 || number + 1 == levels.len() {
-            let best = free_all(&level, frame, options.dof, &candidates[0], !freed, &mut curvature, progress)?;
-            freed = true;
+        best = candidates.first().copied().ok_or(Error::NoOverlap)?;
+        if mm <= 2.0 || finest {
+            best = free_all(&level, frame, dof, best, !freed, &mut curvature, progress)?;
             candidates = vec![best];
+            freed = true;
         }
-        costs.push((mm, candidates[0].cost));
+        costs.push((mm, best.cost));
     }
-    let best = candidates[0];
     let transform = frame.transform(&best.parameters).filter(|_| best.cost < 1.0).ok_or(Error::NoOverlap)?;
     Ok(Outcome { transform, cost: best.cost, levels: costs })
-}
-
-fn parameters(candidates: &[Candidate]) -> Vec<Parameters> {
-    candidates.iter().map(|candidate| candidate.parameters).collect()
-}
-
-/// Each start optimised over at most seven degrees of freedom, best first.
-fn rigid_or_scaled<B: Backend>(
-    level: &Level<B>,
-    frame: &Frame,
-    dof: Dof,
-    starts: &[Parameters],
-) -> Result<Vec<Candidate>, Error> {
-    let directions = directions(dof.min(Dof::Similarity7), level.mm);
-    let mut found = descend(starts, &directions, SWEEPS, |batch| level.costs(frame, batch))?;
-    found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    Ok(found)
-}
-
-/// The level that decides between orientations.
-fn compare<B: Backend>(
-    level: &Level<B>,
-    frame: &Frame,
-    dof: Dof,
-    candidates: Vec<Candidate>,
-    progress: &mut Progress,
-) -> Result<Vec<Candidate>, Error> {
-    let mut starts = parameters(&candidates);
-    let costs = level.costs(frame, &starts)?;
-    let mut ranked: Vec<(Parameters, f64)> = starts.drain(..).zip(costs).collect();
-    ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
-    starts.extend(ranked.iter().take(KEPT_AFTER_8_MM).map(|(parameters, _)| *parameters));
-    starts.push(IDENTITY);
-    starts.extend(frame.headers());
-    let mut found = rigid_or_scaled(level, frame, dof, &starts)?;
-    progress.report("best orientations", &found);
-    found.truncate(KEPT_AT_4_MM);
-    let neighbours: Vec<Parameters> =
-        found.iter().flat_map(|candidate| neighbours(&candidate.parameters, dof)).collect();
-    found.extend(rigid_or_scaled(level, frame, dof, &neighbours)?);
-    found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    progress.report("their neighbours", &found);
-    found.truncate(KEPT_AT_4_MM);
-    // A stretch may hide the right orientation from those that only know one scale.
-    for step in [Dof::Scales9, Dof::Affine12].into_iter().filter(|step| *step <= dof) {
-        found = descend(&parameters(&found), &directions(step, level.mm), SWEEPS, |batch| level.costs(frame, batch))?;
-        progress.report(what(step), &found);
-    }
-    found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    Ok(found)
-}
-
-/// Ten neighbours: turned to both sides about each axis and, unless the transform is rigid, scaled.
-fn neighbours(parameters: &Parameters, dof: Dof) -> Vec<Parameters> {
-    let angle = NEIGHBOUR_ANGLE_DEGREES.to_radians();
-    let mut neighbours = Vec::new();
-    for (axis, angle) in (0..3).flat_map(|axis| [(axis, -angle), (axis, angle)]) {
-        let mut neighbour = *parameters;
-        neighbour[ROTATION + axis] += angle;
-        neighbours.push(neighbour);
-    }
-    for factor in NEIGHBOUR_SCALES.iter().filter(|_| dof > Dof::Rigid6) {
-        let mut neighbour = *parameters;
-        neighbour[SCALE..SKEW].iter_mut().for_each(|scale| *scale *= factor);
-        neighbours.push(neighbour);
-    }
-    neighbours
 }
 
 /// Optimises over all degrees of freedom: from the few to the many if `stepwise`, and then by Newton steps.
@@ -153,36 +85,28 @@ fn free_all<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
     dof: Dof,
-    start: &Candidate,
+    start: Candidate,
     stepwise: bool,
     curvature: &mut Option<Curvature>,
     progress: &mut Progress,
 ) -> Result<Candidate, Error> {
-    let costs = |batch: &[Parameters]| level.costs(frame, batch);
-    let mut best = *start;
+    let mut best = start;
     if stepwise {
         for step in [Dof::Rigid6, Dof::Similarity7, Dof::Scales9, Dof::Affine12] {
             if step <= dof && (step >= Dof::Similarity7 || step == dof) {
-                let found = descend(&[best.parameters], &directions(step, level.mm), SWEEPS, costs)?;
+                let found = level.optimise(frame, &[best.parameters], step)?;
                 best = found.first().copied().unwrap_or(best);
-                progress.report(what(step), &[best]);
+                progress.report(step.name(), &[best]);
             }
         }
     }
     let (polished, measured) =
-        polish(&best.parameters, &directions(dof, level.mm), NEWTON_STEPS, curvature.as_ref(), costs)?;
+        polish(&best.parameters, &directions(dof, level.mm), NEWTON_STEPS, curvature.as_ref(), |batch| {
+            level.costs(frame, batch)
+        })?;
     *curvature = Some(measured);
     progress.report("Newton steps", &[polished]);
     Ok(polished)
-}
-
-fn what(dof: Dof) -> &'static str {
-    match dof {
-        Dof::Rigid6 => "6 degrees of freedom",
-        Dof::Similarity7 => "7 degrees of freedom",
-        Dof::Scales9 => "9 degrees of freedom",
-        Dof::Affine12 => "12 degrees of freedom",
-    }
 }
 
 #[cfg(test)]

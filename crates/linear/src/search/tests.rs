@@ -12,11 +12,3 @@ fn levels_end_at_the_voxels_or_where_they_are_told() {
     assert_eq!(levels(3.0, 1.0), [8.0, 4.0]);
     assert_eq!(levels(9.5, 1.0), [10.0]);
 }
-
-#[test]
-fn rigid_neighbours_are_not_scaled() {
-    assert_eq!(neighbours(&IDENTITY, Dof::Affine12).len(), 10);
-    let rigid = neighbours(&IDENTITY, Dof::Rigid6);
-    assert_eq!(rigid.len(), 6);
-    assert!(rigid.iter().all(|neighbour| neighbour[SCALE..] == IDENTITY[SCALE..]));
-}
