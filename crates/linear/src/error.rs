@@ -29,6 +29,19 @@ pub enum Error {
     /// All voxels have one value.
     #[error("the {0} image is constant: there is nothing to align")]
     Constant(Side),
+    /// An image narrower than a head by far.
+    #[error(
+        "the {side} image is {found_mm:.1} mm wide at most, expected {least_mm:.0} mm: the search begins with detail of \
+         8 mm (are its voxel sizes in mm?)"
+    )]
+    TooSmall {
+        /// Which image.
+        side: Side,
+        /// Its longest side.
+        found_mm: f64,
+        /// What it must be at least.
+        least_mm: f64,
+    },
     /// Some voxels are NaN or infinite.
     #[error("the {side} image has {count} voxels that are not finite numbers")]
     NotFinite {

@@ -11,6 +11,9 @@ use crate::{Error, Options, Side};
 /// Full width at half maximum of a Gaussian of standard deviation 1.
 const FWHM: f64 = 2.354_820_045;
 
+/// Narrower images leave nothing to tell orientations by at 8 mm.
+const LEAST_WIDTH_MM: f64 = 40.0;
+
 /// An image on the device, clamped to its robust range.
 struct Source<B: Backend> {
     grid: Grid,
@@ -125,6 +128,10 @@ fn source<B: Backend>(
     weight: Option<&Volume>,
     options: &Options,
 ) -> Result<Source<B>, Error> {
+    let found_mm = (0..3).map(|axis| volume.grid.shape[axis] as f64 * volume.grid.spacing[axis]).fold(0.0, f64::max);
+    if found_mm < LEAST_WIDTH_MM {
+        return Err(Error::TooSmall { side, found_mm, least_mm: LEAST_WIDTH_MM });
+    }
     let count = volume.voxels.iter().filter(|value| !value.is_finite()).count();
     if count > 0 {
         return Err(Error::NotFinite { side, count });

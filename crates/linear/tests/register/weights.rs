@@ -46,11 +46,9 @@ fn what_has_no_weight_does_not_pull() {
     let pulled = error(None, None);
     let (by_fixed, by_moving) = (error(Some(&fixed_mask), None), error(None, Some(&moving_mask)));
     let by_both = error(Some(&fixed_mask), Some(&moving_mask));
-    // The blur of the levels lets a little of the bars leak over the masks' borders.
-    assert!(by_both < 0.8, "with both masks {by_both} mm");
-    assert!(pulled > 2.0 * by_both, "the bars pull by {pulled} mm, with masks by {by_both} mm");
-    assert!(by_fixed < 0.8 * pulled, "with the fixed mask {by_fixed} mm, without {pulled} mm");
-    assert!(by_moving < 0.8 * pulled, "with the moving mask {by_moving} mm, without {pulled} mm");
+    assert!(pulled > 5.0, "the bars pull by {pulled} mm only");
+    // A tenth of a voxel. Where one side is masked, the other side's bar has no partner left.
+    assert!(by_fixed.max(by_moving).max(by_both) < 0.4, "{by_fixed}, {by_moving}, {by_both} mm");
 }
 
 #[test]
