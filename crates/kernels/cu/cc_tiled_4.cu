@@ -1,0 +1,4 @@
+// Windowed cross-correlation of radius 4 (cc_tiled.cuh). One radius a module: only those used are loaded.
+#include "cc_tiled.cuh"
+
+CC_KERNELS(4)

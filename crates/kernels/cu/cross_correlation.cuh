@@ -1,0 +1,130 @@
+// Windowed cross-correlation: terms of one window, gradients, masks. The formulas are those of src/backend.rs.
+#pragma once
+
+#include "reduce.cuh"
+#include "volume.cuh"
+
+// A variance sum at most this share of the sum of squares is rounding, not structure (as on the CPU).
+#define ROUNDING 4e-6f
+
+// The two images on one grid and their masks (null: everywhere).
+struct Pair {
+    const float *fixed, *moving, *fixed_mask, *moving_mask;
+    Shape shape;
+    // (finest spacing / spacing)² per axis: a physical gradient as a displacement in voxels.
+    Vector metric;
+    // Variance that both images' noise is taken to have.
+    float noise_variance;
+};
+
+struct Terms {
+    float fixed_mean, moving_mean;
+    // 2C/(A·B), 0 where the window says nothing.
+    float slope;
+    // C/A and C/B.
+    float on_fixed, on_moving;
+    float value;
+};
+
+// Reciprocals to one unit in the last place: the sums differ by more from one order to another.
+__device__ __forceinline__ float reciprocal(float value)
+{
+    return __fdividef(1.f, value);
+}
+
+__device__ __forceinline__ Terms terms_of(float i, float j, float ii, float jj, float ij, float count,
+                                          float noise_variance)
+{
+    const float share = reciprocal(count), fixed_mean = i * share, moving_mean = j * share;
+    const float a = ii - i * fixed_mean, b = jj - j * moving_mean, c = ij - i * moving_mean;
+    const bool counts = a > ROUNDING * ii && b > ROUNDING * jj;
+    const float noise = count * noise_variance;
+    const float per_a = counts ? reciprocal(a + noise) : 0.f, per_b = counts ? reciprocal(b + noise) : 0.f;
+    const float on_fixed = c * per_a, on_moving = c * per_b;
+    return {fixed_mean, moving_mean, 2.f * on_fixed * per_b, on_fixed, on_moving, on_fixed * on_moving};
+}
+
+// Voxels of a window along one axis.
+__device__ __forceinline__ int extent(int index, int n, int radius)
+{
+    return min(index + radius, n - 1) - max(index - radius, 0) + 1;
+}
+
+__device__ __forceinline__ bool counted(const Pair &pair, size_t at)
+{
+    return (!pair.fixed_mask || __ldg(pair.fixed_mask + at) > 0.5f) &&
+           (!pair.moving_mask || __ldg(pair.moving_mask + at) > 0.5f);
+}
+
+// Central differences along a column of voxels, one-sided at the border, as a displacement in voxels.
+struct Gradient {
+    // Distance in memory to the neighbours, 0 where there is none.
+    int left, right, up, down;
+    float along_x, along_y;
+
+    // Share of the difference of the neighbours: half between two of them, all of it at the border.
+    static __device__ __forceinline__ float share(int index, int n)
+    {
+        return index > 0 && index + 1 < n ? 0.5f : 1.f;
+    }
+
+    __device__ __forceinline__ void start(const Pair &pair, int x, int y, int pitch)
+    {
+        const Shape shape = pair.shape;
+        left = x > 0 ? -1 : 0;
+        right = x + 1 < shape.x ? 1 : 0;
+        up = y > 0 ? -pitch : 0;
+        down = y + 1 < shape.y ? pitch : 0;
+        along_x = share(x, shape.x) * pair.metric.x;
+        along_y = share(y, shape.y) * pair.metric.y;
+    }
+
+    // At the voxel of slice z that `here` points to; `below` and `above` point to its neighbours along z.
+    __device__ __forceinline__ Vector between(const Pair &pair, int z, const float *below, const float *here,
+                                              const float *above) const
+    {
+        const float along_z = share(z, pair.shape.z) * pair.metric.z;
+        const float lower = z > 0 ? *below : *here, upper = z + 1 < pair.shape.z ? *above : *here;
+        return {(here[right] - here[left]) * along_x, (here[down] - here[up]) * along_y, (upper - lower) * along_z};
+    }
+
+    // The same in a whole volume.
+    __device__ __forceinline__ Vector at(const Pair &pair, const float *image, int z, size_t here) const
+    {
+        const int slice = pair.shape.x * pair.shape.y;
+        const int below = z > 0 ? -slice : 0, above = z + 1 < pair.shape.z ? slice : 0;
+        const float along_z = share(z, pair.shape.z) * pair.metric.z;
+        const float *centre = image + here;
+        return {(__ldg(centre + right) - __ldg(centre + left)) * along_x,
+                (__ldg(centre + down) - __ldg(centre + up)) * along_y,
+                (__ldg(centre + above) - __ldg(centre + below)) * along_z};
+    }
+};
+
+// Writes an update of a voxel: the gradient at a length.
+__device__ __forceinline__ void store_update(float *update, const Pair &pair, size_t here, float length, Vector g)
+{
+    store(update, plane(pair.shape), here, {length * g.x, length * g.y, length * g.z});
+}
+
+// Adds up values and counts of a whole launch, in the order of the blocks: result[0] = sum, result[1] = count.
+__device__ __forceinline__ void add_energy(float value, float count, double2 *partial, unsigned int *counter,
+                                           double *result)
+{
+    double values = block_sum((double)value), counts = block_sum((double)count);
+    const int thread = thread_index(), threads = blockDim.x * blockDim.y * blockDim.z;
+    if (thread == 0) partial[block_index()] = make_double2(values, counts);
+    if (!last_block(counter)) return;
+    values = counts = 0.0;
+    for (int block = thread; block < gridDim.x * gridDim.y * gridDim.z; block += threads) {
+        const double2 part = __ldcg(partial + block);
+        values += part.x;
+        counts += part.y;
+    }
+    values = block_sum(values);
+    counts = block_sum(counts);
+    if (thread == 0) {
+        result[0] = values;
+        result[1] = counts;
+    }
+}
