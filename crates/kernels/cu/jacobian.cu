@@ -1,26 +1,8 @@
-// det(I + ∂u/∂x): central differences, one-sided at the border; an axis of one voxel has no derivative.
-#include "volume.cuh"
-
-__device__ __forceinline__ Vector derivative(const float *READ field, size_t stride, size_t here, int i, int n,
-                                             size_t step)
-{
-    const int below = i > 0, above = i + 1 < n;
-    const Vector low = load(field, stride, here - below * step), high = load(field, stride, here + above * step);
-    // Half of, or all of: exactly what dividing by the span gives.
-    const float share = below + above == 2 ? 0.5f : 1.f;
-    return {(high.x - low.x) * share, (high.y - low.y) * share, (high.z - low.z) * share};
-}
+// The Jacobian determinant of x + u(x) at each voxel.
+#include "jacobian.cuh"
 
 extern "C" __global__ void jacobian_determinant(const float *READ field, float *out, Shape shape)
 {
     const Voxel v = voxel();
-    if (!within(v, shape)) return;
-    const size_t here = offset(v, shape), stride = plane(shape);
-    Vector a = derivative(field, stride, here, v.x, shape.x, 1);
-    Vector b = derivative(field, stride, here, v.y, shape.y, shape.x);
-    Vector c = derivative(field, stride, here, v.z, shape.z, (size_t)shape.x * shape.y);
-    a.x += 1.f;
-    b.y += 1.f;
-    c.z += 1.f;
-    out[here] = a.x * (b.y * c.z - b.z * c.y) - b.x * (a.y * c.z - a.z * c.y) + c.x * (a.y * b.z - a.z * b.y);
+    if (within(v, shape)) out[offset(v, shape)] = determinant(field, v, shape);
 }

@@ -24,6 +24,84 @@ pub enum Error {
         /// Values in the buffer.
         found: usize,
     },
+    /// No CUDA driver can be opened.
+    #[error("there is no CUDA driver: {reason}")]
+    NoDriver {
+        /// The system's reason.
+        reason: &'static str,
+    },
+    /// The machine has no such CUDA device.
+    #[error("there is no CUDA device {index}; this machine has {count}")]
+    NoDevice {
+        /// The device that was asked for.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The kernels do not run on this device.
+    #[error("{name} has compute capability {}.{}, at least {}.{} is needed", capability.0, capability.1, oldest.0, oldest.1)]
+    TooOld {
+        /// The device.
+        name: String,
+        /// What it has.
+        capability: (u32, u32),
+        /// What it would need.
+        oldest: (u32, u32),
+    },
+    /// The driver refused or failed.
+    #[error("{operation}: CUDA error {code} ({reason})")]
+    Driver {
+        /// The operation or kernel.
+        operation: &'static str,
+        /// The driver's code.
+        code: u32,
+        /// The driver's name and text for it.
+        reason: String,
+    },
+    /// The device has too little memory.
+    #[error("out of device memory: {requested} bytes were needed, {free} are free")]
+    OutOfMemory {
+        /// Bytes asked for.
+        requested: u64,
+        /// Bytes that were free then.
+        free: u64,
+    },
+    /// Kernels address the bytes of a volume with 32 bits.
+    #[error("a volume of shape {shape:?} is too large for the device's kernels, which take up to {most} voxels")]
+    TooLarge {
+        /// Its shape.
+        shape: [usize; 3],
+        /// The most voxels there can be.
+        most: usize,
+    },
+    /// A compiled module lacks a kernel: the program was put together wrongly.
+    #[error("the kernel {kernel} is missing")]
+    MissingKernel {
+        /// Its name.
+        kernel: &'static str,
+    },
+    /// More bins or voxels than can be sorted on the device.
+    #[error("bin_fixed: {bins} bins over a volume of shape {shape:?}; 1 to {most} bins and 2³² voxels are possible")]
+    Bins {
+        /// Bins asked for.
+        bins: usize,
+        /// The most there can be.
+        most: usize,
+        /// Shape of the volume.
+        shape: [usize; 3],
+    },
+    /// A window that the device's kernels do not cover.
+    #[error(
+        "cc_update: radius {radius} with masks or the exact derivative; {least} to {most} are possible on this device"
+    )]
+    Radius {
+        /// Radius asked for.
+        radius: usize,
+        /// The smallest there is.
+        least: usize,
+        /// The largest there is.
+        most: usize,
+    },
 }
 
 impl Error {

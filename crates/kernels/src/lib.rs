@@ -1,14 +1,17 @@
 //! Whole-volume operations: one trait, one implementation for each device.
 //!
-//! [`Backend`] states each operation once: formula, units, boundary rule and source. [`Cpu`] runs them on threads.
+//! [`Backend`] states each operation once: formula, units, boundary rule and source. [`Cpu`] runs them on threads,
+//! [`Cuda`] on an NVIDIA GPU.
 
 pub mod apply;
 mod backend;
 pub mod cpu;
+pub mod cuda;
 mod error;
 pub mod gaussian;
 mod relax;
 
 pub use backend::{Backend, CcDerivative, CcParameters, Inversion, InversionLimits, RelaxLimits, Sampling};
 pub use cpu::Cpu;
+pub use cuda::Cuda;
 pub use error::Error;

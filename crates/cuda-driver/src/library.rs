@@ -1,0 +1,96 @@
+//! Opening the driver library and finding its functions.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+/// A driver's return code as it comes: any number, not only those that `cust_raw` lists in its enum.
+pub(crate) type Code = u32;
+
+/// CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND.
+const NO_SYMBOL: Code = 302;
+/// CUDA_ERROR_SHARED_OBJECT_INIT_FAILED.
+pub(crate) const NOT_LOADED: Code = 303;
+/// CUDA_ERROR_UNKNOWN.
+const UNKNOWN: Code = 999;
+
+/// Where drivers live: the loader's own path, then places it does not search (WSL, containers).
+const PLACES: [&CStr; 3] =
+    [c"libcuda.so.1", c"/usr/lib/wsl/lib/libcuda.so.1", c"/usr/local/nvidia/lib64/libcuda.so.1"];
+
+unsafe extern "C" {
+    fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlerror() -> *const c_char;
+}
+
+/// A handle that is never closed.
+struct Library(*mut c_void);
+
+// SAFETY: dlsym may be called with one handle from any thread, and the handle is never closed.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
+
+fn library() -> Result<&'static Library, &'static str> {
+    const RTLD_NOW: c_int = 2;
+    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+    let opened = LIBRARY.get_or_init(|| {
+        let mut first_reason = None;
+        for place in PLACES {
+            // SAFETY: a path that ends in NUL; the flags are valid.
+            let handle = unsafe { dlopen(place.as_ptr(), RTLD_NOW) };
+            if !handle.is_null() {
+                return Ok(Library(handle));
+            }
+            // SAFETY: takes nothing; returns null or text that lives until this thread's next dl* call.
+            let reason = unsafe { dlerror() };
+            if first_reason.is_none() && !reason.is_null() {
+                // SAFETY: not null, so text that ends in NUL, copied at once.
+                first_reason = Some(unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned());
+            }
+        }
+        Err(first_reason.unwrap_or_else(|| "libcuda.so.1 cannot be opened".into()))
+    });
+    opened.as_ref().map_err(String::as_str)
+}
+
+/// Opens the driver library. The error is the system's own reason why it cannot be.
+pub fn load() -> Result<(), &'static str> {
+    library().map(|_| ())
+}
+
+/// The address of a driver function, looked up once and kept in `slot`.
+pub(crate) fn resolve(slot: &AtomicPtr<c_void>, name: &CStr) -> Result<*mut c_void, Code> {
+    let known = slot.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Ok(known);
+    }
+    let library = library().map_err(|_| NOT_LOADED)?;
+    // SAFETY: an open handle and a name that ends in NUL.
+    let address = unsafe { dlsym(library.0, name.as_ptr()) };
+    if address.is_null() {
+        return Err(NO_SYMBOL);
+    }
+    slot.store(address, Ordering::Release);
+    Ok(address)
+}
+
+static LAST_UNLISTED: AtomicU32 = AtomicU32::new(0);
+
+/// The last code a driver returned that `cust_raw` does not know and `cust` therefore saw as 999, or 0.
+pub fn last_unlisted_error() -> u32 {
+    LAST_UNLISTED.load(Ordering::Relaxed)
+}
+
+/// `cust` receives the code as a Rust enum, in which a value that the enum lacks would be undefined behaviour.
+pub(crate) fn listed(code: Code) -> Code {
+    match code {
+        0..=8 | 34 | 100..=102 | 200..=202 | 205..=224 | 300..=304 | 400 | 401 | 500 | 600 => code,
+        700..=705 | 708..=720 | 800..=809 | 900..=911 | 999 => code,
+        _ => {
+            LAST_UNLISTED.store(code, Ordering::Relaxed);
+            UNKNOWN
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Time of each kernel on a CUDA device at the size of a 1 mm brain, against the bytes it must move at the copy bandwidth
+//! measured there: `cargo bench -p antsreg-kernels --bench cuda_kernels`.
+
+use antsreg_core::AffineTransform;
+use antsreg_kernels::cuda::KernelTime;
+use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cuda, Error, InversionLimits, Sampling};
+
+/// A 1 mm brain.
+const SHAPE: [usize; 3] = [162, 214, 167];
+/// Operands in turn, together larger than the cache.
+const SETS: usize = 4;
+const ROUNDS: usize = 24;
+
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("cuda_kernels: {error}");
+        std::process::exit(1)
+    }
+}
+
+fn noise(seed: u32, count: usize) -> Vec<f32> {
+    let mut state = seed;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+/// Smooth displacements of a few voxels, as registrations make them.
+fn field(cuda: &Cuda, seed: u32) -> Result<<Cuda as Backend>::Field, Error> {
+    let values = noise(seed, 3 * SHAPE.iter().product::<usize>());
+    let vectors: Vec<[f32; 3]> =
+        values.as_chunks().0.iter().map(|v: &[f32; 3]| v.map(|value| 60.0 * (value - 0.5))).collect();
+    let (mut field, mut scratch) = (cuda.upload_field(SHAPE, &vectors)?, cuda.field(SHAPE)?);
+    for _ in 0..3 {
+        cuda.smooth_field(&mut field, 6.0, &mut scratch)?;
+    }
+    Ok(field)
+}
+
+fn print(bandwidth: f64, times: &[KernelTime], note: &str) {
+    for time in times {
+        let bytes = time.bytes as f64 / time.launches as f64;
+        println!(
+            "{:<28} {:>4} {:>9.1} {:>9.1} {:>8.1} {:>7.0} {:>5.0}%  {note}",
+            time.name,
+            time.launches,
+            time.median * 1e6,
+            time.fastest * 1e6,
+            bytes / 1e6,
+            bytes / time.median / 1e9,
+            100.0 * bytes / time.median / bandwidth
+        );
+    }
+}
+
+fn timed(
+    cuda: &Cuda,
+    bandwidth: f64,
+    note: &str,
+    mut work: impl FnMut(usize) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for round in 0..SETS {
+        work(round % SETS)?;
+    }
+    cuda.start_profile();
+    for round in 0..ROUNDS {
+        work(round % SETS)?;
+    }
+    print(bandwidth, &cuda.finish_profile()?, note);
+    Ok(())
+}
+
+fn run() -> Result<(), Error> {
+    let start = std::time::Instant::now();
+    let cuda = Cuda::open(0)?;
+    let opened = start.elapsed();
+    let bandwidth = cuda.copy_bandwidth()?;
+    let memory = cuda.memory()?;
+    println!(
+        "{}, opened in {:.0} ms, copy {:.0} GB/s, {:.1} of {:.1} GB free",
+        cuda.info().name,
+        opened.as_secs_f64() * 1e3,
+        bandwidth / 1e9,
+        memory.free as f64 / 1e9,
+        memory.total as f64 / 1e9
+    );
+    println!("kernel                          n median µs   best µs       MB    GB/s  copy");
+    let len = SHAPE.iter().product();
+    let brain = |seed| cuda.smooth(&cuda.upload(SHAPE, &noise(seed, len))?, [1.0; 3]);
+    let images = (0..SETS as u32).map(brain).collect::<Result<Vec<_>, _>>()?;
+    let fields = (0..SETS as u32).map(|seed| field(&cuda, 7 + seed)).collect::<Result<Vec<_>, _>>()?;
+    let mut outs = (0..SETS).map(|_| cuda.field(SHAPE)).collect::<Result<Vec<_>, _>>()?;
+    let mut targets = (0..SETS).map(|_| cuda.image(SHAPE)).collect::<Result<Vec<_>, _>>()?;
+    let map = AffineTransform {
+        matrix: nalgebra::Rotation3::from_euler_angles(0.05, -0.04, 0.1).into_inner(),
+        translation: nalgebra::Vector3::new(8.0, -6.0, 3.0),
+    };
+
+    timed(&cuda, bandwidth, "turned", |n| cuda.resample(&images[n], &map, 0.0, &mut targets[n]))?;
+    for sampling in [Sampling::Linear, Sampling::Nearest] {
+        timed(&cuda, bandwidth, "", |n| cuda.warp(&images[n], &fields[n], &map, sampling, &mut targets[n]))?;
+    }
+    for sigma in [1.0, 2.0, 3.0, 5.5] {
+        timed(&cuda, bandwidth, &format!("image, sigma {sigma}"), |n| cuda.smooth(&images[n], [sigma; 3]).map(drop))?;
+    }
+    for variance in [0.5, 1.0, 3.0, 6.0] {
+        let mut own = (0..SETS as u32).map(|seed| field(&cuda, 17 + seed)).collect::<Result<Vec<_>, _>>()?;
+        timed(&cuda, bandwidth, &format!("field, variance {variance}"), |n| {
+            cuda.smooth_field(&mut own[n], variance, &mut outs[n])
+        })?;
+    }
+    timed(&cuda, bandwidth, "", |n| cuda.compose(&fields[n], &fields[(n + 1) % SETS], &mut outs[n]))?;
+    timed(&cuda, bandwidth, "", |n| cuda.advance(&fields[n], &fields[(n + 1) % SETS], 0.2, &mut outs[n]))?;
+    for (steps, note) in [(1, "1 step"), (2, "2 steps"), (20, "to 0.01 voxel")] {
+        let tolerance_voxels = if steps == 20 { 0.01 } else { 0.0 };
+        let limits = InversionLimits { steps, tolerance_voxels };
+        timed(&cuda, bandwidth, note, |n| cuda.invert(&fields[n], &mut outs[n], &limits))?;
+    }
+    timed(&cuda, bandwidth, "", |n| cuda.inversion_error(&fields[n], &outs[n]).map(drop))?;
+    timed(&cuda, bandwidth, "", |n| {
+        cuda.resize_field(&fields[n], &AffineTransform::identity(), [1.0; 3], &mut outs[n])
+    })?;
+    timed(&cuda, bandwidth, "", |n| cuda.jacobian_determinant(&fields[n], &mut targets[n]))?;
+    timed(&cuda, bandwidth, "no folds", |n| cuda.unfold(&mut outs[n], -1e3).map(drop))?;
+    cross_correlation(&cuda, bandwidth, &images, &mut outs)?;
+    correlation_ratio(&cuda, bandwidth, &images, &map)
+}
+
+fn cross_correlation(
+    cuda: &Cuda,
+    bandwidth: f64,
+    images: &[<Cuda as Backend>::Image],
+    outs: &mut [<Cuda as Backend>::Field],
+) -> Result<(), Error> {
+    let mut workspace = cuda.cc_workspace(SHAPE)?;
+    let [first, second, ..] = outs else { return Ok(()) };
+    let direct = cuda.direct_cc(SHAPE)?;
+    for radius in [1, 2, 3, 4, 5] {
+        for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
+            let parameters = CcParameters { radius, derivative, noise_variance: 0.0, spacing: [1.0; 3] };
+            timed(cuda, bandwidth, &format!("{derivative:?}"), |n| {
+                let (fixed, moving) = (&images[n], &images[(n + 1) % SETS]);
+                cuda.cc_update(fixed, moving, [None; 2], &parameters, &mut workspace, first, second).map(drop)
+            })?;
+        }
+        if radius == 2 || radius == 5 {
+            let parameters =
+                CcParameters { radius, derivative: CcDerivative::Centre, noise_variance: 0.0, spacing: [1.0; 3] };
+            timed(cuda, bandwidth, &format!("radius {radius}"), |n| {
+                let (fixed, moving) = (&images[n], &images[(n + 1) % SETS]);
+                direct.update(cuda, fixed, moving, &parameters, first, second).map(drop)
+            })?;
+        }
+    }
+    let parameters =
+        CcParameters { radius: 2, derivative: CcDerivative::Centre, noise_variance: 0.0, spacing: [1.0; 3] };
+    let mask = cuda.upload(SHAPE, &vec![1.0; SHAPE.iter().product()])?;
+    timed(cuda, bandwidth, "one mask", |n| {
+        let (fixed, moving) = (&images[n], &images[(n + 1) % SETS]);
+        cuda.cc_update(fixed, moving, [Some(&mask), None], &parameters, &mut workspace, first, second).map(drop)
+    })
+}
+
+fn correlation_ratio(
+    cuda: &Cuda,
+    bandwidth: f64,
+    images: &[<Cuda as Backend>::Image],
+    map: &AffineTransform,
+) -> Result<(), Error> {
+    let sorted = cuda.bin_fixed(&images[0], None, (0.2, 0.8), 256)?;
+    timed(cuda, bandwidth, "256 bins", |n| cuda.bin_fixed(&images[n], None, (0.2, 0.8), 256).map(drop))?;
+    let small = [22, 27, 21];
+    let coarse = cuda.upload(small, &noise(5, small.iter().product()))?;
+    let sorted_coarse = cuda.bin_fixed(&coarse, None, (0.2, 0.8), 32)?;
+    let to_moving = AffineTransform { matrix: map.matrix * 7.5, translation: map.translation };
+    for filtered in [false, true] {
+        cuda.filter_by_texture(filtered);
+        for count in [1, 8] {
+            let maps = vec![*map; count];
+            timed(cuda, bandwidth, &format!("1 mm, {count} transforms"), |_| {
+                cuda.correlation_ratio(&sorted, &images[1], None, [1.0; 3], &maps).map(drop)
+            })?;
+        }
+        for count in [1, 64, 1331] {
+            let maps = vec![to_moving; count];
+            timed(cuda, bandwidth, &format!("8 mm, {count} transforms"), |_| {
+                cuda.correlation_ratio(&sorted_coarse, &images[1], None, [8.0; 3], &maps).map(drop)
+            })?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! 3D arrays, read through texture objects and written through surface objects.
+//!
+//! Through `cust::sys`: cust's own arrays have another element type than they say, and hide their handle.
+
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use cust::sys;
+
+use super::buffer::Buffer;
+use super::device::{Device, check};
+use crate::Error;
+
+/// A 3D array of floats and the objects that kernels reach it by.
+pub(super) struct Array {
+    handle: sys::CUarray,
+    shape: [usize; 3],
+    objects: Vec<Object>,
+    device: Arc<Device>,
+}
+
+enum Object {
+    Texture(u64),
+    Surface(u64),
+}
+
+// SAFETY: driver handles may be used from any thread.
+unsafe impl Send for Array {}
+// SAFETY: as above.
+unsafe impl Sync for Array {}
+
+/// What a texture returns between voxel centres.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Filter {
+    /// The voxel's own value.
+    Point,
+    /// Trilinear with 8-bit weights.
+    Linear,
+}
+
+impl Array {
+    pub(super) fn new(device: &Arc<Device>, shape: [usize; 3]) -> Result<Array, Error> {
+        device.bind("3D array")?;
+        let description = sys::CUDA_ARRAY3D_DESCRIPTOR {
+            Width: shape[0],
+            Height: shape[1],
+            Depth: shape[2],
+            Format: sys::CUarray_format::CU_AD_FORMAT_FLOAT,
+            NumChannels: 1,
+            Flags: sys::CUDA_ARRAY3D_SURFACE_LDST,
+        };
+        let mut handle = null_mut();
+        // SAFETY: both pointers are valid.
+        let result = unsafe { sys::cuArray3DCreate_v2(&mut handle, &description) };
+        if result == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            let requested = (shape.iter().product::<usize>() * size_of::<f32>()) as u64;
+            return Err(Error::OutOfMemory { requested, free: device.memory()?.free });
+        }
+        check("3D array", result)?;
+        Ok(Array { handle, shape, objects: Vec::new(), device: device.clone() })
+    }
+
+    /// Copies a volume in.
+    pub(super) fn fill(&mut self, voxels: &Buffer<f32>) -> Result<(), Error> {
+        let [width, height, depth] = [self.shape[0] * size_of::<f32>(), self.shape[1], self.shape[2]];
+        // Not zeroed: the memory types have no variant 0.
+        let copy = sys::CUDA_MEMCPY3D {
+            srcXInBytes: 0,
+            srcY: 0,
+            srcZ: 0,
+            srcLOD: 0,
+            srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            srcHost: null(),
+            srcDevice: voxels.pointer(),
+            srcArray: null_mut(),
+            reserved0: null_mut(),
+            srcPitch: width,
+            srcHeight: height,
+            dstXInBytes: 0,
+            dstY: 0,
+            dstZ: 0,
+            dstLOD: 0,
+            dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_ARRAY,
+            dstHost: null_mut(),
+            dstDevice: 0,
+            dstArray: self.handle,
+            reserved1: null_mut(),
+            dstPitch: 0,
+            dstHeight: 0,
+            WidthInBytes: width,
+            Height: height,
+            Depth: depth,
+        };
+        // SAFETY: the buffer holds at least the array's voxels; both live until the stream's work is done.
+        check("fill 3D array", unsafe { sys::cuMemcpy3DAsync_v2(&copy, self.device.stream().as_inner()) })
+    }
+
+    fn resource(&self) -> sys::CUDA_RESOURCE_DESC {
+        let mut resource =
+            sys::CUDA_RESOURCE_DESC { resType: sys::CUresourcetype::CU_RESOURCE_TYPE_ARRAY, ..Default::default() };
+        resource.res.array.hArray = self.handle;
+        resource
+    }
+
+    /// A texture object over the array: voxel i is read at i + 0.5, the edge goes on outside.
+    pub(super) fn texture(&mut self, filter: Filter) -> Result<u64, Error> {
+        let description = sys::CUDA_TEXTURE_DESC {
+            addressMode: [sys::CUaddress_mode::CU_TR_ADDRESS_MODE_CLAMP; 3],
+            filterMode: match filter {
+                Filter::Point => sys::CUfilter_mode::CU_TR_FILTER_MODE_POINT,
+                Filter::Linear => sys::CUfilter_mode::CU_TR_FILTER_MODE_LINEAR,
+            },
+            ..Default::default()
+        };
+        let mut object = 0;
+        // SAFETY: the descriptions are valid; the array outlives the object (both are dropped with self).
+        check("texture", unsafe { sys::cuTexObjectCreate(&mut object, &self.resource(), &description, null()) })?;
+        self.objects.push(Object::Texture(object));
+        Ok(object)
+    }
+
+    /// A surface object over the array.
+    pub(super) fn surface(&mut self) -> Result<u64, Error> {
+        let mut object = 0;
+        // SAFETY: as above.
+        check("surface", unsafe { sys::cuSurfObjectCreate(&mut object, &self.resource()) })?;
+        self.objects.push(Object::Surface(object));
+        Ok(object)
+    }
+}
+
+impl Drop for Array {
+    fn drop(&mut self) {
+        // Arrays are not freed in stream order: work that reads this one must be done.
+        if self.device.synchronize("drop 3D array").is_err() {
+            return;
+        }
+        // SAFETY: the handles came from the driver and nothing can name them any more.
+        unsafe {
+            for object in &self.objects {
+                let _ = match object {
+                    Object::Texture(texture) => sys::cuTexObjectDestroy(*texture),
+                    Object::Surface(surface) => sys::cuSurfObjectDestroy(*surface),
+                };
+            }
+            let _ = sys::cuArrayDestroy(self.handle);
+        }
+    }
+}
+
+/// An image in a 3D array, read exactly or through the texture unit's filter.
+pub(super) struct Texture {
+    array: Array,
+    pub(super) exact: u64,
+    pub(super) filtered: u64,
+    pub(super) current: bool,
+}
+
+impl Texture {
+    pub(super) fn new(device: &Arc<Device>, shape: [usize; 3]) -> Result<Texture, Error> {
+        let mut array = Array::new(device, shape)?;
+        let (exact, filtered) = (array.texture(Filter::Point)?, array.texture(Filter::Linear)?);
+        Ok(Texture { array, exact, filtered, current: false })
+    }
+
+    /// Copies the image in, unless it is there.
+    pub(super) fn update(&mut self, voxels: &Buffer<f32>) -> Result<(), Error> {
+        if !self.current {
+            self.array.fill(voxels)?;
+            self.current = true;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! [`Backend`] for [`Cuda`]: each operation and the function that does it.
+
+use antsreg_core::AffineTransform;
+
+use super::{CcWorkspace, Cuda, Field, FixedBins, Image};
+use crate::{Backend, CcParameters, Error, Inversion, InversionLimits, Sampling};
+
+impl Backend for Cuda {
+    type Image = Image;
+    type Field = Field;
+    type FixedBins = FixedBins;
+    type CcWorkspace = CcWorkspace;
+
+    fn image(&self, shape: [usize; 3]) -> Result<Image, Error> {
+        self.new_image(shape)
+    }
+
+    fn upload(&self, shape: [usize; 3], voxels: &[f32]) -> Result<Image, Error> {
+        self.upload_image(shape, voxels)
+    }
+
+    fn download(&self, image: &Image) -> Result<Vec<f32>, Error> {
+        self.download_image(image)
+    }
+
+    fn field(&self, shape: [usize; 3]) -> Result<Field, Error> {
+        self.new_field(shape)
+    }
+
+    fn upload_field(&self, shape: [usize; 3], vectors: &[[f32; 3]]) -> Result<Field, Error> {
+        self.upload_vectors(shape, vectors)
+    }
+
+    fn download_field(&self, field: &Field) -> Result<Vec<[f32; 3]>, Error> {
+        self.download_vectors(field)
+    }
+
+    fn smooth(&self, image: &Image, sigma_voxels: [f64; 3]) -> Result<Image, Error> {
+        self.smooth_image(image, sigma_voxels)
+    }
+
+    fn resample(
+        &self,
+        image: &Image,
+        out_to_image: &AffineTransform,
+        outside: f32,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        self.resample_affine(image, out_to_image, outside, out)
+    }
+
+    fn warp(
+        &self,
+        image: &Image,
+        field: &Field,
+        grid_to_image: &AffineTransform,
+        sampling: Sampling,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        self.warp_image(image, field, grid_to_image, sampling, out)
+    }
+
+    fn bin_fixed(
+        &self,
+        fixed: &Image,
+        weight: Option<&Image>,
+        low_high: (f32, f32),
+        bins: usize,
+    ) -> Result<FixedBins, Error> {
+        self.sort_by_bin(fixed, weight, low_high, bins)
+    }
+
+    fn correlation_ratio(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<f64>, Error> {
+        self.correlation_ratios(fixed, moving, moving_weight, edge_voxels, fixed_to_moving)
+    }
+
+    fn cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {
+        Ok(self.new_cc_workspace(shape))
+    }
+
+    fn cc_update(
+        &self,
+        fixed: &Image,
+        moving: &Image,
+        masks: [Option<&Image>; 2],
+        parameters: &CcParameters,
+        workspace: &mut CcWorkspace,
+        fixed_update: &mut Field,
+        moving_update: &mut Field,
+    ) -> Result<f64, Error> {
+        self.cc_both_updates(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)
+    }
+
+    fn smooth_field(&self, field: &mut Field, variance_voxels: f64, scratch: &mut Field) -> Result<(), Error> {
+        self.smooth_vectors(field, variance_voxels, scratch)
+    }
+
+    fn advance(&self, field: &Field, update: &Field, step_voxels: f64, out: &mut Field) -> Result<(), Error> {
+        self.advance_field(field, update, step_voxels, out)
+    }
+
+    fn compose(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
+        self.compose_fields(first, then, out)
+    }
+
+    fn invert(&self, field: &Field, inverse: &mut Field, limits: &InversionLimits) -> Result<(), Error> {
+        self.invert_field(field, inverse, limits)
+    }
+
+    fn inversion_error(&self, field: &Field, inverse: &Field) -> Result<Inversion, Error> {
+        self.error_of_inversion(field, inverse)
+    }
+
+    fn resize_field(
+        &self,
+        field: &Field,
+        out_to_field: &AffineTransform,
+        scale: [f64; 3],
+        out: &mut Field,
+    ) -> Result<(), Error> {
+        self.resize(field, out_to_field, scale, out)
+    }
+
+    fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
+        self.jacobian(field, out)
+    }
+
+    fn unfold(&self, field: &mut Field, smallest: f32) -> Result<usize, Error> {
+        self.unfold_field(field, smallest)
+    }
+}

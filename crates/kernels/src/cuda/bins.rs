@@ -1,0 +1,169 @@
+//! Fixed voxels sorted by bin and cut into segments of one bin each (Li 2015, 3.6.1), once per level.
+
+use super::Cuda;
+use super::buffer::Buffer;
+use super::image::Image;
+use super::launch::{Argument, Launch, Shape, arguments};
+use crate::Error;
+
+/// Fixed voxels in the order of their bins.
+pub struct FixedBins {
+    pub(super) shape: [usize; 3],
+    pub(super) bins: usize,
+    /// Index of each counted voxel, bin after bin.
+    pub(super) sorted: Buffer<u32>,
+    /// The weight of each, in the same order.
+    pub(super) weights: Option<Buffer<f32>>,
+    /// Start and end of each segment in `sorted`.
+    pub(super) segments: Buffer<[u32; 2]>,
+    /// The first segment of each bin, and one more: the number of segments.
+    pub(super) bin_segments: Buffer<u32>,
+    /// How many segments there are.
+    pub(super) segment_count: usize,
+    /// How many voxels count.
+    pub(super) counted: usize,
+}
+
+/// `Binning` of `cu/bin_fixed.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Binning {
+    low: f32,
+    scale: f32,
+    bins: f32,
+}
+impl Argument for Binning {}
+
+/// Voxels on an edge of a brick and bricks in a warp's run, as in `cu/bin_fixed.cu`.
+const BRICK: usize = 8;
+const BRICKS_PER_WARP: usize = 4;
+
+/// A warp keeps one counter per bin in 48 KiB of shared memory.
+const MOST_BINS: usize = 48 * 1024 / size_of::<u32>();
+
+/// Voxels of a segment: enough that a block's start and reduction do not show, few enough that all bins together fill
+/// the device.
+fn segment_length(counted: usize, multiprocessors: u32) -> usize {
+    (counted / (16 * multiprocessors as usize)).next_multiple_of(128).clamp(512, 8192)
+}
+
+impl Cuda {
+    pub(super) fn sort_by_bin(
+        &self,
+        fixed: &Image,
+        weight: Option<&Image>,
+        (low, high): (f32, f32),
+        bins: usize,
+    ) -> Result<FixedBins, Error> {
+        if let Some(weight) = weight {
+            Error::check_shape("bin_fixed", fixed.shape, weight.shape)?;
+        }
+        if bins == 0 || bins > MOST_BINS || u32::try_from(fixed.len()).is_err() {
+            return Err(Error::Bins { bins, most: MOST_BINS, shape: fixed.shape });
+        }
+        let scale = if high > low { bins as f32 / (high - low) } else { 0.0 };
+        let binning = Binning { low, scale, bins: bins as f32 };
+        let bricks: usize = fixed.shape.iter().map(|n| n.div_ceil(BRICK)).product();
+        let warps = bricks.div_ceil(BRICKS_PER_WARP) as u32;
+        let counts = Buffer::<u32>::uninitialised(&self.device, bins * warps as usize)?;
+        let totals = Buffer::<u32>::uninitialised(&self.device, bins)?;
+        let kernels = &self.kernels.bin_fixed;
+        let by_warp = Launch {
+            kernel: &kernels.count_bins,
+            grid: [warps, 1, 1],
+            block: [32, 1, 1],
+            shared: (bins * size_of::<u32>()) as u32,
+            bytes: 4 * fixed.len() as u64,
+        };
+        let (values, weight_values, shape) = (fixed.read(), weight.map_or(0, Image::read), Shape::of(fixed.shape));
+        let (count, total) = (counts.pointer(), totals.pointer());
+        // SAFETY: `counts` has a row of `warps` for each bin; positions outside the volume are skipped.
+        unsafe { self.launch(by_warp, arguments![values, weight_values, shape, binning, warps, count])? };
+        let by_bin = Launch {
+            kernel: &kernels.scan_bins,
+            grid: [bins as u32, 1, 1],
+            block: [256, 1, 1],
+            shared: 0,
+            bytes: 8 * bins as u64 * u64::from(warps),
+        };
+        // SAFETY: as above; `totals` has one element a bin.
+        unsafe { self.launch(by_bin, arguments![warps, count, total])? };
+
+        let table = Segments::new(&totals.download(bins)?, self.device.info.multiprocessors);
+        let sorted = Buffer::<u32>::uninitialised(&self.device, table.counted)?;
+        let weights = match weight {
+            Some(_) => Some(Buffer::<f32>::uninitialised(&self.device, table.counted)?),
+            None => None,
+        };
+        let starts = Buffer::from_slice(&self.device, &table.starts)?;
+        let scatter = Launch { kernel: &kernels.scatter_bins, bytes: 8 * fixed.len() as u64, ..by_warp };
+        let (start, order) = (starts.pointer(), sorted.pointer());
+        let sorted_weight = weights.as_ref().map_or(0, Buffer::pointer);
+        // SAFETY: as above; `sorted` and `weights` have one element for each voxel that was counted.
+        unsafe {
+            self.launch(
+                scatter,
+                arguments![values, weight_values, shape, binning, warps, count, start, order, sorted_weight],
+            )?;
+        }
+        Ok(FixedBins {
+            shape: fixed.shape,
+            bins,
+            sorted,
+            weights,
+            segments: Buffer::from_slice(&self.device, &table.segments)?,
+            bin_segments: Buffer::from_slice(&self.device, &table.bin_segments)?,
+            segment_count: table.segments.len(),
+            counted: table.counted,
+        })
+    }
+}
+
+/// Where bins and their segments start.
+struct Segments {
+    counted: usize,
+    starts: Vec<u32>,
+    segments: Vec<[u32; 2]>,
+    bin_segments: Vec<u32>,
+}
+
+impl Segments {
+    fn new(totals: &[u32], multiprocessors: u32) -> Segments {
+        let counted = totals.iter().map(|total| *total as usize).sum();
+        let length = segment_length(counted, multiprocessors);
+        let mut table = Segments { counted, starts: Vec::new(), segments: Vec::new(), bin_segments: vec![0] };
+        let mut start = 0;
+        for total in totals {
+            let end = start + total;
+            table.starts.push(start);
+            let cuts = (start..end).step_by(length);
+            table.segments.extend(cuts.map(|cut| [cut, end.min(cut + length as u32)]));
+            table.bin_segments.push(table.segments.len() as u32);
+            start = end;
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_cover_each_bin_once_and_cross_no_border() {
+        let totals = [0, 5, 70_000, 0, 513, 1];
+        let table = Segments::new(&totals, 2);
+        assert_eq!(table.counted, 70_519);
+        let mut at = 0;
+        for (bin, total) in totals.iter().enumerate() {
+            assert_eq!(table.starts[bin], at);
+            let own = &table.segments[table.bin_segments[bin] as usize..table.bin_segments[bin + 1] as usize];
+            for [start, end] in own {
+                assert_eq!(*start, at);
+                assert!(*end > at && (end - at) as usize <= segment_length(70_519, 2));
+                at = *end;
+            }
+            assert_eq!(at, table.starts[bin] + total);
+        }
+    }
+}

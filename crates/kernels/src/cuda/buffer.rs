@@ -1,0 +1,137 @@
+//! Device memory of one element type.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use cust::sys;
+
+use super::device::{Device, check};
+use crate::Error;
+
+/// Types whose every bit pattern is a value, laid out alike on both sides.
+///
+/// # Safety
+/// No padding, no pointers, no invalid values.
+pub(super) unsafe trait Plain: Copy + Default {}
+// SAFETY: numbers.
+unsafe impl Plain for f32 {}
+// SAFETY: numbers.
+unsafe impl Plain for f64 {}
+// SAFETY: numbers.
+unsafe impl Plain for u32 {}
+// SAFETY: an array of numbers.
+unsafe impl Plain for [f32; 3] {}
+// SAFETY: an array of numbers.
+unsafe impl Plain for [u32; 2] {}
+// SAFETY: an array of numbers.
+unsafe impl Plain for [f32; 12] {}
+
+/// `len` elements on a device.
+pub(super) struct Buffer<T> {
+    pointer: u64,
+    len: usize,
+    device: Arc<Device>,
+    element: PhantomData<T>,
+}
+
+impl<T: Plain> Buffer<T> {
+    /// Contents undefined.
+    pub(super) fn uninitialised(device: &Arc<Device>, len: usize) -> Result<Self, Error> {
+        let pointer = device.allocate((len * size_of::<T>()).max(1))?;
+        Ok(Buffer { pointer, len, device: device.clone(), element: PhantomData })
+    }
+
+    pub(super) fn zeroed(device: &Arc<Device>, len: usize) -> Result<Self, Error> {
+        let mut buffer = Self::uninitialised(device, len)?;
+        buffer.clear(0..len)?;
+        Ok(buffer)
+    }
+
+    /// Sets elements to zero.
+    pub(super) fn clear(&mut self, range: Range<usize>) -> Result<(), Error> {
+        let range = range.start.min(self.len)..range.end.min(self.len);
+        let (start, words) = (self.pointer + (range.start * size_of::<T>()) as u64, range.len() * size_of::<T>() / 4);
+        self.device.bind("zero memory")?;
+        // SAFETY: the range lies within the allocation.
+        check("zero memory", unsafe { sys::cuMemsetD32Async(start, 0, words, self.device.stream().as_inner()) })
+    }
+
+    pub(super) fn from_slice(device: &Arc<Device>, values: &[T]) -> Result<Self, Error> {
+        let mut buffer = Self::uninitialised(device, values.len())?;
+        buffer.upload(values)?;
+        Ok(buffer)
+    }
+
+    /// Overwrites the first elements.
+    pub(super) fn upload(&mut self, values: &[T]) -> Result<(), Error> {
+        let count = values.len().min(self.len);
+        self.device.bind("upload")?;
+        // SAFETY: both sides have `count` elements; the driver has read pageable memory when the call returns.
+        let result = unsafe {
+            sys::cuMemcpyHtoDAsync_v2(
+                self.pointer,
+                values.as_ptr().cast(),
+                count * size_of::<T>(),
+                self.device.stream().as_inner(),
+            )
+        };
+        check("upload", result)
+    }
+
+    /// The first `count` elements, once all earlier work is done.
+    pub(super) fn download(&self, count: usize) -> Result<Vec<T>, Error> {
+        let mut values = vec![T::default(); count.min(self.len)];
+        self.download_into(&mut values)?;
+        Ok(values)
+    }
+
+    pub(super) fn download_into(&self, values: &mut [T]) -> Result<(), Error> {
+        let count = values.len().min(self.len);
+        self.device.bind("download")?;
+        // SAFETY: both sides have `count` elements; the stream is waited for before `values` is used.
+        let result = unsafe {
+            sys::cuMemcpyDtoHAsync_v2(
+                values.as_mut_ptr().cast(),
+                self.pointer,
+                count * size_of::<T>(),
+                self.device.stream().as_inner(),
+            )
+        };
+        check("download", result)?;
+        self.device.synchronize("download")
+    }
+
+    /// A second buffer with the same contents.
+    pub(super) fn duplicate(&self) -> Result<Self, Error> {
+        let mut copy = Self::uninitialised(&self.device, self.len)?;
+        copy.copy_from(self)?;
+        Ok(copy)
+    }
+
+    /// Overwrites the contents with those of another buffer, as far as both reach.
+    pub(super) fn copy_from(&mut self, other: &Self) -> Result<(), Error> {
+        let bytes = self.len.min(other.len) * size_of::<T>();
+        self.device.bind("copy")?;
+        // SAFETY: both allocations have this many bytes and do not overlap.
+        let result =
+            unsafe { sys::cuMemcpyDtoDAsync_v2(self.pointer, other.pointer, bytes, self.device.stream().as_inner()) };
+        check("copy", result)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The address, for kernel arguments.
+    pub(super) fn pointer(&self) -> u64 {
+        self.pointer
+    }
+}
+
+impl<T> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from this device's `allocate`, and nothing can name it any more.
+        unsafe { self.device.free(self.pointer) };
+    }
+}

@@ -1,0 +1,143 @@
+//! The correlation ratio of a batch of transforms, by sorted segments.
+
+use std::sync::atomic::Ordering;
+
+use antsreg_core::AffineTransform;
+
+use super::Cuda;
+use super::bins::FixedBins;
+use super::buffer::Buffer;
+use super::image::Image;
+use super::launch::{Argument, Launch, Shape, Vector, arguments};
+use crate::Error;
+
+/// `Moving` of `cu/correlation_ratio.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Moving {
+    image: u64,
+    weight: u64,
+    weighted: i32,
+    shape: Shape,
+    per_edge: Vector,
+}
+impl Argument for Moving {}
+
+/// Threads that add up one segment.
+const THREADS: u32 = 128;
+
+/// Transforms of one launch: the grid's second dimension.
+const MOST_TRANSFORMS: usize = 65_535;
+
+/// Device memory for the sums of a batch, kept from call to call.
+#[derive(Default)]
+pub(super) struct BatchBuffers {
+    maps: Option<Buffer<[f32; 12]>>,
+    /// Four floats a segment and transform.
+    sums: Option<Buffer<f32>>,
+    costs: Option<Buffer<f64>>,
+}
+
+impl Cuda {
+    pub(super) fn correlation_ratios(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<f64>, Error> {
+        if let Some(weight) = moving_weight {
+            Error::check_shape("correlation_ratio", moving.shape, weight.shape)?;
+        }
+        // A volume one voxel thin is all border; without fixed voxels there is nothing to compare.
+        if fixed.segment_count == 0 || moving.shape.iter().any(|n| *n < 2) {
+            return Ok(vec![1.0; fixed_to_moving.len()]);
+        }
+        let textures = moving.texture(&self.device)?;
+        let filtered = self.filtered.load(Ordering::Relaxed);
+        let weight = moving_weight.map(|weight| weight.texture(&self.device)).transpose()?;
+        let operand = Moving {
+            image: if filtered { textures.filtered } else { textures.exact },
+            weight: weight.map_or(0, |weight| weight.exact),
+            weighted: i32::from(weight.is_some()),
+            shape: Shape::of(moving.shape),
+            per_edge: Vector(edge_voxels.map(|edge| (1.0 / edge) as f32)),
+        };
+        let mut costs = Vec::with_capacity(fixed_to_moving.len());
+        for batch in fixed_to_moving.chunks(MOST_TRANSFORMS) {
+            costs.extend(self.batch(fixed, operand, moving.len(), filtered, batch)?);
+        }
+        Ok(costs)
+    }
+
+    fn batch(
+        &self,
+        fixed: &FixedBins,
+        moving: Moving,
+        moving_voxels: usize,
+        filtered: bool,
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<f64>, Error> {
+        let maps: Vec<[f32; 12]> = fixed_to_moving.iter().map(map).collect();
+        let transforms = maps.len();
+        let mut scratch = self.scratch();
+        let buffers = &mut scratch.batch;
+        let device = &self.device;
+        let map_buffer = grown(&mut buffers.maps, transforms, |len| Buffer::uninitialised(device, len))?;
+        map_buffer.upload(&maps)?;
+        let maps = map_buffer.pointer();
+        let sums =
+            grown(&mut buffers.sums, 4 * transforms * fixed.segment_count, |len| Buffer::uninitialised(device, len))?
+                .pointer();
+        let cost_buffer = grown(&mut buffers.costs, transforms, |len| Buffer::uninitialised(device, len))?;
+        let launch = Launch {
+            kernel: match filtered {
+                true => &self.kernels.correlation_ratio.correlation_ratio_filtered,
+                false => &self.kernels.correlation_ratio.correlation_ratio_exact,
+            },
+            grid: [fixed.segment_count as u32, transforms as u32, 1],
+            block: [THREADS, 1, 1],
+            shared: 0,
+            // The fixed list per transform; the moving image once, as it stays in cache.
+            bytes: 4 * (fixed.counted * transforms + moving_voxels) as u64,
+        };
+        let (sorted, segments) = (fixed.sorted.pointer(), fixed.segments.pointer());
+        let weights = fixed.weights.as_ref().map_or(0, Buffer::pointer);
+        let shape = Shape::of(fixed.shape);
+        // SAFETY: one block a segment and transform, with four floats of `sums` each; segments lie within `sorted` and
+        // `weights`; textures clamp their coordinates.
+        unsafe { self.launch(launch, arguments![sorted, weights, segments, shape, moving, maps, sums])? };
+        let launch = Launch {
+            kernel: &self.kernels.correlation_ratio.correlation_ratio_costs,
+            grid: [transforms as u32, 1, 1],
+            block: [1024, 1, 1],
+            shared: 0,
+            bytes: 16 * (transforms * fixed.segment_count) as u64,
+        };
+        let (bin_segments, costs) = (fixed.bin_segments.pointer(), cost_buffer.pointer());
+        let (bins, segments) = (fixed.bins as i32, fixed.segment_count as i32);
+        // SAFETY: `bin_segments` has one element more than there are bins, `costs` one a transform.
+        unsafe { self.launch(launch, arguments![sums, bin_segments, bins, segments, costs])? };
+        cost_buffer.download(transforms)
+    }
+}
+
+fn map(transform: &AffineTransform) -> [f32; 12] {
+    std::array::from_fn(|element| match (element / 4, element % 4) {
+        (row, 3) => transform.translation[row] as f32,
+        (row, column) => transform.matrix[(row, column)] as f32,
+    })
+}
+
+/// The buffer, replaced by a larger one if it has less than `len` elements.
+fn grown<T: super::buffer::Plain>(
+    buffer: &mut Option<Buffer<T>>,
+    len: usize,
+    make: impl FnOnce(usize) -> Result<Buffer<T>, Error>,
+) -> Result<&mut Buffer<T>, Error> {
+    match buffer.take_if(|buffer| buffer.len() >= len) {
+        Some(large) => Ok(buffer.insert(large)),
+        None => Ok(buffer.insert(make(len.next_power_of_two())?)),
+    }
+}

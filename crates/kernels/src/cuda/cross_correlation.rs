@@ -1,0 +1,149 @@
+//! Windowed cross-correlation and the directions in which it grows, on sliding tiles.
+
+use super::Cuda;
+use super::buffer::Buffer;
+use super::direct::DirectCc;
+use super::field::{Field, plane};
+use super::image::Image;
+use super::kernels::Kernel;
+use super::launch::{Argument, Launch, Shape, Vector, arguments};
+use crate::{CcDerivative, CcParameters, Error};
+
+/// Buffers of [`Backend::cc_update`](crate::Backend::cc_update), made when first needed.
+#[derive(Default)]
+pub struct CcWorkspace {
+    pub(super) shape: [usize; 3],
+    /// The exact derivative's five terms per window, a plane each.
+    terms: Option<Buffer<f32>>,
+    /// Textures and surfaces of the direct kernel, for radii that the tiled ones do not cover.
+    direct: Option<DirectCc>,
+}
+
+/// `Pair` of `cu/cross_correlation.cuh`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pair {
+    fixed: u64,
+    moving: u64,
+    fixed_mask: u64,
+    moving_mask: u64,
+    shape: Shape,
+    metric: Vector,
+    noise_variance: f32,
+}
+impl Argument for Pair {}
+
+impl Pair {
+    pub(super) fn new(fixed: &Image, moving: &Image, masks: [Option<&Image>; 2], parameters: &CcParameters) -> Pair {
+        let spacing = parameters.spacing;
+        let finest = spacing.into_iter().fold(f64::INFINITY, f64::min);
+        let [fixed_mask, moving_mask] = masks.map(|mask| mask.map_or(0, Image::read));
+        Pair {
+            fixed: fixed.read(),
+            moving: moving.read(),
+            fixed_mask,
+            moving_mask,
+            shape: Shape::of(fixed.shape),
+            metric: Vector(spacing.map(|spacing| (finest / spacing).powi(2) as f32)),
+            noise_variance: parameters.noise_variance,
+        }
+    }
+}
+
+/// Columns of a tile along x and y, a thread each, as in `cu/box_sums.cuh`.
+const TILE: [usize; 2] = [32, 8];
+
+impl Cuda {
+    pub(super) fn new_cc_workspace(&self, shape: [usize; 3]) -> CcWorkspace {
+        CcWorkspace { shape, ..Default::default() }
+    }
+
+    pub(super) fn cc_both_updates(
+        &self,
+        fixed: &Image,
+        moving: &Image,
+        masks: [Option<&Image>; 2],
+        parameters: &CcParameters,
+        workspace: &mut CcWorkspace,
+        fixed_update: &mut Field,
+        moving_update: &mut Field,
+    ) -> Result<f64, Error> {
+        let shape = fixed.shape;
+        for found in [moving.shape, fixed_update.shape, moving_update.shape, workspace.shape] {
+            Error::check_shape("cc_update", shape, found)?;
+        }
+        for mask in masks.into_iter().flatten() {
+            Error::check_shape("cc_update", shape, mask.shape)?;
+        }
+        let masked = masks.iter().any(Option::is_some);
+        let Some(kernels) = self.kernels.cc_tiled(parameters.radius, &self.device)? else {
+            if masked || parameters.derivative == CcDerivative::Exact || parameters.radius == 0 {
+                return Err(Error::Radius { radius: parameters.radius, least: 1, most: 5 });
+            }
+            let direct = match &mut workspace.direct {
+                Some(direct) => direct,
+                none => none.insert(self.direct_cc(shape)?),
+            };
+            return direct.update(self, fixed, moving, parameters, fixed_update, moving_update);
+        };
+        let pair = Pair::new(fixed, moving, masks, parameters);
+        let voxels = fixed.len() as u64;
+        match parameters.derivative {
+            CcDerivative::Centre => {
+                let kernel = if masked { &kernels.centre_masked } else { &kernels.centre };
+                let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 6) * 4 * voxels)?;
+                let mut scratch = self.scratch();
+                scratch.reserve(&self.device, launch.blocks())?;
+                let (f, m) = (fixed_update.write(), moving_update.write());
+                let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
+                let result = scratch.result.pointer();
+                // SAFETY: all volumes have one shape, reads and writes are kept to it; a pair of `partial` a block.
+                unsafe { self.launch(launch, arguments![pair, depth, f, m, partial, counter, result])? };
+                energy(&scratch.result)
+            }
+            CcDerivative::Exact => {
+                let terms = match &workspace.terms {
+                    Some(terms) => terms,
+                    None => workspace.terms.insert(Buffer::uninitialised(&self.device, 5 * plane(shape))?),
+                };
+                let kernel = if masked { &kernels.terms_masked } else { &kernels.terms };
+                let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 5) * 4 * voxels)?;
+                let mut scratch = self.scratch();
+                scratch.reserve(&self.device, launch.blocks())?;
+                let (f, m, windows) = (fixed_update.write(), moving_update.write(), terms.pointer());
+                let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
+                let result = scratch.result.pointer();
+                // SAFETY: as above; `terms` has five planes.
+                unsafe { self.launch(launch, arguments![pair, depth, windows, partial, counter, result])? };
+                let (launch, depth) =
+                    self.tiles(&kernels.exact, shape, parameters.radius, (2 + 5 + 6) * 4 * voxels)?;
+                // SAFETY: as above.
+                unsafe { self.launch(launch, arguments![pair, depth, windows, f, m])? };
+                energy(&scratch.result)
+            }
+        }
+    }
+
+    /// The launch of a tiled kernel, and the slices of a block.
+    fn tiles<'a>(
+        &self,
+        kernel: &'a Kernel,
+        [nx, ny, nz]: [usize; 3],
+        radius: usize,
+        bytes: u64,
+    ) -> Result<(Launch<'a>, i32), Error> {
+        let (columns, rows) = (nx.div_ceil(TILE[0]), ny.div_ceil(TILE[1]));
+        let threads = (TILE[0] * TILE[1]) as u32;
+        let depth = self.depth_of_blocks(kernel, threads, columns * rows, nz, 2 * radius)?;
+        let block = [TILE[0] as u32, TILE[1] as u32, 1];
+        let grid = [columns as u32, rows as u32, nz.div_ceil(depth) as u32];
+        Ok((Launch { kernel, grid, block, shared: 0, bytes }, depth as i32))
+    }
+}
+
+/// Minus the mean of what a kernel added up.
+pub(super) fn energy(result: &Buffer<f64>) -> Result<f64, Error> {
+    let mut sums = [0.0; 2];
+    result.download_into(&mut sums)?;
+    Ok(if sums[1] > 0.0 { -sums[0] / sums[1] } else { 0.0 })
+}

@@ -1,0 +1,201 @@
+//! One device: its context, stream and memory, and the errors of its driver.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cust::context::{Context, CurrentContext};
+use cust::device::{Device as CudaDevice, DeviceAttribute};
+use cust::error::CudaError;
+use cust::stream::{Stream, StreamFlags};
+use cust::sys;
+
+use super::profile::Profile;
+use crate::Error;
+
+/// A device of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its number, as [`Cuda::open`](super::Cuda::open) takes it.
+    pub index: usize,
+    /// Its name, as the vendor gives it.
+    pub name: String,
+    /// Compute capability: 7.0 is Volta.
+    pub capability: (u32, u32),
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// The newest CUDA version its driver speaks, such as 12.4.
+    pub driver: (u32, u32),
+}
+
+/// Memory of a device, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// Not in use by anyone.
+    pub free: u64,
+    /// All there is.
+    pub total: u64,
+}
+
+/// The kernels are compiled for this capability and later ones.
+const OLDEST: (u32, u32) = (7, 0);
+
+/// Dropped last of all that belongs to the device: buffers, kernels and textures hold it.
+pub(super) struct Device {
+    pub(super) info: DeviceInfo,
+    profile: Mutex<Profile>,
+    stream: Stream,
+    /// Whether memory comes from the driver's pool, in stream order, or by the plain calls that wait for all work.
+    pooled: bool,
+    context: Context,
+}
+
+/// Opens the driver and counts devices.
+fn count() -> Result<usize, Error> {
+    antsreg_cuda_driver::load().map_err(|reason| Error::NoDriver { reason })?;
+    cust::init(cust::CudaFlags::empty()).map_err(|error| match error {
+        CudaError::NoDevice => Error::NoDevice { index: 0, count: 0 },
+        error => driver_error("cuInit", error),
+    })?;
+    Ok(CudaDevice::num_devices().map_err(|error| driver_error("cuDeviceGetCount", error))? as usize)
+}
+
+fn describe(index: usize) -> Result<DeviceInfo, Error> {
+    let wrap = |error| driver_error("device description", error);
+    let device = CudaDevice::get_device(index as u32).map_err(wrap)?;
+    let attribute = |which| device.get_attribute(which).map(|value| value as u32).map_err(wrap);
+    let driver = cust::CudaApiVersion::get().map_err(wrap)?;
+    Ok(DeviceInfo {
+        index,
+        name: device.name().map_err(wrap)?,
+        capability: (
+            attribute(DeviceAttribute::ComputeCapabilityMajor)?,
+            attribute(DeviceAttribute::ComputeCapabilityMinor)?,
+        ),
+        memory: device.total_memory().map_err(wrap)? as u64,
+        multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
+        driver: (driver.major() as u32, driver.minor() as u32),
+    })
+}
+
+pub(super) fn list() -> Result<Vec<DeviceInfo>, Error> {
+    (0..count()?).map(describe).collect()
+}
+
+impl Device {
+    pub(super) fn open(index: usize) -> Result<Device, Error> {
+        let count = count()?;
+        if index >= count {
+            return Err(Error::NoDevice { index, count });
+        }
+        let info = describe(index)?;
+        if info.capability < OLDEST {
+            return Err(Error::TooOld { name: info.name, capability: info.capability, oldest: OLDEST });
+        }
+        let device = CudaDevice::get_device(index as u32).map_err(|error| driver_error("cuDeviceGet", error))?;
+        let context = Context::new(device).map_err(|error| driver_error("context", error))?;
+        CurrentContext::set_current(&context).map_err(|error| driver_error("context", error))?;
+        // Not NON_BLOCKING: cust drops that flag.
+        let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(|error| driver_error("stream", error))?;
+        let pooled = keep_freed_memory(device.as_raw());
+        Ok(Device { info, profile: Mutex::default(), stream, pooled, context })
+    }
+
+    /// Makes this device the calling thread's.
+    pub(super) fn bind(&self, operation: &'static str) -> Result<(), Error> {
+        CurrentContext::set_current(&self.context).map_err(|error| driver_error(operation, error))
+    }
+
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    pub(super) fn profile(&self) -> MutexGuard<'_, Profile> {
+        self.profile.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn synchronize(&self, operation: &'static str) -> Result<(), Error> {
+        self.bind(operation)?;
+        self.stream.synchronize().map_err(|error| driver_error(operation, error))
+    }
+
+    pub(super) fn memory(&self) -> Result<Memory, Error> {
+        self.bind("memory")?;
+        let (free, total) = cust::memory::mem_get_info().map_err(|error| driver_error("memory", error))?;
+        Ok(Memory { free: free as u64, total: total as u64 })
+    }
+
+    /// Device memory of this many bytes, its contents undefined.
+    pub(super) fn allocate(&self, bytes: usize) -> Result<u64, Error> {
+        self.bind("allocate")?;
+        let mut pointer = 0;
+        // SAFETY: `pointer` is valid for writing; the stream is alive.
+        let result = unsafe {
+            match self.pooled {
+                true => sys::cuMemAllocAsync(&mut pointer, bytes, self.stream.as_inner()),
+                false => sys::cuMemAlloc_v2(&mut pointer, bytes),
+            }
+        };
+        if result == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            return Err(Error::OutOfMemory { requested: bytes as u64, free: self.memory()?.free });
+        }
+        check("allocate", result)?;
+        Ok(pointer)
+    }
+
+    /// Gives memory back. A failure can only be one of an earlier launch, which its own caller sees.
+    ///
+    /// # Safety
+    /// `pointer` came from [`allocate`](Device::allocate) and is not used by later calls.
+    pub(super) unsafe fn free(&self, pointer: u64) {
+        if self.bind("free").is_ok() {
+            // SAFETY: as above; work that uses the memory was given to the same stream before.
+            let _ = unsafe {
+                match self.pooled {
+                    true => sys::cuMemFreeAsync(pointer, self.stream.as_inner()),
+                    false => sys::cuMemFree_v2(pointer),
+                }
+            };
+        }
+    }
+}
+
+/// Tells the device's memory pool to keep what is freed for the next allocation. False where there is no pool.
+fn keep_freed_memory(device: sys::CUdevice) -> bool {
+    let (mut supported, mut pool) = (0, std::ptr::null_mut());
+    let mut everything = u64::MAX;
+    // SAFETY: all pointers are valid for the duration of the calls.
+    unsafe {
+        let attribute = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
+        sys::cuDeviceGetAttribute(&mut supported, attribute, device) == sys::CUresult::CUDA_SUCCESS
+            && supported != 0
+            && sys::cuDeviceGetDefaultMemPool(&mut pool, device) == sys::CUresult::CUDA_SUCCESS
+            && sys::cuMemPoolSetAttribute(
+                pool,
+                sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                (&raw mut everything).cast(),
+            ) == sys::CUresult::CUDA_SUCCESS
+    }
+}
+
+/// The driver's answer as a result.
+pub(super) fn check(operation: &'static str, result: sys::CUresult) -> Result<(), Error> {
+    match result {
+        sys::CUresult::CUDA_SUCCESS => Ok(()),
+        code => Err(code_error(operation, code as u32)),
+    }
+}
+
+pub(super) fn driver_error(operation: &'static str, error: CudaError) -> Error {
+    code_error(operation, error as u32)
+}
+
+fn code_error(operation: &'static str, code: u32) -> Error {
+    /// cust's code for one that it does not know.
+    const UNKNOWN: u32 = 999;
+    let code = match (code, antsreg_cuda_driver::last_unlisted_error()) {
+        (UNKNOWN, unlisted) if unlisted != 0 => unlisted,
+        _ => code,
+    };
+    Error::Driver { operation, code, reason: antsreg_cuda_driver::error_text(code) }
+}

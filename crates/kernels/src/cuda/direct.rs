@@ -1,0 +1,77 @@
+//! The windowed cross-correlation of Luo et al. 2015: images in 3D textures, means, A, B and C in 3D surfaces, a thread
+//! a voxel. It checks the tiled kernels, is what they are timed against, and covers radii that they do not.
+
+use super::Cuda;
+use super::arrays::Array;
+use super::cross_correlation::{Pair, energy};
+use super::field::Field;
+use super::image::Image;
+use super::launch::{Argument, Launch, Shape, arguments};
+use crate::{CcParameters, Error};
+
+/// The five surfaces of one shape.
+pub struct DirectCc {
+    shape: [usize; 3],
+    surfaces: Surfaces,
+    _arrays: Vec<Array>,
+}
+
+/// `Surfaces` of `cu/cc_direct.cu`: means of both images, A, B, C.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Surfaces([u64; 5]);
+impl Argument for Surfaces {}
+
+/// As the paper has it.
+const BLOCK: [u32; 3] = [8, 8, 1];
+
+impl Cuda {
+    /// Surfaces for images of this shape.
+    pub fn direct_cc(&self, shape: [usize; 3]) -> Result<DirectCc, Error> {
+        let mut arrays = Vec::new();
+        let mut surfaces = [0; 5];
+        for surface in &mut surfaces {
+            let mut array = Array::new(&self.device, shape)?;
+            *surface = array.surface()?;
+            arrays.push(array);
+        }
+        Ok(DirectCc { shape, surfaces: Surfaces(surfaces), _arrays: arrays })
+    }
+}
+
+impl DirectCc {
+    /// What [`Backend::cc_update`](crate::Backend::cc_update) does, for the centre's term and without masks.
+    pub fn update(
+        &self,
+        cuda: &Cuda,
+        fixed: &Image,
+        moving: &Image,
+        parameters: &CcParameters,
+        fixed_update: &mut Field,
+        moving_update: &mut Field,
+    ) -> Result<f64, Error> {
+        for found in [fixed.shape, moving.shape, fixed_update.shape, moving_update.shape] {
+            Error::check_shape("direct cross-correlation", self.shape, found)?;
+        }
+        let kernels = cuda.kernels.cc_direct(&cuda.device)?;
+        let textures = (fixed.texture(&cuda.device)?.exact, moving.texture(&cuda.device)?.exact);
+        let voxels = fixed.len() as u64;
+        let grid = std::array::from_fn(|axis| self.shape[axis].div_ceil(BLOCK[axis] as usize) as u32);
+        let launch =
+            Launch { kernel: &kernels.cc_direct_terms, grid, block: BLOCK, shared: 0, bytes: (2 + 5) * 4 * voxels };
+        let (i, j) = textures;
+        let (shape, radius, surfaces) = (Shape::of(self.shape), parameters.radius as i32, self.surfaces);
+        // SAFETY: textures and surfaces have this shape, windows are cut to it, threads outside it return.
+        unsafe { cuda.launch(launch, arguments![i, j, shape, radius, surfaces])? };
+        let launch = Launch::over_voxels(&kernels.cc_direct_update, self.shape, (2 + 5 + 6) * 4 * voxels);
+        let pair = Pair::new(fixed, moving, [None, None], parameters);
+        let mut scratch = cuda.scratch();
+        scratch.reserve(&cuda.device, launch.blocks())?;
+        let (f, m) = (fixed_update.write(), moving_update.write());
+        let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
+        let result = scratch.result.pointer();
+        // SAFETY: as above; a pair of `partial` a block.
+        unsafe { cuda.launch(launch, arguments![pair, surfaces, radius, f, m, partial, counter, result])? };
+        energy(&scratch.result)
+    }
+}

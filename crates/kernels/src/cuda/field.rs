@@ -1,0 +1,185 @@
+//! Displacement fields on the device: three planes, one a component, so that neighbouring threads read neighbouring
+//! floats; composition, steps, other grids.
+
+use std::sync::Arc;
+
+use antsreg_core::AffineTransform;
+
+use super::Cuda;
+use super::buffer::Buffer;
+use super::device::Device;
+use super::image::Image;
+use super::launch::{Affine, Launch, Shape, Vector, arguments, grid_of_voxels};
+use crate::Error;
+
+/// Displacements in voxels, one plane per component.
+pub struct Field {
+    pub(super) shape: [usize; 3],
+    components: Buffer<f32>,
+}
+
+/// Floats from one plane to the next; `plane` of `cu/volume.cuh` is the same rule. There is room behind each plane.
+pub(super) fn plane(shape: [usize; 3]) -> usize {
+    (shape.iter().product::<usize>() + 1).next_multiple_of(64)
+}
+
+/// Kernels address the bytes of a plane with 32 bits.
+const MOST_VOXELS: usize = (1 << 30) - 64;
+
+/// `count` planes of this shape, zeroed or with undefined voxels.
+pub(super) fn planes(
+    device: &Arc<Device>,
+    shape: [usize; 3],
+    count: usize,
+    zeroed: bool,
+) -> Result<Buffer<f32>, Error> {
+    if shape.iter().try_fold(1usize, |voxels, n| voxels.checked_mul(*n)).is_none_or(|voxels| voxels > MOST_VOXELS) {
+        return Err(Error::TooLarge { shape, most: MOST_VOXELS });
+    }
+    if zeroed {
+        return Buffer::zeroed(device, count * plane(shape));
+    }
+    let mut planes = Buffer::uninitialised(device, count * plane(shape))?;
+    clear_behind_planes(&mut planes, shape, count)?;
+    Ok(planes)
+}
+
+/// Zeroes what stands behind the last voxel of each plane: kernels may read it, at a weight of zero.
+fn clear_behind_planes(planes: &mut Buffer<f32>, shape: [usize; 3], count: usize) -> Result<(), Error> {
+    let voxels: usize = shape.iter().product();
+    (0..count).try_for_each(|n| planes.clear(n * plane(shape) + voxels..(n + 1) * plane(shape)))
+}
+
+impl Field {
+    pub(super) fn uninitialised(device: &Arc<Device>, shape: [usize; 3]) -> Result<Field, Error> {
+        Ok(Field { shape, components: planes(device, shape, 3, false)? })
+    }
+
+    /// Voxels of the field.
+    pub(super) fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Bytes of its vectors.
+    pub(super) fn bytes(&self) -> u64 {
+        12 * self.len() as u64
+    }
+
+    /// Where a kernel reads.
+    pub(super) fn read(&self) -> u64 {
+        self.components.pointer()
+    }
+
+    /// Where a kernel writes.
+    pub(super) fn write(&mut self) -> u64 {
+        self.components.pointer()
+    }
+}
+
+impl Cuda {
+    pub(super) fn new_field(&self, shape: [usize; 3]) -> Result<Field, Error> {
+        Ok(Field { shape, components: planes(&self.device, shape, 3, true)? })
+    }
+
+    pub(super) fn upload_vectors(&self, shape: [usize; 3], vectors: &[[f32; 3]]) -> Result<Field, Error> {
+        Error::check_length("upload_field", shape, vectors.len())?;
+        let mut field = Field::uninitialised(&self.device, shape)?;
+        let staged = Buffer::from_slice(&self.device, vectors)?;
+        let launch = Launch {
+            kernel: &self.kernels.layout.split_vectors,
+            grid: [field.len().div_ceil(256) as u32, 1, 1],
+            block: [256, 1, 1],
+            shared: 0,
+            bytes: 2 * field.bytes(),
+        };
+        let (source, target, shape) = (staged.pointer(), field.write(), Shape::of(shape));
+        // SAFETY: `staged` holds a vector per voxel, the field three planes; threads beyond the last voxel return.
+        unsafe { self.launch(launch, arguments![source, target, shape])? };
+        Ok(field)
+    }
+
+    pub(super) fn download_vectors(&self, field: &Field) -> Result<Vec<[f32; 3]>, Error> {
+        let staged = Buffer::<[f32; 3]>::uninitialised(&self.device, field.len())?;
+        let launch = Launch {
+            kernel: &self.kernels.layout.join_vectors,
+            grid: [field.len().div_ceil(256) as u32, 1, 1],
+            block: [256, 1, 1],
+            shared: 0,
+            bytes: 2 * field.bytes(),
+        };
+        let (source, target, shape) = (field.read(), staged.pointer(), Shape::of(field.shape));
+        // SAFETY: as in `upload_vectors`.
+        unsafe { self.launch(launch, arguments![source, target, shape])? };
+        staged.download(field.len())
+    }
+
+    pub(super) fn compose_fields(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
+        Error::check_shape("compose", first.shape, then.shape)?;
+        Error::check_shape("compose", first.shape, out.shape)?;
+        let launch = Launch::over_voxels(&self.kernels.compose.compose_fields, first.shape, 3 * first.bytes());
+        let (a, b, result, shape) = (first.read(), then.read(), out.write(), Shape::of(first.shape));
+        // SAFETY: three fields of one shape; reads are clamped to it, threads outside it return.
+        unsafe { self.launch(launch, arguments![a, b, result, shape]) }
+    }
+
+    /// The step's scale stays on the device, so nothing waits for it.
+    pub(super) fn advance_field(
+        &self,
+        field: &Field,
+        update: &Field,
+        step_voxels: f64,
+        out: &mut Field,
+    ) -> Result<(), Error> {
+        Error::check_shape("advance", field.shape, update.shape)?;
+        Error::check_shape("advance", field.shape, out.shape)?;
+        let mut scratch = self.scratch();
+        let blocks = (field.len().div_ceil(256) as u32).min(8 * self.device.info.multiprocessors);
+        scratch.reserve(&self.device, blocks as usize)?;
+        let launch = Launch {
+            kernel: &self.kernels.max_norm.max_norm,
+            grid: [blocks, 1, 1],
+            block: [256, 1, 1],
+            shared: 0,
+            bytes: update.bytes(),
+        };
+        let (u, g, result, shape) = (field.read(), update.read(), out.write(), Shape::of(field.shape));
+        let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
+        let longest = scratch.longest.pointer();
+        // SAFETY: `partial` has room for one float a block; reads are bounded by the shape.
+        unsafe { self.launch(launch, arguments![g, shape, partial, counter, longest])? };
+        let launch = Launch::over_voxels(&self.kernels.compose.advance, field.shape, 3 * field.bytes());
+        // SAFETY: as in `compose_fields`; `longest` was written by the launch before, on the same stream.
+        unsafe { self.launch(launch, arguments![u, g, longest, step_voxels, result, shape]) }
+    }
+
+    pub(super) fn resize(
+        &self,
+        field: &Field,
+        out_to_field: &AffineTransform,
+        scale: [f64; 3],
+        out: &mut Field,
+    ) -> Result<(), Error> {
+        let launch =
+            Launch::over_voxels(&self.kernels.resize_field.resize_field, out.shape, field.bytes() + out.bytes());
+        let (source, target) = (field.read(), out.write());
+        let (source_shape, shape) = (Shape::of(field.shape), Shape::of(out.shape));
+        let (map, scale) = (Affine::of(out_to_field), Vector(scale.map(|s| s as f32)));
+        // SAFETY: reads are clamped to the field's shape, threads outside the output's return.
+        unsafe { self.launch(launch, arguments![source, source_shape, map, scale, target, shape]) }
+    }
+
+    pub(super) fn jacobian(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
+        Error::check_shape("jacobian_determinant", field.shape, out.shape)?;
+        let kernel = &self.kernels.jacobian.jacobian_determinant;
+        let launch = Launch {
+            kernel,
+            grid: grid_of_voxels(field.shape),
+            block: Launch::VOXEL_BLOCK,
+            shared: 0,
+            bytes: field.bytes() + field.bytes() / 3,
+        };
+        let (source, target, shape) = (field.read(), out.write(), Shape::of(field.shape));
+        // SAFETY: field and image have one shape; neighbours are clamped to it, threads outside it return.
+        unsafe { self.launch(launch, arguments![source, target, shape]) }
+    }
+}

@@ -1,0 +1,87 @@
+//! A scalar volume on the device, and its copy in a texture.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Cuda;
+use super::arrays::Texture;
+use super::buffer::Buffer;
+use super::device::Device;
+use super::field::planes;
+use crate::Error;
+
+/// A scalar volume, x fastest.
+pub struct Image {
+    pub(super) shape: [usize; 3],
+    voxels: Buffer<f32>,
+    /// Made when an operation first reads the image as a texture; out of date once the image was written.
+    texture: Mutex<Option<Texture>>,
+}
+
+/// The texture objects of an image.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TextureObjects {
+    /// Point reads.
+    pub(super) exact: u64,
+    /// The texture unit's own trilinear filter.
+    pub(super) filtered: u64,
+}
+
+impl Image {
+    fn of(shape: [usize; 3], voxels: Buffer<f32>) -> Image {
+        Image { shape, voxels, texture: Mutex::new(None) }
+    }
+
+    pub(super) fn uninitialised(device: &Arc<Device>, shape: [usize; 3]) -> Result<Image, Error> {
+        Ok(Image::of(shape, planes(device, shape, 1, false)?))
+    }
+
+    pub(super) fn duplicate(&self) -> Result<Image, Error> {
+        Ok(Image::of(self.shape, self.voxels.duplicate()?))
+    }
+
+    /// Voxels of the volume.
+    pub(super) fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Where a kernel reads.
+    pub(super) fn read(&self) -> u64 {
+        self.voxels.pointer()
+    }
+
+    /// Where a kernel writes.
+    pub(super) fn write(&mut self) -> u64 {
+        if let Some(texture) = self.texture.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            texture.current = false;
+        }
+        self.voxels.pointer()
+    }
+
+    /// The image as a texture, brought up to date if need be.
+    pub(super) fn texture(&self, device: &Arc<Device>) -> Result<TextureObjects, Error> {
+        let mut texture = self.texture.lock().unwrap_or_else(PoisonError::into_inner);
+        let texture = match &mut *texture {
+            Some(texture) => texture,
+            none => none.insert(Texture::new(device, self.shape)?),
+        };
+        texture.update(&self.voxels)?;
+        Ok(TextureObjects { exact: texture.exact, filtered: texture.filtered })
+    }
+}
+
+impl Cuda {
+    pub(super) fn new_image(&self, shape: [usize; 3]) -> Result<Image, Error> {
+        Ok(Image::of(shape, planes(&self.device, shape, 1, true)?))
+    }
+
+    pub(super) fn upload_image(&self, shape: [usize; 3], voxels: &[f32]) -> Result<Image, Error> {
+        Error::check_length("upload", shape, voxels.len())?;
+        let mut image = Image::uninitialised(&self.device, shape)?;
+        image.voxels.upload(voxels)?;
+        Ok(image)
+    }
+
+    pub(super) fn download_image(&self, image: &Image) -> Result<Vec<f32>, Error> {
+        image.voxels.download(image.len())
+    }
+}

@@ -1,0 +1,271 @@
+//! The kernels: PTX committed beside its source, compiled by the driver, every name resolved when it is loaded.
+
+use std::sync::{Arc, OnceLock};
+
+use cust::module::Module;
+use cust::sys;
+
+use super::device::{Device, check, driver_error};
+use crate::Error;
+
+/// One compiled source file.
+#[derive(Debug, Clone, Copy)]
+pub struct Ptx {
+    /// Its name in `cu/`, without `.ptx`.
+    pub name: &'static str,
+    /// What the driver compiles.
+    pub text: &'static str,
+    /// The kernels that are looked up in it.
+    pub kernels: &'static [&'static str],
+}
+
+/// A kernel of a loaded module.
+pub(super) struct Kernel {
+    pub(super) name: &'static str,
+    function: sys::CUfunction,
+    /// A kernel is always launched with the same block.
+    resident: OnceLock<usize>,
+}
+
+// SAFETY: a driver handle, valid from any thread while its module is loaded.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+impl Kernel {
+    pub(super) fn function(&self) -> sys::CUfunction {
+        self.function
+    }
+
+    /// Blocks of so many threads that share a multiprocessor, at least one.
+    pub(super) fn resident_blocks(&self, threads: u32) -> Result<usize, Error> {
+        if let Some(blocks) = self.resident.get() {
+            return Ok(*blocks);
+        }
+        let mut blocks = 0;
+        // SAFETY: `blocks` is valid for writing, the function belongs to a loaded module.
+        let result = unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads as i32, 0)
+        };
+        check(self.name, result)?;
+        Ok(*self.resident.get_or_init(|| blocks.max(1) as usize))
+    }
+}
+
+/// A loaded module; it unloads before its device goes.
+struct Loaded {
+    module: Option<Module>,
+    device: Arc<Device>,
+}
+
+impl Loaded {
+    fn new(ptx: &Ptx, device: &Arc<Device>) -> Result<Loaded, Error> {
+        device.bind(ptx.name)?;
+        let module = Module::from_ptx(ptx.text, &[]).map_err(|error| driver_error(ptx.name, error))?;
+        Ok(Loaded { module: Some(module), device: device.clone() })
+    }
+
+    fn kernel(&self, name: &'static str) -> Result<Kernel, Error> {
+        let function = self.module.iter().find_map(|module| module.get_function(name).ok());
+        let function = function.ok_or(Error::MissingKernel { kernel: name })?;
+        Ok(Kernel { name, function: function.to_raw(), resident: OnceLock::new() })
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // Unloading needs the context; if it is gone, so is the module.
+        if self.device.synchronize("unload").is_err() {
+            std::mem::forget(self.module.take());
+        }
+    }
+}
+
+/// A struct of the kernels of one source file, which loads them all.
+macro_rules! module {
+    ($type:ident, $file:literal, [$($kernel:ident),+ $(,)?]) => {
+        pub(super) struct $type {
+            $(pub(super) $kernel: Kernel,)+
+            _loaded: Loaded,
+        }
+
+        impl $type {
+            pub(super) const PTX: Ptx = Ptx {
+                name: $file,
+                text: include_str!(concat!("../../cu/", $file, ".ptx")),
+                kernels: &[$(stringify!($kernel)),+],
+            };
+
+            fn load(device: &Arc<Device>) -> Result<Self, Error> {
+                let loaded = Loaded::new(&Self::PTX, device)?;
+                Ok($type { $($kernel: loaded.kernel(stringify!($kernel))?,)+ _loaded: loaded })
+            }
+        }
+    };
+}
+
+module!(BinFixed, "bin_fixed", [count_bins, scan_bins, scatter_bins]);
+module!(
+    CorrelationRatio,
+    "correlation_ratio",
+    [correlation_ratio_exact, correlation_ratio_filtered, correlation_ratio_costs]
+);
+module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_update]);
+module!(Compose, "compose", [compose_fields, advance]);
+module!(Invert, "invert", [invert, inversion_error]);
+module!(Jacobian, "jacobian", [jacobian_determinant]);
+module!(Layout, "layout", [split_vectors, join_vectors]);
+module!(MaxNorm, "max_norm", [max_norm]);
+module!(Resample, "resample", [resample]);
+module!(ResizeField, "resize_field", [resize_field]);
+module!(Smooth, "smooth", [smooth_3, smooth_4, smooth_6, smooth_8, smooth_axis]);
+module!(Unfold, "unfold", [count_folds, spread_folds, relax_folds]);
+module!(Warp, "warp", [warp_linear, warp_nearest]);
+
+/// The kernels of one radius of the windowed cross-correlation, loaded when that radius is first used.
+pub(super) struct CcTiled {
+    pub(super) centre: Kernel,
+    pub(super) centre_masked: Kernel,
+    pub(super) terms: Kernel,
+    pub(super) terms_masked: Kernel,
+    pub(super) exact: Kernel,
+    _loaded: Loaded,
+}
+
+macro_rules! cc_tiled_ptx {
+    ($($radius:literal),+) => {
+        [$(Ptx {
+            name: concat!("cc_tiled_", $radius),
+            text: include_str!(concat!("../../cu/cc_tiled_", $radius, ".ptx")),
+            kernels: &[
+                concat!("cc_centre_", $radius),
+                concat!("cc_centre_masked_", $radius),
+                concat!("cc_terms_", $radius),
+                concat!("cc_terms_masked_", $radius),
+                concat!("cc_exact_", $radius),
+            ],
+        }),+]
+    };
+}
+
+impl CcTiled {
+    /// Radius 1 first.
+    const PTX: [Ptx; 5] = cc_tiled_ptx!(1, 2, 3, 4, 5);
+
+    fn load(ptx: &Ptx, device: &Arc<Device>) -> Result<Self, Error> {
+        let loaded = Loaded::new(ptx, device)?;
+        let kernel = |index: usize| loaded.kernel(ptx.kernels[index]);
+        Ok(CcTiled {
+            centre: kernel(0)?,
+            centre_masked: kernel(1)?,
+            terms: kernel(2)?,
+            terms_masked: kernel(3)?,
+            exact: kernel(4)?,
+            _loaded: loaded,
+        })
+    }
+}
+
+/// Every compiled source file.
+pub fn all_ptx() -> Vec<Ptx> {
+    let mut all = vec![
+        BinFixed::PTX,
+        CcDirect::PTX,
+        Compose::PTX,
+        CorrelationRatio::PTX,
+        Invert::PTX,
+        Jacobian::PTX,
+        Layout::PTX,
+        MaxNorm::PTX,
+        Resample::PTX,
+        ResizeField::PTX,
+        Smooth::PTX,
+        Unfold::PTX,
+        Warp::PTX,
+    ];
+    all.extend(CcTiled::PTX);
+    all.sort_by_key(|ptx| ptx.name);
+    all
+}
+
+/// All kernels of a device.
+pub(super) struct Kernels {
+    pub(super) bin_fixed: BinFixed,
+    pub(super) compose: Compose,
+    pub(super) correlation_ratio: CorrelationRatio,
+    pub(super) invert: Invert,
+    pub(super) jacobian: Jacobian,
+    pub(super) layout: Layout,
+    pub(super) max_norm: MaxNorm,
+    pub(super) resample: Resample,
+    pub(super) resize_field: ResizeField,
+    pub(super) smooth: Smooth,
+    pub(super) unfold: Unfold,
+    pub(super) warp: Warp,
+    cc_direct: OnceLock<CcDirect>,
+    cc_tiled: [OnceLock<CcTiled>; CcTiled::PTX.len()],
+}
+
+impl Kernels {
+    pub(super) fn load(device: &Arc<Device>) -> Result<Kernels, Error> {
+        Ok(Kernels {
+            bin_fixed: BinFixed::load(device)?,
+            compose: Compose::load(device)?,
+            correlation_ratio: CorrelationRatio::load(device)?,
+            invert: Invert::load(device)?,
+            jacobian: Jacobian::load(device)?,
+            layout: Layout::load(device)?,
+            max_norm: MaxNorm::load(device)?,
+            resample: Resample::load(device)?,
+            resize_field: ResizeField::load(device)?,
+            smooth: Smooth::load(device)?,
+            unfold: Unfold::load(device)?,
+            warp: Warp::load(device)?,
+            cc_direct: OnceLock::new(),
+            cc_tiled: Default::default(),
+        })
+    }
+
+    /// The tiled cross-correlation of this radius, if there is one.
+    pub(super) fn cc_tiled(&self, radius: usize, device: &Arc<Device>) -> Result<Option<&CcTiled>, Error> {
+        let Some(index) = radius.checked_sub(1).filter(|index| *index < CcTiled::PTX.len()) else {
+            return Ok(None);
+        };
+        once(&self.cc_tiled[index], || CcTiled::load(&CcTiled::PTX[index], device)).map(Some)
+    }
+
+    /// The direct cross-correlation.
+    pub(super) fn cc_direct(&self, device: &Arc<Device>) -> Result<&CcDirect, Error> {
+        once(&self.cc_direct, || CcDirect::load(device))
+    }
+}
+
+/// The value of a cell, made if it is empty. Two threads may both make it; one is kept.
+fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
+    if let Some(value) = cell.get() {
+        return Ok(value);
+    }
+    let made = make()?;
+    Ok(cell.get_or_init(|| made))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_stands_in_its_ptx() {
+        for ptx in all_ptx() {
+            for kernel in ptx.kernels {
+                assert!(ptx.text.contains(&format!(".entry {kernel}(")), "{kernel} is not in {}.ptx", ptx.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_ptx_is_for_volta_and_later() {
+        for ptx in all_ptx() {
+            assert!(ptx.text.contains(".target sm_70\n"), "{}.ptx has another target", ptx.name);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! An NVIDIA GPU: every operation of [`Backend`](crate::Backend) as kernels, one file an operation, of the same name as
+//! its source in `cu/` and its twin in `cpu/`.
+//!
+//! The one place with `unsafe`: kernels take raw pointers. Each launch stands in a function that takes typed operands and
+//! says which bound makes it sound. All work goes to one stream, in the order of the calls.
+#![expect(unsafe_code, reason = "kernel launches and driver calls take raw pointers")]
+
+mod arrays;
+mod backend;
+mod bins;
+mod buffer;
+mod correlation_ratio;
+mod cross_correlation;
+mod device;
+mod direct;
+mod field;
+mod image;
+mod inversion;
+mod kernels;
+mod launch;
+mod profile;
+mod resample;
+mod smooth;
+mod unfold;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use bins::FixedBins;
+pub use cross_correlation::CcWorkspace;
+pub use device::{DeviceInfo, Memory};
+pub use direct::DirectCc;
+pub use field::Field;
+pub use image::Image;
+pub use kernels::{Ptx, all_ptx};
+pub use profile::KernelTime;
+
+use crate::Error;
+use buffer::Buffer;
+use device::Device;
+use kernels::Kernels;
+
+/// The GPU backend: one device, one stream, its kernels and their small buffers.
+pub struct Cuda {
+    kernels: Kernels,
+    scratch: Mutex<Scratch>,
+    /// Whether the correlation ratio samples through the texture unit's filter.
+    filtered: AtomicBool,
+    device: Arc<Device>,
+}
+
+/// Where reductions leave their parts and results. One operation at a time uses it.
+struct Scratch {
+    /// One pair per block, as large as any launch needed so far.
+    partial: Buffer<f64>,
+    /// Counts finished blocks; every kernel leaves it at zero.
+    counter: Buffer<u32>,
+    /// Counts folded voxels.
+    count: Buffer<u32>,
+    /// What comes back to the host.
+    result: Buffer<f64>,
+    /// The longest vector of an update, which stays on the device.
+    longest: Buffer<f32>,
+    /// Of the correlation ratio.
+    batch: correlation_ratio::BatchBuffers,
+}
+
+impl Cuda {
+    /// Every device of this machine, or why there is none.
+    pub fn devices() -> Result<Vec<DeviceInfo>, Error> {
+        device::list()
+    }
+
+    /// Prepares the device of this index: context, stream, kernels.
+    pub fn open(index: usize) -> Result<Cuda, Error> {
+        let device = Arc::new(Device::open(index)?);
+        let kernels = Kernels::load(&device)?;
+        let scratch = Scratch {
+            partial: Buffer::zeroed(&device, 2 << 10)?,
+            counter: Buffer::zeroed(&device, 1)?,
+            count: Buffer::zeroed(&device, 1)?,
+            result: Buffer::zeroed(&device, 2)?,
+            longest: Buffer::zeroed(&device, 1)?,
+            batch: Default::default(),
+        };
+        Ok(Cuda { kernels, scratch: Mutex::new(scratch), filtered: AtomicBool::new(false), device })
+    }
+
+    /// The device in use.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.device.info
+    }
+
+    /// Free and total memory of the device now.
+    pub fn memory(&self) -> Result<Memory, Error> {
+        self.device.memory()
+    }
+
+    /// Lets the correlation ratio sample the moving image through the texture unit's own filter, whose weights have eight
+    /// bits (1/256 voxel), instead of by eight reads and weights in single precision, which is the default.
+    pub fn filter_by_texture(&self, filtered: bool) {
+        self.filtered.store(filtered, Ordering::Relaxed);
+    }
+
+    /// Bytes a second, read and written, of a copy within device memory: the ceiling for kernels that move data.
+    pub fn copy_bandwidth(&self) -> Result<f64, Error> {
+        profile::copy_bandwidth(&self.device)
+    }
+
+    /// Waits until all work is done; an error of any earlier launch arrives here at the latest.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.device.synchronize("synchronize")
+    }
+
+    /// From now on, times every launch. What was timed before is dropped.
+    pub fn start_profile(&self) {
+        self.device.profile().start();
+    }
+
+    /// Stops timing: launches, time and bytes of each kernel since [`start_profile`](Cuda::start_profile).
+    pub fn finish_profile(&self) -> Result<Vec<KernelTime>, Error> {
+        self.device.bind("profile")?;
+        self.device.synchronize("profile")?;
+        self.device.profile().finish()
+    }
+
+    fn scratch(&self) -> MutexGuard<'_, Scratch> {
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Scratch {
+    /// Room for one pair of sums from each of `blocks` blocks.
+    fn reserve(&mut self, device: &Arc<Device>, blocks: usize) -> Result<(), Error> {
+        if self.partial.len() < 2 * blocks {
+            self.partial = Buffer::zeroed(device, 2 * blocks.next_power_of_two())?;
+        }
+        Ok(())
+    }
+}

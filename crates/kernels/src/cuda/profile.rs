@@ -1,0 +1,112 @@
+//! How long each kernel took.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cust::event::{Event, EventFlags};
+use cust::stream::Stream;
+
+use super::buffer::Buffer;
+use super::device::{Device, driver_error};
+use crate::Error;
+
+/// All launches of one kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelTime {
+    /// The kernel.
+    pub name: &'static str,
+    /// How often it ran.
+    pub launches: usize,
+    /// Time on the device in all, seconds.
+    pub seconds: f64,
+    /// The shortest launch, seconds.
+    pub fastest: f64,
+    /// The median launch, seconds.
+    pub median: f64,
+    /// Bytes that the launches must move at least, in all.
+    pub bytes: u64,
+}
+
+/// Events around every launch, while it is on.
+#[derive(Default)]
+pub(super) struct Profile {
+    on: bool,
+    launches: Vec<Timed>,
+}
+
+struct Timed {
+    name: &'static str,
+    bytes: u64,
+    start: Event,
+    end: Event,
+}
+
+fn new_event() -> Result<Event, Error> {
+    Event::new(EventFlags::DEFAULT).map_err(|error| driver_error("profile", error))
+}
+
+impl Profile {
+    pub(super) fn start(&mut self) {
+        self.on = true;
+        self.launches.clear();
+    }
+
+    /// Marks the start of a launch; returns whether its end is to be marked.
+    pub(super) fn before(&mut self, name: &'static str, bytes: u64, stream: &Stream) -> Result<bool, Error> {
+        if self.on {
+            let (start, end) = (new_event()?, new_event()?);
+            start.record(stream).map_err(|error| driver_error("profile", error))?;
+            self.launches.push(Timed { name, bytes, start, end });
+        }
+        Ok(self.on)
+    }
+
+    pub(super) fn after(&mut self, timing: bool, stream: &Stream) -> Result<(), Error> {
+        match self.launches.last() {
+            Some(launch) if timing => launch.end.record(stream).map_err(|error| driver_error("profile", error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sums by kernel; the stream must be idle.
+    pub(super) fn finish(&mut self) -> Result<Vec<KernelTime>, Error> {
+        self.on = false;
+        let mut kernels: BTreeMap<&'static str, (Vec<f64>, u64)> = BTreeMap::new();
+        for launch in self.launches.drain(..) {
+            let milliseconds =
+                launch.end.elapsed_time_f32(&launch.start).map_err(|error| driver_error("profile", error))?;
+            let kernel = kernels.entry(launch.name).or_default();
+            kernel.0.push(f64::from(milliseconds) / 1e3);
+            kernel.1 += launch.bytes;
+        }
+        let times = kernels.into_iter().map(|(name, (mut seconds, bytes))| {
+            seconds.sort_by(f64::total_cmp);
+            KernelTime {
+                name,
+                launches: seconds.len(),
+                seconds: seconds.iter().sum(),
+                fastest: seconds[0],
+                median: seconds[seconds.len() / 2],
+                bytes,
+            }
+        });
+        Ok(times.collect())
+    }
+}
+
+/// The best of a few copies between two buffers far larger than any cache.
+pub(super) fn copy_bandwidth(device: &Arc<Device>) -> Result<f64, Error> {
+    const WORDS: usize = 1 << 27;
+    let wrap = |error| driver_error("copy bandwidth", error);
+    let (from, mut to) = (Buffer::<f32>::zeroed(device, WORDS)?, Buffer::<f32>::zeroed(device, WORDS)?);
+    let mut fastest = f64::INFINITY;
+    for _ in 0..8 {
+        let (start, end) = (new_event()?, new_event()?);
+        start.record(device.stream()).map_err(wrap)?;
+        to.copy_from(&from)?;
+        end.record(device.stream()).map_err(wrap)?;
+        device.synchronize("copy bandwidth")?;
+        fastest = fastest.min(f64::from(end.elapsed_time_f32(&start).map_err(wrap)?) / 1e3);
+    }
+    Ok((2 * WORDS * size_of::<f32>()) as f64 / fastest)
+}

@@ -1,0 +1,170 @@
+//! Separable Gaussian smoothing of images and fields.
+
+use super::Cuda;
+use super::field::Field;
+use super::image::Image;
+use super::kernels::Kernel;
+use super::launch::{Argument, Launch, Shape, arguments};
+use crate::{Error, gaussian};
+
+/// Kernel errors as ITK chooses them for images and for fields.
+const IMAGE_ERROR: f64 = 0.01;
+const FIELD_ERROR: f64 = 0.001;
+
+/// Columns of a tile along x and y, and the block that works on it (`cu/smooth.cu`).
+const TILE: usize = 32;
+const BLOCK: [u32; 3] = [32, 8, 1];
+
+/// `Weights` of `cu/smooth.cu`: half kernels, zero beyond their end.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Weights([[f32; 16]; 3]);
+impl Argument for Weights {}
+
+/// What to convolve with, and what to do with the result.
+struct Plan {
+    weights: Weights,
+    radius: usize,
+    /// Share of the smoothed value in the result.
+    blend: f32,
+    clear_border: bool,
+}
+
+impl Plan {
+    fn new(kernels: &[Vec<f32>; 3]) -> Plan {
+        let mut weights = Weights([[0.0; 16]; 3]);
+        for (padded, kernel) in weights.0.iter_mut().zip(kernels) {
+            padded[..kernel.len()].copy_from_slice(kernel);
+        }
+        let radius = kernels.iter().map(|kernel| kernel.len() - 1).max().unwrap_or(0);
+        Plan { weights, radius, blend: 1.0, clear_border: false }
+    }
+}
+
+/// What is smoothed: so many planes of one shape.
+#[derive(Clone, Copy)]
+struct Planes {
+    shape: [usize; 3],
+    count: u32,
+}
+
+impl Planes {
+    fn bytes(&self) -> u64 {
+        4 * u64::from(self.count) * self.shape.iter().product::<usize>() as u64
+    }
+}
+
+impl Cuda {
+    pub(super) fn smooth_image(&self, image: &Image, sigma_voxels: [f64; 3]) -> Result<Image, Error> {
+        if sigma_voxels == [0.0; 3] {
+            return image.duplicate();
+        }
+        let plan = Plan::new(&sigma_voxels.map(|sigma| gaussian::kernel(sigma * sigma, IMAGE_ERROR)));
+        let mut out = Image::uninitialised(&self.device, image.shape)?;
+        let planes = Planes { shape: image.shape, count: 1 };
+        match self.fused(plan.radius) {
+            // SAFETY: both images have this shape and do not overlap.
+            Some(kernel) => unsafe { self.smooth_fused(kernel, image.read(), out.write(), planes, &plan)? },
+            None => {
+                let mut between = image.duplicate()?;
+                // SAFETY: as above.
+                unsafe { self.smooth_by_axis(between.write(), out.write(), planes, &plan)? }
+            }
+        }
+        Ok(out)
+    }
+
+    pub(super) fn smooth_vectors(
+        &self,
+        field: &mut Field,
+        variance_voxels: f64,
+        scratch: &mut Field,
+    ) -> Result<(), Error> {
+        Error::check_shape("smooth_field", field.shape, scratch.shape)?;
+        if variance_voxels == 0.0 {
+            return Ok(());
+        }
+        self.smooth_into(field, variance_voxels, scratch)?;
+        std::mem::swap(field, scratch);
+        Ok(())
+    }
+
+    /// Smooths into another field. A kernel wider than the fused ones uses `field` as scratch.
+    pub(super) fn smooth_into(&self, field: &mut Field, variance_voxels: f64, out: &mut Field) -> Result<(), Error> {
+        let kernel = gaussian::kernel(variance_voxels, FIELD_ERROR);
+        let mut plan = Plan::new(&field.shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }));
+        plan.blend = if variance_voxels < 0.5 { (variance_voxels / 0.5) as f32 } else { 1.0 };
+        plan.clear_border = true;
+        let planes = Planes { shape: field.shape, count: 3 };
+        match self.fused(plan.radius) {
+            // SAFETY: both fields have this shape and do not overlap.
+            Some(kernel) => unsafe { self.smooth_fused(kernel, field.read(), out.write(), planes, &plan) },
+            // Kernels this wide are of variances that are not blended.
+            // SAFETY: as above.
+            None => unsafe { self.smooth_by_axis(field.write(), out.write(), planes, &plan) },
+        }
+    }
+
+    /// The kernel that does all axes at once, if the radius is not too wide for it.
+    fn fused(&self, radius: usize) -> Option<&Kernel> {
+        let smooth = &self.kernels.smooth;
+        match radius {
+            0..=3 => Some(&smooth.smooth_3),
+            4 => Some(&smooth.smooth_4),
+            5..=6 => Some(&smooth.smooth_6),
+            7..=8 => Some(&smooth.smooth_8),
+            _ => None,
+        }
+    }
+
+    /// # Safety
+    /// `from` and `to` hold the planes and do not overlap.
+    unsafe fn smooth_fused(
+        &self,
+        kernel: &Kernel,
+        from: u64,
+        to: u64,
+        planes: Planes,
+        plan: &Plan,
+    ) -> Result<(), Error> {
+        let [nx, ny, nz] = planes.shape;
+        let tiles = nx.div_ceil(TILE) * ny.div_ceil(TILE) * planes.count as usize;
+        let threads = BLOCK.iter().product();
+        let depth = self.depth_of_blocks(kernel, threads, tiles, nz, 2 * plan.radius)?;
+        let chunks = nz.div_ceil(depth);
+        let launch = Launch {
+            kernel,
+            grid: [nx.div_ceil(TILE) as u32, ny.div_ceil(TILE) as u32, planes.count * chunks as u32],
+            block: BLOCK,
+            shared: 0,
+            bytes: 2 * planes.bytes(),
+        };
+        let (shape, weights) = (Shape::of(planes.shape), plan.weights);
+        let (chunks, depth, blend, clear) = (chunks as i32, depth as i32, plan.blend, i32::from(plan.clear_border));
+        // SAFETY: the caller's promise; reads are clamped to the shape, writes checked against it.
+        unsafe { self.launch(launch, arguments![from, to, shape, weights, chunks, depth, blend, clear]) }
+    }
+
+    /// One axis after the other: `from` → `to` → `from` → `to`.
+    ///
+    /// # Safety
+    /// As [`smooth_fused`](Cuda::smooth_fused); `from` is overwritten.
+    unsafe fn smooth_by_axis(&self, from: u64, to: u64, planes: Planes, plan: &Plan) -> Result<(), Error> {
+        let mut grid = super::launch::grid_of_voxels(planes.shape);
+        grid[2] *= planes.count;
+        let launch = Launch {
+            kernel: &self.kernels.smooth.smooth_axis,
+            grid,
+            block: Launch::VOXEL_BLOCK,
+            shared: 0,
+            bytes: 2 * planes.bytes(),
+        };
+        let (shape, weights, radius) = (Shape::of(planes.shape), plan.weights, plan.radius as i32);
+        for (axis, (source, target)) in [(from, to), (to, from), (from, to)].into_iter().enumerate() {
+            let (axis, clear) = (axis as i32, i32::from(plan.clear_border && axis == 2));
+            // SAFETY: as in `smooth_fused`.
+            unsafe { self.launch(launch, arguments![source, target, shape, weights, axis, radius, clear])? };
+        }
+        Ok(())
+    }
+}

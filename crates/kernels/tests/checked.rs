@@ -1,0 +1,16 @@
+//! The committed PTX is the one that was last checked on a device. No device is needed to see that it is not.
+
+mod ptx_digest;
+
+const RECORD: &str = include_str!("../cu/checked.json");
+
+#[test]
+fn the_committed_ptx_was_checked_on_a_device() {
+    let digest = ptx_digest::digest();
+    assert!(
+        RECORD.contains(&format!("\"ptx_sha256\": \"{digest}\"")),
+        "the PTX changed since the last check on a device; on a machine with one, run \
+         `cargo test -p antsreg-kernels --test parity -- --record`. The record says:\n{RECORD}"
+    );
+    assert!(RECORD.contains("\"differ\": 0\n"), "the last check found differences:\n{RECORD}");
+}

@@ -1,0 +1,132 @@
+//! Every operation of the backend on the CPU and on a CUDA device: the same generic calls, their results compared, and the
+//! device's results compared with themselves from a second run.
+//!
+//! Runs only when named (`cargo test -p antsreg-kernels --test parity`), because it needs a device and fails without
+//! one. With `--record` it writes what it ran on to `cu/checked.json`, or to the file named next.
+
+#[path = "../ptx_digest/mod.rs"]
+mod ptx_digest;
+
+mod operations;
+mod record;
+mod world;
+
+use antsreg_kernels::{Backend, Cpu, Cuda, Error};
+use operations::{Outcome, run};
+use world::World;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let record = arguments.iter().position(|argument| argument == "--record");
+    let file = record.map(|at| arguments.get(at + 1).cloned().unwrap_or_else(record::default_file));
+    let small = arguments.iter().any(|argument| argument == "--small");
+    match check(small) {
+        Ok(summary) => {
+            println!("{summary}");
+            if let Some(file) = file {
+                if small {
+                    fail("a record needs the whole check, not --small");
+                }
+                if let Err(error) = std::fs::write(&file, record::json(&summary)) {
+                    fail(&format!("{file}: {error}"));
+                }
+            }
+            if summary.failed > 0 {
+                fail("CPU and CUDA differ");
+            }
+        }
+        Err(error) => fail(&error.to_string()),
+    }
+}
+
+fn fail(reason: &str) -> ! {
+    eprintln!("parity: {reason}");
+    std::process::exit(1)
+}
+
+/// What was compared, and where.
+pub struct Summary {
+    device: String,
+    capability: (u32, u32),
+    driver: (u32, u32),
+    compared: usize,
+    values: usize,
+    failed: usize,
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Summary { device, driver, compared, values, failed, .. } = self;
+        write!(
+            out,
+            "{device}, CUDA {}.{}: {compared} results of {values} values, {failed} differ",
+            driver.0, driver.1
+        )
+    }
+}
+
+fn check(small: bool) -> Result<Summary, Error> {
+    let cuda = Cuda::open(0)?;
+    let info = cuda.info();
+    let mut summary = Summary {
+        device: info.name.clone(),
+        capability: info.capability,
+        driver: info.driver,
+        compared: 0,
+        values: 0,
+        failed: 0,
+    };
+    for world in if small { World::small() } else { World::all() } {
+        let (cpu, first, second) = (outcomes(&Cpu, &world)?, outcomes(&cuda, &world)?, outcomes(&cuda, &world)?);
+        for ((cpu, first), second) in cpu.iter().zip(&first).zip(&second) {
+            summary.compared += 1;
+            summary.values += cpu.values.len();
+            if let Some(difference) = compare(cpu, first, second) {
+                summary.failed += 1;
+                println!("{:<14} {:<28} {difference}", world.name, cpu.operation);
+            }
+        }
+    }
+    Ok(summary)
+}
+
+fn outcomes<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error> {
+    run(backend, world)
+}
+
+/// Why two results are not the same, if they are not.
+fn compare(cpu: &Outcome, cuda: &Outcome, again: &Outcome) -> Option<String> {
+    if cpu.operation != cuda.operation || cpu.values.len() != cuda.values.len() {
+        return Some("results do not correspond".into());
+    }
+    if cuda.values.iter().zip(&again.values).any(|(a, b)| a.to_bits() != b.to_bits()) {
+        return Some("two runs gave different bits".into());
+    }
+    let largest = cpu.values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+    let allowed = cpu.tolerance * largest.max(1e-30);
+    let mut worst = (0.0, 0);
+    let mut beyond = 0;
+    for (at, (a, b)) in cpu.values.iter().zip(&cuda.values).enumerate() {
+        let difference = (a - b).abs();
+        // NaN on both sides is agreement.
+        if (difference.is_nan() || difference > allowed) && !(a.is_nan() && b.is_nan()) {
+            beyond += 1;
+        }
+        if difference > worst.0 {
+            worst = (difference, at);
+        }
+    }
+    if std::env::var_os("PARITY_VERBOSE").is_some() {
+        println!("    {:<28} worst {:.2e} of {:.3e}, allowed {:.1e}", cpu.operation, worst.0, largest, allowed);
+    }
+    (beyond > 0).then(|| {
+        let (difference, at) = worst;
+        format!(
+            "{beyond} of {} beyond {allowed:.2e}; worst {difference:.3e} at {at}: CPU {}, CUDA {} ({})",
+            cpu.values.len(),
+            cpu.values[at],
+            cuda.values[at],
+            cpu.cause,
+        )
+    })
+}

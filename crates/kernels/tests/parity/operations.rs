@@ -1,0 +1,207 @@
+//! Every operation of the backend, once for each way of calling it.
+
+use antsreg_core::AffineTransform;
+use antsreg_kernels::{Backend, CcDerivative, CcParameters, Error, InversionLimits, Sampling};
+
+use crate::world::World;
+
+/// What an operation gave, and how far two backends may differ, as a share of the largest magnitude.
+pub struct Outcome {
+    pub operation: String,
+    pub values: Vec<f64>,
+    pub tolerance: f64,
+    pub cause: &'static str,
+}
+
+/// The same operations on the same numbers in the same order.
+const EXACT: (f64, &str) = (0.0, "the same arithmetic on both sides");
+/// A Gaussian's sum has up to 31 terms an axis.
+const SUMS: (f64, &str) = (2e-6, "sums of single precision in another order");
+/// A, B and C are differences of sums of up to 13³ terms; where an image hardly varies, few digits are left.
+const WINDOWS: (f64, &str) = (3e-3, "window sums in another order, and their differences");
+/// A row of voxels has windows of three, whose A and B may be a thousandth of the sums.
+const ENERGY: (f64, &str) = (1e-4, "window sums in another order, averaged");
+/// Coordinates are rounded at about 1e-5 voxel, and products to single precision.
+const MOMENTS: (f64, &str) = (5e-5, "coordinates and products in single precision");
+const MEAN: (f64, &str) = (1e-12, "sums of double precision in another order");
+
+struct Outcomes<'a, B: Backend> {
+    backend: &'a B,
+    list: Vec<Outcome>,
+}
+
+impl<B: Backend> Outcomes<'_, B> {
+    fn values(&mut self, operation: impl Into<String>, (tolerance, cause): (f64, &'static str), values: Vec<f64>) {
+        self.list.push(Outcome { operation: operation.into(), values, tolerance, cause });
+    }
+
+    fn image(
+        &mut self,
+        operation: impl Into<String>,
+        rule: (f64, &'static str),
+        image: &B::Image,
+    ) -> Result<(), Error> {
+        let values = self.backend.download(image)?.into_iter().map(f64::from).collect();
+        self.values(operation, rule, values);
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        operation: impl Into<String>,
+        rule: (f64, &'static str),
+        field: &B::Field,
+    ) -> Result<(), Error> {
+        let values = self.backend.download_field(field)?.into_iter().flatten().map(f64::from).collect();
+        self.values(operation, rule, values);
+        Ok(())
+    }
+}
+
+/// Runs everything.
+pub fn run<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error> {
+    let mut out = Outcomes { backend, list: Vec::new() };
+    images(&mut out, world)?;
+    fields(&mut out, world)?;
+    correlation_ratio(&mut out, world)?;
+    cross_correlation(&mut out, world)?;
+    Ok(out.list)
+}
+
+fn images<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let backend = out.backend;
+    let image = backend.upload(world.other_shape, &World::image(world.other_shape, 3))?;
+    out.image("upload", EXACT, &image)?;
+    out.image("image", EXACT, &backend.image(world.shape)?)?;
+    for sigma in [[0.0; 3], [1.0; 3], [0.0, 1.5, 0.7], [3.0; 3], [4.0, 0.5, 2.0], [5.5; 3]] {
+        out.image(format!("smooth {sigma:?}"), SUMS, &backend.smooth(&image, sigma)?)?;
+    }
+    let mut target = backend.image(world.shape)?;
+    for (angle, outside) in [(0.0, 0.0), (0.2, -1.5)] {
+        backend.resample(&image, &world.map(angle), outside, &mut target)?;
+        out.image(format!("resample by {angle}"), EXACT, &target)?;
+    }
+    backend.resample(&image, &AffineTransform::identity(), 0.25, &mut target)?;
+    out.image("resample unmoved", EXACT, &target)?;
+    let field = backend.upload_field(world.shape, &World::field(world.shape, 4.0, 5))?;
+    for sampling in [Sampling::Linear, Sampling::Nearest] {
+        backend.warp(&image, &field, &world.map(0.15), sampling, &mut target)?;
+        out.image(format!("warp {sampling:?}"), EXACT, &target)?;
+    }
+    Ok(())
+}
+
+fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let (backend, shape) = (out.backend, world.shape);
+    let vectors = World::field(shape, 1.5, 7);
+    let first = backend.upload_field(shape, &vectors)?;
+    let then = backend.upload_field(shape, &World::field(shape, 2.5, 11))?;
+    out.field("upload_field", EXACT, &first)?;
+    let mut result = backend.field(shape)?;
+    out.field("field", EXACT, &result)?;
+    backend.compose(&first, &then, &mut result)?;
+    out.field("compose", EXACT, &result)?;
+    backend.advance(&first, &then, 0.2, &mut result)?;
+    out.field("advance", EXACT, &result)?;
+    backend.advance(&first, &backend.field(shape)?, 0.2, &mut result)?;
+    out.field("advance by nothing", EXACT, &result)?;
+
+    let mut scratch = backend.field(shape)?;
+    for variance in [0.0, 0.3, 1.0, 3.0, 6.0, 9.0, 16.0] {
+        let mut smoothed = backend.upload_field(shape, &vectors)?;
+        backend.smooth_field(&mut smoothed, variance, &mut scratch)?;
+        out.field(format!("smooth_field {variance}"), SUMS, &smoothed)?;
+    }
+
+    let mut inverse = backend.field(shape)?;
+    // The second field stretches space enough for Newton's steps.
+    let steep = backend.upload_field(shape, &World::field(shape, 9.0, 7))?;
+    for (name, field, steps, tolerance_voxels) in
+        [("gentle", &first, 20, 0.01), ("steep", &steep, 20, 1e-3), ("gentle", &first, 2, 0.0)]
+    {
+        backend.invert(field, &mut inverse, &InversionLimits { steps, tolerance_voxels })?;
+        out.field(format!("invert {name}, {steps} steps"), EXACT, &inverse)?;
+    }
+    let error = backend.inversion_error(&first, &inverse)?;
+    out.values("inversion_error, mean", MEAN, vec![error.mean_voxels]);
+    out.values("inversion_error, largest", EXACT, vec![error.max_voxels]);
+
+    let mut resized = backend.field(world.other_shape)?;
+    let back = world.map(0.1).inverse().unwrap_or_else(AffineTransform::identity);
+    backend.resize_field(&first, &back, [0.5, 1.25, 2.0], &mut resized)?;
+    out.field("resize_field", EXACT, &resized)?;
+    for smallest in [0.05, 0.7] {
+        let mut unfolded = backend.upload_field(shape, &World::field(shape, 9.0, 7))?;
+        let folds = backend.unfold(&mut unfolded, smallest)?;
+        out.values(format!("unfold below {smallest}, count"), EXACT, vec![folds as f64]);
+        out.field(format!("unfold below {smallest}"), SUMS, &unfolded)?;
+    }
+    let mut determinant = backend.image(shape)?;
+    backend.jacobian_determinant(&first, &mut determinant)?;
+    out.image("jacobian_determinant", EXACT, &determinant)
+}
+
+fn correlation_ratio<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let backend = out.backend;
+    let fixed = backend.upload(world.shape, &World::image(world.shape, 13))?;
+    let weight = backend.upload(world.shape, &World::mask(world.shape, 17))?;
+    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
+    let moving_weight = backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?;
+    let mut maps: Vec<AffineTransform> = (0..37).map(|n| world.map(0.02 * f64::from(n) - 0.3)).collect();
+    maps[5].translation.x += 1e4;
+    maps[6].matrix[(0, 0)] = f64::NAN;
+    for (bins, edge) in [(32, [4.0, 3.0, 2.0]), (256, [0.5; 3]), (7, [0.0; 3])] {
+        for (weights, fixed_weight, moving_weight) in
+            [("", None, None), (", weighted", Some(&weight), Some(&moving_weight))]
+        {
+            let sorted = backend.bin_fixed(&fixed, fixed_weight, (0.1, 0.9), bins)?;
+            let costs = backend.correlation_ratio(&sorted, &moving, moving_weight, edge, &maps)?;
+            out.values(format!("correlation_ratio {bins}{weights}"), MOMENTS, costs);
+        }
+    }
+    let sorted = backend.bin_fixed(&fixed, None, (0.0, 1.0), 16)?;
+    let mut changed = backend.image(world.other_shape)?;
+    for angle in [0.0, 0.1] {
+        // An image that was read as a texture and written since must be read anew.
+        backend.resample(&moving, &world.map(angle), 0.0, &mut changed)?;
+        let costs = backend.correlation_ratio(&sorted, &changed, None, [1.0; 3], &maps[..1])?;
+        out.values("correlation_ratio, rewritten", MOMENTS, costs);
+    }
+    Ok(())
+}
+
+fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let (backend, shape) = (out.backend, world.shape);
+    let fixed = backend.upload(shape, &World::image(shape, 29))?;
+    let moving = backend.upload(shape, &World::image(shape, 31))?;
+    let masks = [backend.upload(shape, &World::mask(shape, 37))?, backend.upload(shape, &World::mask(shape, 41))?];
+    let mut workspace = backend.cc_workspace(shape)?;
+    let (mut to_fixed, mut to_moving) = (backend.field(shape)?, backend.field(shape)?);
+    for radius in 1..=6 {
+        for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
+            for masks in [[None, None], [Some(&masks[0]), None], [Some(&masks[0]), Some(&masks[1])]] {
+                let masked = masks.iter().flatten().count();
+                // The device has no tiles of this radius; its direct kernel knows the plain case alone.
+                if radius > 5 && (derivative == CcDerivative::Exact || masked > 0) {
+                    continue;
+                }
+                let noise_variance = if radius % 2 == 0 { 1e-3 } else { 0.0 };
+                let parameters = CcParameters { radius, derivative, noise_variance, spacing: world.spacing };
+                let energy = backend.cc_update(
+                    &fixed,
+                    &moving,
+                    masks,
+                    &parameters,
+                    &mut workspace,
+                    &mut to_fixed,
+                    &mut to_moving,
+                )?;
+                let name = format!("cc {derivative:?} {radius}, {masked} masks");
+                out.values(format!("{name}: energy"), ENERGY, vec![energy]);
+                out.field(format!("{name}: fixed"), WINDOWS, &to_fixed)?;
+                out.field(format!("{name}: moving"), WINDOWS, &to_moving)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! What a check ran on, as the file that `tests/checked.rs` reads.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::{Summary, ptx_digest};
+
+/// Where the record belongs.
+pub fn default_file() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/cu/checked.json").into()
+}
+
+/// The record as JSON.
+pub fn json(summary: &Summary) -> String {
+    let Summary { device, capability, driver, compared, values, failed } = summary;
+    let digest = ptx_digest::digest();
+    let date = today();
+    format!(
+        "{{\n  \"ptx_sha256\": \"{digest}\",\n  \"device\": \"{device}\",\n  \"capability\": \"{}.{}\",\n  \
+         \"driver_cuda\": \"{}.{}\",\n  \"date\": \"{date}\",\n  \"results_compared\": {compared},\n  \
+         \"values_compared\": {values},\n  \"differ\": {failed}\n}}\n",
+        capability.0, capability.1, driver.0, driver.1
+    )
+}
+
+/// UTC, year-month-day (the civil calendar from a count of days).
+fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let days = seconds / 86_400 + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
