@@ -3,7 +3,7 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::cuda::KernelTime;
-use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cuda, Error, InversionLimits, Sampling};
+use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cuda, Error, InversionLimits, RelaxLimits, Sampling};
 
 /// A 1 mm brain.
 const SHAPE: [usize; 3] = [162, 214, 167];
@@ -115,7 +115,7 @@ fn run() -> Result<(), Error> {
     timed(&cuda, bandwidth, "", |n| cuda.advance(&fields[n], &fields[(n + 1) % SETS], 0.2, &mut outs[n]))?;
     for (steps, note) in [(1, "1 step"), (2, "2 steps"), (20, "to 0.01 voxel")] {
         let tolerance_voxels = if steps == 20 { 0.01 } else { 0.0 };
-        let limits = InversionLimits { steps, tolerance_voxels };
+        let limits = InversionLimits { steps, tolerance_voxels, untouched_voxels: 0.0 };
         timed(&cuda, bandwidth, note, |n| cuda.invert(&fields[n], &mut outs[n], &limits))?;
     }
     timed(&cuda, bandwidth, "", |n| cuda.inversion_error(&fields[n], &outs[n]).map(drop))?;
@@ -123,7 +123,8 @@ fn run() -> Result<(), Error> {
         cuda.resize_field(&fields[n], &AffineTransform::identity(), [1.0; 3], &mut outs[n])
     })?;
     timed(&cuda, bandwidth, "", |n| cuda.jacobian_determinant(&fields[n], &mut targets[n]))?;
-    timed(&cuda, bandwidth, "no folds", |n| cuda.unfold(&mut outs[n], -1e3).map(drop))?;
+    let nothing_beyond = RelaxLimits { smallest_jacobian: -1e3, largest_residual_voxels: 1e3 };
+    timed(&cuda, bandwidth, "nothing beyond", |n| cuda.relax(&mut outs[n], &fields[n], &nothing_beyond).map(drop))?;
     cross_correlation(&cuda, bandwidth, &images, &mut outs)?;
     correlation_ratio(&cuda, bandwidth, &images, &map)
 }

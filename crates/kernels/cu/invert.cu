@@ -54,11 +54,16 @@ __device__ __noinline__ Vector newton(const float *READ field, Shape shape, Vect
     return {step.x / length, step.y / length, step.z / length};
 }
 
+// Residuals at which a voxel stops, and at which it does not even start.
+struct Residuals {
+    float tolerance_squared, untouched_squared;
+};
+
 // Improves v(x), from `start`, by fixed-point steps and then Newton's until the residual u(x + v(x)) + v(x) is small. The
 // border stays zero. `start` and `inverse` may be one field. Registers for all 24 reads of a step at once are worth more
 // here than more threads.
 extern "C" __global__ void __launch_bounds__(256, 4)
-    invert(const float *READ field, const float *start, float *inverse, int steps, float tolerance_squared, Shape shape)
+    invert(const float *READ field, const float *start, float *inverse, int steps, Residuals limits, Shape shape)
 {
     const Voxel at = voxel();
     if (!within(at, shape)) return;
@@ -71,7 +76,8 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     for (int step = 0; step < steps; ++step) {
         const Vector reached = {(float)at.x + v.x, (float)at.y + v.y, (float)at.z + v.z};
         const Vector r = residual(sample(field, shape, reached), v);
-        const bool close = squared(r) <= tolerance_squared;
+        if (step == 0 && squared(r) <= limits.untouched_squared) break;
+        const bool close = squared(r) <= limits.tolerance_squared;
         const Vector correction = close || step < PLAIN_STEPS ? r : newton(field, shape, reached, r);
         v = {v.x - correction.x, v.y - correction.y, v.z - correction.z};
         if (close) break;

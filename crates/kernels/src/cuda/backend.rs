@@ -3,7 +3,7 @@
 use antsreg_core::AffineTransform;
 
 use super::{CcWorkspace, Cuda, Field, FixedBins, Image};
-use crate::{Backend, CcParameters, Error, Inversion, InversionLimits, Sampling};
+use crate::{Backend, CcParameters, Error, Inversion, InversionLimits, RelaxLimits, Sampling};
 
 impl Backend for Cuda {
     type Image = Image;
@@ -132,7 +132,7 @@ impl Backend for Cuda {
         self.jacobian(field, out)
     }
 
-    fn unfold(&self, field: &mut Field, smallest: f32) -> Result<usize, Error> {
-        self.unfold_field(field, smallest)
+    fn relax(&self, field: &mut Field, inverse: &Field, limits: &RelaxLimits) -> Result<usize, Error> {
+        self.relax_field(field, inverse, limits)
     }
 }

@@ -15,9 +15,10 @@ impl Cuda {
         Error::check_shape("invert", field.shape, inverse.shape)?;
         let launch = Launch::over_voxels(&self.kernels.invert.invert, field.shape, 3 * field.bytes());
         let (u, v, shape) = (field.read(), inverse.write(), Shape::of(field.shape));
-        let (steps, tolerance_squared) = (limits.steps as i32, limits.tolerance_voxels * limits.tolerance_voxels);
+        let steps = limits.steps as i32;
+        let squares = [limits.tolerance_voxels, limits.untouched_voxels].map(|length| length * length);
         // SAFETY: both fields have one shape; reads are clamped to it, threads outside it return.
-        unsafe { self.launch(launch, arguments![u, v, v, steps, tolerance_squared, shape]) }
+        unsafe { self.launch(launch, arguments![u, v, v, steps, squares, shape]) }
     }
 
     pub(super) fn error_of_inversion(&self, field: &Field, inverse: &Field) -> Result<Inversion, Error> {

@@ -119,7 +119,7 @@ module!(MaxNorm, "max_norm", [max_norm]);
 module!(Resample, "resample", [resample]);
 module!(ResizeField, "resize_field", [resize_field]);
 module!(Smooth, "smooth", [smooth_3, smooth_4, smooth_6, smooth_8, smooth_axis]);
-module!(Unfold, "unfold", [count_folds, spread_folds, relax_folds]);
+module!(Relax, "relax", [count_beyond, spread_beyond, relax]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
 /// The kernels of one radius of the windowed cross-correlation, loaded when that radius is first used.
@@ -180,7 +180,7 @@ pub fn all_ptx() -> Vec<Ptx> {
         Resample::PTX,
         ResizeField::PTX,
         Smooth::PTX,
-        Unfold::PTX,
+        Relax::PTX,
         Warp::PTX,
     ];
     all.extend(CcTiled::PTX);
@@ -200,7 +200,7 @@ pub(super) struct Kernels {
     pub(super) resample: Resample,
     pub(super) resize_field: ResizeField,
     pub(super) smooth: Smooth,
-    pub(super) unfold: Unfold,
+    pub(super) relax: Relax,
     pub(super) warp: Warp,
     cc_direct: OnceLock<CcDirect>,
     cc_tiled: [OnceLock<CcTiled>; CcTiled::PTX.len()],
@@ -219,7 +219,7 @@ impl Kernels {
             resample: Resample::load(device)?,
             resize_field: ResizeField::load(device)?,
             smooth: Smooth::load(device)?,
-            unfold: Unfold::load(device)?,
+            relax: Relax::load(device)?,
             warp: Warp::load(device)?,
             cc_direct: OnceLock::new(),
             cc_tiled: Default::default(),

@@ -79,6 +79,8 @@ impl Argument for f64 {}
 impl Argument for Shape {}
 impl Argument for Vector {}
 impl Argument for Affine {}
+/// As a struct of two floats.
+impl Argument for [f32; 2] {}
 
 /// The address of an argument.
 pub(super) fn address<T: Argument>(argument: &T) -> *mut c_void {

@@ -19,9 +19,9 @@ mod inversion;
 mod kernels;
 mod launch;
 mod profile;
+mod relax;
 mod resample;
 mod smooth;
-mod unfold;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,7 +55,7 @@ struct Scratch {
     partial: Buffer<f64>,
     /// Counts finished blocks; every kernel leaves it at zero.
     counter: Buffer<u32>,
-    /// Counts folded voxels.
+    /// Counts voxels beyond limits.
     count: Buffer<u32>,
     /// What comes back to the host.
     result: Buffer<f64>,

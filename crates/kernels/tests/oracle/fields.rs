@@ -185,7 +185,7 @@ fn relax_smooths_what_folds_and_nothing_else() {
     let mut calls = 1;
     while Cpu.relax(&mut field, &nothing, &limits).unwrap() > 0 {
         calls += 1;
-        assert!(calls < 20, "it should unfold");
+        assert!(calls < 20, "the folds should go");
     }
     assert!(determinants(&field).iter().all(|j| *j >= 0.05));
 }

@@ -1,7 +1,7 @@
 //! Every operation of the backend, once for each way of calling it.
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{Backend, CcDerivative, CcParameters, Error, InversionLimits, Sampling};
+use antsreg_kernels::{Backend, CcDerivative, CcParameters, Error, InversionLimits, RelaxLimits, Sampling};
 
 use crate::world::World;
 
@@ -116,10 +116,13 @@ fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     let mut inverse = backend.field(shape)?;
     // The second field stretches space enough for Newton's steps.
     let steep = backend.upload_field(shape, &World::field(shape, 9.0, 7))?;
-    for (name, field, steps, tolerance_voxels) in
-        [("gentle", &first, 20, 0.01), ("steep", &steep, 20, 1e-3), ("gentle", &first, 2, 0.0)]
-    {
-        backend.invert(field, &mut inverse, &InversionLimits { steps, tolerance_voxels })?;
+    for (name, field, steps, tolerance_voxels, untouched_voxels) in [
+        ("gentle", &first, 20, 0.01, 0.0),
+        ("steep", &steep, 20, 1e-3, 0.0),
+        ("followed", &steep, 20, 0.01, 0.2),
+        ("gentle", &first, 2, 0.0, 0.0),
+    ] {
+        backend.invert(field, &mut inverse, &InversionLimits { steps, tolerance_voxels, untouched_voxels })?;
         out.field(format!("invert {name}, {steps} steps"), EXACT, &inverse)?;
     }
     let error = backend.inversion_error(&first, &inverse)?;
@@ -130,11 +133,12 @@ fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     let back = world.map(0.1).inverse().unwrap_or_else(AffineTransform::identity);
     backend.resize_field(&first, &back, [0.5, 1.25, 2.0], &mut resized)?;
     out.field("resize_field", EXACT, &resized)?;
-    for smallest in [0.05, 0.7] {
-        let mut unfolded = backend.upload_field(shape, &World::field(shape, 9.0, 7))?;
-        let folds = backend.unfold(&mut unfolded, smallest)?;
-        out.values(format!("unfold below {smallest}, count"), EXACT, vec![folds as f64]);
-        out.field(format!("unfold below {smallest}"), SUMS, &unfolded)?;
+    for (smallest_jacobian, largest_residual_voxels) in [(0.05, 100.0), (0.7, 100.0), (-100.0, 1.0)] {
+        let limits = RelaxLimits { smallest_jacobian, largest_residual_voxels };
+        let mut relaxed = backend.upload_field(shape, &World::field(shape, 9.0, 7))?;
+        let beyond = backend.relax(&mut relaxed, &inverse, &limits)?;
+        out.values(format!("relax {limits:?}, count"), EXACT, vec![beyond as f64]);
+        out.field(format!("relax {limits:?}"), SUMS, &relaxed)?;
     }
     let mut determinant = backend.image(shape)?;
     backend.jacobian_determinant(&first, &mut determinant)?;
