@@ -54,13 +54,17 @@ pub(crate) fn warps<B: Backend>(
     let mut inverse_warp = backend.field(grid.shape)?;
     backend.compose(&moving.to_middle, &fixed.from_middle, &mut inverse_warp)?;
     for _ in 0..ROUNDS {
-        if backend.relax(&mut warp, &inverse_warp, &LIMITS)? > 0 {
+        let beyond = backend.relax(&mut warp, &inverse_warp, &LIMITS)?;
+        if beyond > 0 {
             backend.invert(&warp, &mut inverse_warp, &FOLLOW)?;
         }
-        if backend.relax(&mut inverse_warp, &warp, &LIMITS)? == 0 {
+        let inverse_beyond = backend.relax(&mut inverse_warp, &warp, &LIMITS)?;
+        if inverse_beyond > 0 {
+            backend.invert(&inverse_warp, &mut warp, &FOLLOW)?;
+        }
+        if beyond == 0 && inverse_beyond == 0 {
             break;
         }
-        backend.invert(&inverse_warp, &mut warp, &FOLLOW)?;
     }
     Ok((to_world(grid, backend.download_field(&warp)?), to_world(grid, backend.download_field(&inverse_warp)?)))
 }

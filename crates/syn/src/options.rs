@@ -7,7 +7,7 @@ use antsreg_kernels::CcDerivative;
 /// Parameters of the diffeomorphic stage.
 ///
 /// The defaults follow `antsRegistrationSyN.sh` but where measurement found more overlap without folds
-/// (docs/benchmarks.md): the exact derivative of the metric, a little noise, longer steps, fewer re-inversions.
+/// (docs/benchmarks.md): the exact derivative of the metric, a little noise, longer steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Length of one step, voxels of the level's grid.
@@ -43,7 +43,7 @@ impl Default for Options {
             radius: 2,
             derivative: CcDerivative::Exact,
             noise: 0.02,
-            reinvert_every: 2,
+            reinvert_every: 1,
             levels: levels
                 .map(|(shrink, sigma_voxels, iterations)| Level { shrink, sigma_voxels, iterations })
                 .into(),
