@@ -29,10 +29,10 @@ fn colin27_comes_to_icbm152() {
         assert_eq!(number(&format!("/jacobian/{warp}/folded")), 0.0);
         assert!(number(&format!("/jacobian/{warp}/minimum")) > 0.0);
     }
-    // In voxels of 2 mm: 0.025 and 0.91 were measured one way, 0.0003 and 0.017 the other.
-    for (way, mean, largest) in [("warp_then_inverse", 0.05, 1.25), ("inverse_then_warp", 0.002, 0.1)] {
-        assert!(number(&format!("/jacobian/{way}/mean_voxels")) < mean, "{way}");
-        assert!(number(&format!("/jacobian/{way}/largest_voxels")) < largest, "{way}");
+    // In voxels of 2 mm. The stage keeps every voxel within 0.4; means of about 0.01 were measured.
+    for way in ["warp_then_inverse", "inverse_then_warp"] {
+        assert!(number(&format!("/jacobian/{way}/mean_voxels")) < 0.02, "{way}");
+        assert!(number(&format!("/jacobian/{way}/largest_voxels")) < 0.45, "{way}");
     }
 
     // There and back the regions are what they were but for two interpolations: 0.944 was measured. The borders of 116

@@ -2,8 +2,8 @@
 //! (Avants et al. 2008, 2011).
 //!
 //! Both images move to a middle space on the fixed grid. φf and φm map points of the fixed and the (affinely aligned)
-//! moving image there; images are read through their inverses. One iteration is [`iteration`], the way from coarse to
-//! fine is [`levels`], the four fields and how they become the two warps is [`fields`].
+//! moving image there; images are read through their inverses. One iteration is `iteration.rs`, the way from
+//! coarse to fine `levels.rs`; `fields.rs` holds the four fields and how they become the two warps.
 
 mod convergence;
 mod error;
