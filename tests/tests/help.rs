@@ -47,6 +47,8 @@ fn what_is_not_understood_exits_with_2_and_lists_what_would_be() {
         "register -f a.nii -m b.nii -o p --transform elastic",
         "register -f a.nii -m b.nii -o p --preset quick",
         "register -f a.nii -m b.nii -o p --device tpu",
+        "register -f a.nii -m b.nii -o p --device cuda:first",
+        "register -f a.nii -m b.nii -o p --profile --device cpu",
         "register -f a.nii -m b.nii -o p --shrink-factors 8,4,2",
         "register -f a.nii -m b.nii -o p --iterations 10xx5",
         "register -f a.nii -m b.nii -o p --cc-radius 0",
@@ -96,7 +98,8 @@ fn info_says_version_and_threads() {
     let run = Workplace::new().succeed("info --threads 3");
     assert!(run.stdout.starts_with(concat!("antsreg-gpu ", env!("CARGO_PKG_VERSION"), "\n")), "{}", run.stdout);
     assert!(run.stdout.contains("Threads  3 of "), "{}", run.stdout);
-    assert!(run.stdout.contains("cpu"), "{}", run.stdout);
+    assert!(run.stdout.contains("Devices  cpu\n"), "{}", run.stdout);
+    assert!(run.stdout.contains("--device auto takes c"), "{}", run.stdout);
 }
 
 #[test]

@@ -20,7 +20,8 @@ fn pair() -> Workplace {
 
 /// Starts a registration, sends it a signal once `ready` says so, and gives its exit code and messages.
 fn interrupted(place: &Workplace, log: &Path, signal: Signal, ready: impl Fn() -> bool) -> (Option<i32>, String) {
-    let line = "register -f f.nii.gz -m m.nii.gz -o p -t syn-only --iterations 5x5x5 --shrink-factors 4x2x1 \
+    // On the CPU, so that it lasts.
+    let line = "register -f f.nii.gz -m m.nii.gz -o p -t syn-only --device cpu --iterations 5x5x5 --shrink-factors 4x2x1 \
         --smoothing-sigmas 0x0x0 --log";
     let arguments = line.split_whitespace().map(OsStr::new).chain([log.as_os_str()]);
     let mut child =

@@ -182,7 +182,9 @@ fn the_number_of_threads_changes_no_byte() {
     let place = pair(4.0);
     for threads in [1, 2] {
         let labels = "--fixed-labels fl.nii.gz --moving-labels ml.nii.gz";
-        place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o t{threads}_ --threads {threads} {labels}"));
+        place.succeed(&format!(
+            "register -f f.nii.gz -m m.nii.gz -o t{threads}_ --threads {threads} --device cpu {labels}"
+        ));
     }
     let names: Vec<String> =
         place.names().into_iter().filter_map(|name| Some(name.strip_prefix("t1_")?.to_owned())).collect();
@@ -252,7 +254,7 @@ fn a_dry_run_says_all_and_does_nothing() {
         --robust-range 0.01,0.99 --shrink-factors 4x2x1 --smoothing-sigmas 2x1x0 --iterations 40x20x5 \
         --gradient-step 0.25 --update-variance 3 --total-variance 0.5 --cc-radius 3 --cc-derivative centre \
         --convergence-window 8 --convergence-threshold 1e-5 --noise 0.01 --reinvert-every 3 --winsorise 0.01,0.99";
-    let line = format!("register -f f.nii.gz -m m.nii.gz -o p --dry-run --threads 2 {parameters}");
+    let line = format!("register -f f.nii.gz -m m.nii.gz -o p --dry-run --device cpu --threads 2 {parameters}");
     let before = place.names();
     let plan = place.succeed(&line).stdout;
     assert_eq!(place.names(), before);
@@ -270,7 +272,8 @@ fn a_dry_run_says_all_and_does_nothing() {
         "--preset best --dof 9 --no-principal-axes --fixed-mask f.nii.gz --moving-mask m.nii.gz \
             --fixed-labels fl.nii.gz --moving-labels ml.nii.gz --label-list 1,2 --label-interpolation nearest -n sinc",
     ] {
-        let plan = place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o p --dry-run {rest}")).stdout;
+        let plan =
+            place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o p --dry-run --device cpu {rest}")).stdout;
         let command = plan.trim_end().lines().last().and_then(|line| line.trim().strip_prefix("antsreg-gpu "));
         let again = place.succeed(&format!("{} --dry-run", command.expect("a command"))).stdout;
         assert_eq!(again, plan);

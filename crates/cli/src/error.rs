@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use antsreg_core::chain::ChainError;
 use antsreg_core::io;
 
+use crate::device::DeviceChoice;
+
 /// Why a command stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
@@ -152,6 +154,32 @@ pub enum CliError {
         /// The list or its file.
         list: String,
     },
+    /// The device that was asked for cannot be used.
+    #[error("--device {asked} cannot be used: {reason}; there is {there}")]
+    NoDevice {
+        /// The device as typed.
+        asked: DeviceChoice,
+        /// Why.
+        reason: antsreg_kernels::Error,
+        /// What could be given.
+        there: String,
+    },
+    /// The device has too little free memory.
+    #[error(
+        "{device}: this registration takes about {needed_mb} MB of device memory, {free_mb} MB are free; free some, or \
+         compute in main memory with --device cpu"
+    )]
+    DeviceMemory {
+        /// The device.
+        device: DeviceChoice,
+        /// What the registration takes, 10⁶ bytes.
+        needed_mb: u64,
+        /// What is free, 10⁶ bytes.
+        free_mb: u64,
+    },
+    /// The device failed outside the stages.
+    #[error("device: {0}")]
+    Device(#[source] antsreg_kernels::Error),
     /// The affine stage failed.
     #[error("affine stage: {0}")]
     Linear(#[from] antsreg_linear::Error),

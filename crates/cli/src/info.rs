@@ -8,7 +8,7 @@ use antsreg_core::io::{Error, ErrorKind, itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Transform, Volume};
 
 use crate::args::available_threads;
-use crate::device::DeviceChoice;
+use crate::device::{self, DeviceChoice};
 use crate::error::CliError;
 use crate::geometry::{describe, obliquity_degrees, position, rounded};
 use crate::progress::Console;
@@ -28,7 +28,7 @@ pub struct Args {
 /// Runs `info`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     if args.files.is_empty() {
-        return crate::output::print(&program(console.threads));
+        return crate::output::print(&program(console.threads)?);
     }
     for (n, path) in args.files.iter().enumerate() {
         let gap = if n == 0 { "" } else { "\n" };
@@ -38,14 +38,23 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     Ok(())
 }
 
-fn program(threads: usize) -> String {
-    format!(
-        "antsreg-gpu {}\nThreads  {threads} of {} cores\nDevices  {} (--device auto takes {})\n",
+/// Opens what `auto` takes, so that what is said of it is so.
+fn program(threads: usize) -> Result<String, CliError> {
+    let auto = DeviceChoice::Auto.open()?;
+    let ready = auto.seconds.map_or(String::new(), |seconds| format!(", ready in {seconds:.2} s"));
+    let (gpus, note) = match (device::gpus(), &auto.instead_of_gpu) {
+        (Err(reason), _) => (format!("         no GPU: {reason}\n"), ready),
+        (Ok(gpus), unusable) => (
+            gpus.iter().map(|gpu| format!("         {gpu}\n")).collect(),
+            unusable.as_ref().map_or(ready, |reason| format!(", because {reason}")),
+        ),
+    };
+    Ok(format!(
+        "antsreg-gpu {}\nThreads  {threads} of {} cores\nDevices  cpu\n{gpus}         --device auto takes {}{note}\n",
         env!("CARGO_PKG_VERSION"),
         available_threads(),
-        DeviceChoice::Cpu.resolve(),
-        DeviceChoice::Auto.resolve()
-    )
+        auto.description.choice(),
+    ))
 }
 
 fn describe_file(path: &Path) -> Result<String, CliError> {

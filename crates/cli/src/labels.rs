@@ -87,6 +87,7 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
                 interpolation: ImageInterpolation::default(),
                 label_interpolation: args.interpolation,
                 dry_run: args.dry_run,
+                profile: false,
                 settings: args.settings,
             };
             let overlap = register::run(&register, console)?;

@@ -75,6 +75,9 @@ pub struct Args {
     /// Print what would be done and the memory it would take, then stop
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
+    /// Time every kernel of the GPU and compare it with the copy bandwidth of the device; printed and recorded
+    #[arg(long, help_heading = "Output")]
+    pub profile: bool,
 
     #[command(flatten)]
     pub settings: Settings,

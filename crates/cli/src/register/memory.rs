@@ -1,7 +1,14 @@
-//! How much memory a registration takes: an estimate before, the measured peak after.
+//! How much memory a registration takes, here and on a GPU: an estimate before, the measured peak after.
 
 use antsreg_core::Grid;
+use antsreg_kernels::{CcDerivative, Cuda};
+use antsreg_linear as linear;
 use antsreg_syn as syn;
+use serde::Serialize;
+
+use super::inputs::Inputs;
+use super::plan::Plan;
+use crate::error::CliError;
 
 /// Bytes of a scalar voxel and of a displacement.
 const SCALAR: usize = 4;
@@ -9,6 +16,9 @@ const VECTOR: usize = 12;
 
 /// The program itself, and buffers of readers and writers.
 const PROGRAM: usize = 20_000_000;
+
+/// On a GPU: sums of batches and of blocks, and what the driver's pool rounds up.
+const DEVICE_SCRATCH: usize = 100_000_000;
 
 /// Peak memory expected of a registration, bytes: what is alive at once in its hungriest part. Measured peaks at 1 and
 /// 2 mm differ by less than a tenth.
@@ -18,8 +28,7 @@ pub fn estimate(fixed: &Grid, moving: &Grid, masks: usize, syn: Option<&syn::Opt
     // The affine stage blurs the moving image once more and lists the fixed voxels with their coordinates.
     let linear = moving.len() * SCALAR + fixed.len() * (SCALAR + 4 * SCALAR);
     let diffeomorphic = syn.map_or(0, |options| {
-        let finest = options.levels.iter().map(|level| level.shrink).min().unwrap_or(1);
-        let level = fixed.shrink([finest; 3]).len();
+        let level = finest_level(fixed, options);
         // To-middle fields and their inverses, two updates, one scratch; the warped pair and the window sums.
         let iterating = level * (7 * VECTOR + (2 + 6) * SCALAR);
         // At the end the four fields are on the full grid, and so are the warps composed of them.
@@ -30,10 +39,161 @@ pub fn estimate(fixed: &Grid, moving: &Grid, masks: usize, syn: Option<&syn::Opt
     PROGRAM + inputs + linear.max(diffeomorphic)
 }
 
+/// Voxels of the finest level.
+fn finest_level(fixed: &Grid, options: &syn::Options) -> usize {
+    let finest = options.levels.iter().map(|level| level.shrink).min().unwrap_or(1);
+    fixed.shrink([finest; 3]).len()
+}
+
 /// The most memory this process has held so far, bytes; `None` where the system does not say.
 pub fn peak() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
+}
+
+/// Memory of a GPU, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DeviceMemory {
+    /// What the registration was expected to take.
+    pub planned_bytes: u64,
+    /// What was free before it.
+    pub free_bytes: u64,
+    /// What it took: what is freed stays in the driver's pool, so what is gone at the end is the peak.
+    pub taken_bytes: Option<u64>,
+}
+
+impl DeviceMemory {
+    /// Before a registration.
+    pub fn before(cuda: &Cuda, inputs: &Inputs, plan: &Plan) -> Result<DeviceMemory, CliError> {
+        let masked = inputs.masks().map(|mask| mask.is_some());
+        let planned = on_device([&inputs.fixed.grid, &inputs.moving.grid], masked, plan);
+        let free_bytes = cuda.memory().map_err(CliError::Device)?.free;
+        Ok(DeviceMemory { planned_bytes: planned as u64, free_bytes, taken_bytes: None })
+    }
+
+    /// Refuses a registration for which there is too little.
+    pub fn check(&self, plan: &Plan) -> Result<(), CliError> {
+        if self.planned_bytes <= self.free_bytes {
+            return Ok(());
+        }
+        let device = plan.device.choice();
+        // Rounded apart, so that both numbers never read the same.
+        let (needed_mb, free_mb) = (self.planned_bytes.div_ceil(1_000_000), self.free_bytes / 1_000_000);
+        Err(CliError::DeviceMemory { device, needed_mb, free_mb })
+    }
+
+    /// After it, with what it took.
+    pub fn after(self, cuda: &Cuda) -> Result<DeviceMemory, CliError> {
+        let free = cuda.memory().map_err(CliError::Device)?.free;
+        Ok(DeviceMemory { taken_bytes: Some(self.free_bytes.saturating_sub(free)), ..self })
+    }
+}
+
+/// Peak memory expected on a GPU, bytes.
+fn on_device(grids: [&Grid; 2], masked: [bool; 2], plan: &Plan) -> usize {
+    let linear = plan.linear.as_ref().map_or(0, |options| linear_on_device(grids, masked, options));
+    let syn = plan.syn.as_ref().map_or(0, |options| syn_on_device(grids, masked, options));
+    DEVICE_SCRATCH + SCALAR * linear.max(syn)
+}
+
+/// The most scalars that the affine stage has on a GPU at once.
+fn linear_on_device([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &linear::Options) -> usize {
+    // An image, and its weight where there is one.
+    let [fixed_images, moving_images] = masked.map(|masked| 1 + usize::from(masked));
+    let loaded = fixed.len() * fixed_images + moving.len() * moving_images;
+    // No level is finer than the coarser of the two images.
+    let mm = fixed.spacing.min().max(moving.spacing.min()).max(options.finest_mm).max(1.0);
+    let extent = |axis: usize| (fixed.shape[axis] as f64 * fixed.spacing[axis] / mm).ceil() as usize;
+    let level: usize = (0..3).map(extent).product();
+    // A wide blur keeps a copy.
+    let blurring = 2 * fixed.len() + level;
+    // The fixed level and its sorted list; besides, counters of a bin for every 2048 voxels, or later the moving level:
+    // blurred and resampled, then as an image and as a texture.
+    let counters = level.div_ceil(2048) * options.bins;
+    let searching = 2 * level * fixed_images + counters.max(2 * moving.len() * moving_images);
+    loaded + blurring.max(searching)
+}
+
+/// The most scalars that the diffeomorphic stage has on a GPU at once.
+fn syn_on_device([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &syn::Options) -> usize {
+    const FIELD: usize = 3;
+    let images = fixed.len() + moving.len();
+    let [fixed_mask, moving_mask] = masked.map(usize::from);
+    let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
+    let level = finest_level(fixed, options);
+    // Four fields; two updates and a scratch; the warped pair and its masks; what the metric keeps for each window: five
+    // terms of the exact derivative, or five surfaces and two textures for windows wider than the tiled kernels take.
+    let terms = if options.radius > 5 { 7 } else { 5 * usize::from(options.derivative == CcDerivative::Exact) };
+    let iterating = level * (7 * FIELD + 2 + fixed_mask + moving_mask + terms);
+    // Besides, both images smoothed; while that is done, one more.
+    let smoothed = images + fixed.len().max(moving.len()).max(iterating);
+    // At the end the four fields on the full grid and the two warps; one is relaxed by its smoothed self and weights.
+    let leaving = fixed.len() * (7 * FIELD + 1);
+    loaded + smoothed.max(leaving)
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_core::schedule::Level;
+    use nalgebra::{Matrix3, Point3, Vector3};
+
+    use super::*;
+    use crate::device::Description;
+
+    fn cube(voxels: usize, mm: f64) -> Grid {
+        let (spacing, origin) = (Vector3::repeat(mm), Point3::origin());
+        Grid { shape: [voxels; 3], spacing, origin, direction: Matrix3::identity() }
+    }
+
+    fn plan(linear: bool, shrink: Option<usize>) -> Plan {
+        let levels = |shrink| vec![Level { shrink, sigma_voxels: 0.0, iterations: 1 }];
+        Plan {
+            linear: linear.then(linear::Options::default),
+            syn: shrink.map(|shrink| syn::Options { levels: levels(shrink), ..Default::default() }),
+            device: Description::Cpu,
+        }
+    }
+
+    #[test]
+    fn each_stage_takes_what_its_hungriest_moment_has() {
+        // Scalars a voxel, counted by hand: with one grid for both images and a level on it.
+        for (masked, linear, syn) in [([false; 2], 6, 32), ([true, false], 9, 34), ([true; 2], 12, 36)] {
+            let grid = cube(100, 1.0);
+            let grids = [&grid, &grid];
+            for (plan, scalars) in
+                [(plan(true, None), linear), (plan(false, Some(1)), syn), (plan(true, Some(1)), syn)]
+            {
+                let bytes = on_device(grids, masked, &plan) - DEVICE_SCRATCH;
+                assert_eq!(bytes, scalars * SCALAR * grid.len(), "{masked:?}");
+            }
+        }
+        // Iterating on an eighth of the voxels takes less than the fields on the full grid afterwards.
+        let grid = cube(100, 1.0);
+        assert_eq!(
+            on_device([&grid, &grid], [false; 2], &plan(false, Some(2))) - DEVICE_SCRATCH,
+            24 * 4 * grid.len()
+        );
+    }
+
+    #[test]
+    fn thick_slices_are_cut_for_the_affine_stage() {
+        // The level is isotropic: five times the voxels of 1 × 1 × 5 mm.
+        let mut grid = cube(100, 1.0);
+        grid.spacing.z = 5.0;
+        let bytes = on_device([&grid, &grid], [false; 2], &plan(true, None)) - DEVICE_SCRATCH;
+        assert_eq!(bytes, (2 + 2 * 5 + 2) * SCALAR * grid.len());
+    }
+
+    #[test]
+    fn too_little_is_refused_with_both_numbers() {
+        let memory = |free_bytes| DeviceMemory { planned_bytes: 740_500_000, free_bytes, taken_bytes: None };
+        let plan = plan(true, None);
+        assert!(memory(740_500_000).check(&plan).is_ok());
+        let message = memory(740_499_999).check(&plan).expect_err("too little").to_string();
+        for word in ["741 MB", "740 MB", "--device cpu"] {
+            assert!(message.contains(word), "`{word}` is missing in: {message}");
+        }
+    }
 }

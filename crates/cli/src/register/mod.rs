@@ -5,6 +5,7 @@ mod files;
 mod inputs;
 mod memory;
 mod plan;
+mod profile;
 mod record;
 mod results;
 mod run;

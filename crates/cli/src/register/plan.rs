@@ -6,7 +6,7 @@ use antsreg_syn as syn;
 
 use super::inputs::Inputs;
 use super::settings::{Model, Settings, Start};
-use crate::device::Device;
+use crate::device::Description;
 use crate::error::UsageError;
 
 /// Voxels that a level must keep along every axis.
@@ -20,7 +20,7 @@ pub struct Plan {
     /// Parameters of the diffeomorphic stage, unless left out.
     pub syn: Option<syn::Options>,
     /// Where it happens.
-    pub device: Device,
+    pub device: Description,
 }
 
 /// Refuses options that would do nothing.
@@ -67,13 +67,13 @@ pub fn check(settings: &Settings) -> Result<(), UsageError> {
 
 impl Plan {
     /// Fills in what was not typed.
-    pub fn resolve(settings: &Settings, inputs: &Inputs) -> Result<Plan, UsageError> {
+    pub fn resolve(settings: &Settings, inputs: &Inputs, device: Description) -> Result<Plan, UsageError> {
         let linear = (settings.transform != Model::SynOnly).then(|| linear_options(settings, inputs));
         let syn = match settings.transform {
             Model::Syn | Model::SynOnly => Some(syn_options(settings, inputs.fixed.grid.shape)?),
             _ => None,
         };
-        Ok(Plan { linear, syn, device: settings.device.resolve() })
+        Ok(Plan { linear, syn, device })
     }
 }
 

@@ -9,7 +9,9 @@ use antsreg_linear::{self as linear, Dof, Search};
 use antsreg_syn as syn;
 use serde::Serialize;
 
-use crate::device::Device;
+use super::memory::DeviceMemory;
+use super::profile::Profile;
+use crate::device::Description;
 use crate::interpolation::{ImageInterpolation, LabelInterpolation};
 use crate::jacobian::{Consistency, Summary};
 use crate::presets::Preset;
@@ -24,7 +26,7 @@ pub struct Record {
     /// As typed.
     pub command_line: Vec<String>,
     /// Where it ran.
-    pub device: Device,
+    pub device: Description,
     /// Threads that computed.
     pub threads: usize,
     /// What was read.
@@ -47,6 +49,10 @@ pub struct Record {
     pub seconds: Seconds,
     /// The most memory held, where the system says.
     pub peak_memory_bytes: Option<usize>,
+    /// Memory of a GPU.
+    pub device_memory: Option<DeviceMemory>,
+    /// Time of each kernel of a GPU, with `--profile`.
+    pub profile: Option<Profile>,
     /// Files written beside this one.
     pub outputs: Vec<PathBuf>,
 }
@@ -336,8 +342,10 @@ impl From<&Overlap> for OverlapRecord {
 /// Wall times.
 #[derive(Debug, Default, Serialize)]
 pub struct Seconds {
-    /// Reading and checking.
+    /// Reading and checking, and waiting for a GPU.
     pub read: f64,
+    /// Getting a GPU ready, while files are read.
+    pub device: Option<f64>,
     /// Affine stage.
     pub linear: Option<f64>,
     /// Diffeomorphic stage.

@@ -36,7 +36,7 @@ pub fn write(
 ) -> Result<Option<Overlap>, CliError> {
     let began = Instant::now();
     let mut outputs = Outputs::new();
-    let Found { affine, linear, syn } = found;
+    let Found { affine, linear, syn, device_memory, profile } = found;
     let levels = syn.as_ref().map(|outcome| SynRecord::new(&outcome.levels));
     let Warps { forward, backward, jacobian } = warps(inputs, files, &affine, syn, &mut outputs)?;
     let similarity = images(args, inputs, files, [&forward, &backward], &mut outputs)?;
@@ -50,6 +50,8 @@ pub fn write(
         similarity,
         overlap: overlap.as_ref().map(OverlapRecord::from),
         seconds,
+        device_memory,
+        profile,
         ..blank(args, inputs, plan, files, &affine, console)
     };
     outputs.write(&files.record, |path| {
@@ -161,7 +163,7 @@ fn blank(
         program: "antsreg-gpu",
         version: env!("CARGO_PKG_VERSION"),
         command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-        device: plan.device,
+        device: plan.device.clone(),
         threads: console.threads,
         inputs: InputsRecord {
             fixed: ImageRecord::new(&args.fixed, &inputs.fixed.grid),
@@ -188,6 +190,8 @@ fn blank(
         overlap: None,
         seconds: Seconds::default(),
         peak_memory_bytes: memory::peak(),
+        device_memory: None,
+        profile: None,
         outputs: files.all().into_iter().map(Into::into).collect(),
     }
 }

@@ -9,29 +9,68 @@ use antsreg_syn as syn;
 use super::args::Args;
 use super::files::Files;
 use super::inputs::Inputs;
+use super::memory::DeviceMemory;
 use super::plan::{self, Plan};
+use super::profile::Profile;
 use super::record::Seconds;
 use super::{results, show};
-use crate::device::Device;
-use crate::error::CliError;
+use crate::device::{Device, DeviceChoice, Opened};
+use crate::error::{CliError, UsageError};
 use crate::progress::Console;
 
 /// Runs `register`. Gives the overlap of the labels, if there were any to score.
 pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliError> {
     plan::check(&args.settings)?;
+    if args.profile && args.settings.device == DeviceChoice::Cpu {
+        return Err(UsageError::NoEffect { option: "--profile", with: "--device cpu".into() }.into());
+    }
     let files = Files::new(args);
     files.check(args)?;
-    let inputs = Inputs::read(args, console)?;
-    let plan = Plan::resolve(&args.settings, &inputs)?;
+    let (inputs, opened) = read_and_open(args, console)?;
+    if let Some(note) = opened.note() {
+        console.note(note);
+    }
+    if let (true, Some(reason)) = (args.profile, &opened.instead_of_gpu) {
+        let with = format!("the CPU, which --device auto takes because {reason}");
+        return Err(UsageError::NoEffect { option: "--profile", with }.into());
+    }
+    let Opened { device, description, seconds: opening, .. } = opened;
+    let plan = Plan::resolve(&args.settings, &inputs, description)?;
+    let memory = device.cuda().map(|cuda| DeviceMemory::before(cuda, &inputs, &plan)).transpose()?;
+    // A dry run shows what there would be too little memory for.
     if args.dry_run {
-        crate::output::print(&show::plan(args, &inputs, &plan, &files, console.threads))?;
+        crate::output::print(&show::plan(args, &inputs, &plan, memory.as_ref(), &files, console.threads))?;
+    }
+    if let Some(memory) = memory {
+        memory.check(&plan)?;
+    }
+    if args.dry_run {
         return Ok(None);
     }
-    let mut seconds = Seconds { read: console.elapsed().as_secs_f64(), ..Seconds::default() };
-    let found = match plan.device {
+    let mut seconds = Seconds { read: console.elapsed().as_secs_f64(), device: opening, ..Seconds::default() };
+    if let (true, Some(cuda)) = (args.profile, device.cuda()) {
+        cuda.start_profile();
+    }
+    let mut found = match &device {
         Device::Cpu => stages(&Cpu, &inputs, &plan, &mut seconds, console)?,
+        Device::Cuda(cuda) => stages(cuda.as_ref(), &inputs, &plan, &mut seconds, console)?,
     };
+    if let Some(cuda) = device.cuda() {
+        found.device_memory = memory.map(|memory| memory.after(cuda)).transpose()?;
+        found.profile = args.profile.then(|| Profile::finish(cuda, console)).transpose()?;
+    }
     results::write(args, &inputs, &plan, &files, found, seconds, console)
+}
+
+/// Reads the files while the device gets ready. The device is waited for even where reading fails: a program must not
+/// end while a driver starts.
+fn read_and_open(args: &Args, console: &mut Console) -> Result<(Inputs, Opened), CliError> {
+    let (inputs, opened) = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| args.settings.device.open());
+        let inputs = Inputs::read(args, console);
+        (inputs, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    Ok((inputs?, opened?))
 }
 
 /// What the stages found.
@@ -42,6 +81,10 @@ pub struct Found {
     pub linear: Option<linear::Outcome>,
     /// Outcome of the diffeomorphic stage.
     pub syn: Option<syn::Outcome>,
+    /// Memory of the GPU, if it was one.
+    pub device_memory: Option<DeviceMemory>,
+    /// Times of its kernels, if they were asked for.
+    pub profile: Option<Profile>,
 }
 
 /// Both stages on one device.
@@ -54,7 +97,7 @@ fn stages<B: Backend>(
 ) -> Result<Found, CliError> {
     let [fixed_mask, moving_mask] = inputs.masks();
     let (fixed, moving) = ((&inputs.fixed, fixed_mask), (&inputs.moving, moving_mask));
-    let mut found = Found { affine: inputs.initial, linear: None, syn: None };
+    let mut found = Found { affine: inputs.initial, linear: None, syn: None, device_memory: None, profile: None };
     if let Some(options) = &plan.linear {
         let (outcome, took) = console
             .stage(|observer| linear::register(backend, fixed.0, moving.0, fixed.1, moving.1, options, observer));

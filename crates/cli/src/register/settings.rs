@@ -27,7 +27,7 @@ pub struct Settings {
         ITK affine, fixed to moving: FILE, or [FILE,1] for its inverse [default: centre-of-mass; headers for syn-only]"
     )]
     pub initial_transform: Option<Start>,
-    /// Device that computes: auto or cpu
+    /// Device that computes: cpu, cuda (the first NVIDIA GPU), cuda:N, or auto: cuda where it can be used, else cpu
     #[arg(long, default_value = "auto", value_name = "DEVICE", help_heading = "Registration")]
     pub device: DeviceChoice,
 

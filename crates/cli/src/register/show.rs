@@ -9,7 +9,7 @@ use antsreg_syn as syn;
 use super::args::Args;
 use super::files::Files;
 use super::inputs::Inputs;
-use super::memory;
+use super::memory::{self, DeviceMemory};
 use super::plan::{self, Plan};
 use super::record::{Record, dof};
 use super::settings::Derivative;
@@ -17,7 +17,14 @@ use crate::presets::per_level;
 use crate::{geometry, table};
 
 /// What would be done, ending in the command line that says all of it.
-pub fn plan(args: &Args, inputs: &Inputs, plan: &Plan, files: &Files, threads: usize) -> String {
+pub fn plan(
+    args: &Args,
+    inputs: &Inputs,
+    plan: &Plan,
+    on_device: Option<&DeviceMemory>,
+    files: &Files,
+    threads: usize,
+) -> String {
     let mut text = String::new();
     let (fixed, moving) = (&inputs.fixed.grid, &inputs.moving.grid);
     // Writing to a String cannot fail.
@@ -33,6 +40,10 @@ pub fn plan(args: &Args, inputs: &Inputs, plan: &Plan, files: &Files, threads: u
     let masks = inputs.masks().iter().flatten().count();
     let bytes = memory::estimate(fixed, moving, masks, plan.syn.as_ref());
     let _ = writeln!(text, "Memory   about {}", gigabytes(bytes));
+    if let Some(DeviceMemory { planned_bytes, free_bytes, .. }) = on_device {
+        let [planned, free] = [planned_bytes, free_bytes].map(|bytes| gigabytes(*bytes as usize));
+        let _ = writeln!(text, "         about {planned} on the device, of {free} free");
+    }
     let mut options = Vec::new();
     if let Some(linear) = &plan.linear {
         let _ = writeln!(text, "\nAffine stage: correlation ratio");
@@ -66,7 +77,7 @@ pub fn plan(args: &Args, inputs: &Inputs, plan: &Plan, files: &Files, threads: u
         let note = if name.exists() { "  (will be replaced)" } else { "" };
         let _ = writeln!(text, "  {}{note}", name.display());
     }
-    let _ = writeln!(text, "\nCommand\n  {}", command(args, inputs, options, threads));
+    let _ = writeln!(text, "\nCommand\n  {}", command(args, inputs, plan, options, threads));
     text
 }
 
@@ -109,7 +120,9 @@ pub fn outcome(record: &Record) -> String {
         ),
     );
     if let Some(bytes) = record.peak_memory_bytes {
-        row("Peak memory", gigabytes(bytes));
+        let taken = record.device_memory.and_then(|memory| memory.taken_bytes);
+        let on_device = taken.map_or(String::new(), |bytes| format!(", on the device {}", gigabytes(bytes as usize)));
+        row("Peak memory", gigabytes(bytes) + &on_device);
     }
     // Sentences read better from the left.
     let width = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
@@ -161,7 +174,13 @@ fn syn_options(options: &syn::Options) -> Vec<(&'static str, String)> {
 }
 
 /// The command line that asks for exactly this.
-fn command(args: &Args, inputs: &Inputs, mut options: Vec<(&'static str, String)>, threads: usize) -> String {
+fn command(
+    args: &Args,
+    inputs: &Inputs,
+    plan: &Plan,
+    mut options: Vec<(&'static str, String)>,
+    threads: usize,
+) -> String {
     use clap::ValueEnum;
     let value =
         |value: Option<clap::builder::PossibleValue>| value.map_or(String::new(), |v| v.get_name().to_owned());
@@ -179,6 +198,7 @@ fn command(args: &Args, inputs: &Inputs, mut options: Vec<(&'static str, String)
     words.extend(args.label_list.clone().map(|list| ("--label-list", list)));
     words.push(("--transform", plan::name(settings.transform)));
     words.push(("--initial-transform", inputs.start.to_string()));
+    words.push(("--device", plan.device.choice().to_string()));
     if !matches!(settings.transform, super::settings::Model::Syn) {
         // The other models say the degrees of freedom themselves.
         options.retain(|(option, _)| *option != "--dof");
@@ -192,7 +212,7 @@ fn command(args: &Args, inputs: &Inputs, mut options: Vec<(&'static str, String)
         words.push(("--label-interpolation", value(args.label_interpolation.to_possible_value())));
     }
     words.push(("--format", value(args.format.to_possible_value())));
-    let flags = [("--no-warped", args.no_warped), ("--no-inverse", args.no_inverse)];
+    let flags = [("--no-warped", args.no_warped), ("--no-inverse", args.no_inverse), ("--profile", args.profile)];
     words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| (flag, String::new())));
     words.push(("--threads", threads.to_string()));
     let words = words.iter().map(|(option, value)| match value.as_str() {

@@ -1,0 +1,81 @@
+//! Which device computes, and what is said where there is none. These run alike with a GPU and without: where it matters
+//! they hide it.
+
+use antsreg_tests::{Brain, Run, Workplace, grid};
+use nalgebra::Matrix3;
+use serde_json::Value;
+
+/// A folder with a pair, `f.nii.gz` and `m.nii.gz`.
+fn pair() -> Workplace {
+    let place = Workplace::new();
+    let onto = grid(8.0, [0.0; 3], Matrix3::identity());
+    Brain::standard().write_image(&onto, &place.path("f.nii.gz"));
+    Brain { warp_mm: 4.0, ..Brain::standard() }.write_image(&onto, &place.path("m.nii.gz"));
+    place
+}
+
+/// Runs the program where the driver, if there is one, sees no GPU.
+fn without_gpu(place: &Workplace, line: &str) -> Run {
+    let output = place.command(line.split_whitespace()).env("CUDA_VISIBLE_DEVICES", "-1").output();
+    let output = output.expect("the program starts");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+fn record(place: &Workplace) -> Value {
+    serde_json::from_slice(&place.read("precord.json")).expect("the record is JSON")
+}
+
+#[test]
+fn a_device_that_is_not_there_is_refused_with_the_reason_and_what_is_there() {
+    let place = pair();
+    let line = "register -f f.nii.gz -m m.nii.gz -o p";
+    for rest in ["", " --dry-run", " --profile"] {
+        let message = place.refuse(1, &format!("{line} --device cuda:9999{rest}"));
+        // Either no driver, or one that counts its devices.
+        let words = ["error: --device cuda:9999 cannot be used: there is no CUDA d", "; there is --device cpu"];
+        assert!(words.iter().all(|word| message.contains(word)), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+    let before = place.names();
+    let run = without_gpu(&place, &format!("{line} --device cuda"));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: --device cuda:0 cannot be used: there is no CUDA d"), "{}", run.stderr);
+    assert!(run.stderr.ends_with("; there is --device cpu\n"), "{}", run.stderr);
+    assert_eq!(place.names(), before);
+}
+
+#[test]
+fn auto_takes_the_cpu_where_there_is_no_gpu_and_says_why() {
+    let place = pair();
+    let line = "register -f f.nii.gz -m m.nii.gz -o p -t rigid";
+    let run = without_gpu(&place, line);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("device: cpu, because there is no CUDA d"), "{}", run.stderr);
+    let fallen_back = record(&place);
+    assert_eq!(fallen_back["device"]["kind"], "cpu");
+    assert_eq!(fallen_back["device_memory"], Value::Null);
+    assert_eq!(fallen_back["profile"], Value::Null);
+    let affine = place.read("p0GenericAffine.mat");
+    // The same as asked for; who asked is not told why.
+    let run = place.succeed(&format!("{line} --device cpu"));
+    assert!(!run.stderr.contains("device:"), "{}", run.stderr);
+    assert!(affine == place.read("p0GenericAffine.mat"), "two runs on one device differ");
+
+    let run = without_gpu(&place, &format!("{line} --profile"));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("error: --profile has no effect with the CPU, which --device auto takes because"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn info_says_why_there_is_no_gpu() {
+    let run = without_gpu(&Workplace::new(), "info");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for words in ["no GPU: there is no CUDA d", "--device auto takes cpu\n"] {
+        assert!(run.stdout.contains(words), "`{words}` is missing in: {}", run.stdout);
+    }
+}
