@@ -3,6 +3,7 @@
 use antsreg_core::{AffineTransform, DisplacementField, Grid};
 use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits};
 use nalgebra::Vector3;
+use rayon::prelude::*;
 
 /// While iterating, inverses are kept to a small fraction of a voxel: started from the last one, one or two steps do.
 pub(crate) const INVERSION: InversionLimits =
@@ -72,8 +73,6 @@ pub(crate) fn warps<B: Backend>(
 fn to_world(grid: &Grid, mut vectors: Vec<[f32; 3]>) -> DisplacementField {
     let AffineTransform { matrix, .. } = grid.voxel_to_world();
     let matrix = matrix.cast::<f32>();
-    for vector in &mut vectors {
-        *vector = (matrix * Vector3::from(*vector)).into();
-    }
+    vectors.par_iter_mut().for_each(|vector| *vector = (matrix * Vector3::from(*vector)).into());
     DisplacementField { grid: grid.clone(), vectors }
 }

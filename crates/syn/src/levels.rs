@@ -4,6 +4,7 @@ use antsreg_core::intensity::quantiles;
 use antsreg_core::report::{Observer, Report, Stage};
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Backend;
+use rayon::prelude::*;
 
 use crate::convergence::converged;
 use crate::fields::{Side, warps};
@@ -106,7 +107,7 @@ fn load<'a, B: Backend>(
         .filter(|(low, high)| low < high)
         .ok_or(Error::Constant(name))?;
     let scale = 1.0 / (high - low);
-    let voxels: Vec<f32> = volume.voxels.iter().map(|v| (v.clamp(low, high) - low) * scale).collect();
+    let voxels: Vec<f32> = volume.voxels.par_iter().map(|v| (v.clamp(low, high) - low) * scale).collect();
     let mask = mask
         .map(|mask| {
             if !mask.grid.matches(&volume.grid, 1e-3 * volume.grid.spacing.min()) {
