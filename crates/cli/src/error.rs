@@ -232,6 +232,19 @@ pub enum UsageError {
         /// What must be left.
         least: usize,
     },
+    /// A window that the kernels of a GPU do not have.
+    #[error(
+        "--cc-radius {radius} cannot be had on {device}, where windows with the exact derivative or masks have a radius \
+         of up to {most}; give a smaller one, or --device cpu"
+    )]
+    Radius {
+        /// The radius.
+        radius: usize,
+        /// The device.
+        device: DeviceChoice,
+        /// The largest there is.
+        most: usize,
+    },
     /// An option is missing.
     #[error("{option} is needed {why}")]
     Missing {

@@ -125,7 +125,11 @@ fn syn_on_device([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &syn::
     let level = finest_level(fixed, options);
     // Four fields; two updates and a scratch; the warped pair and its masks; what the metric keeps for each window: five
     // terms of the exact derivative, or five surfaces and two textures for windows wider than the tiled kernels take.
-    let terms = if options.radius > 5 { 7 } else { 5 * usize::from(options.derivative == CcDerivative::Exact) };
+    let terms = if options.radius > Cuda::MOST_CC_RADIUS {
+        7
+    } else {
+        5 * usize::from(options.derivative == CcDerivative::Exact)
+    };
     let iterating = level * (7 * FIELD + 2 + fixed_mask + moving_mask + terms);
     // Besides, both images smoothed; while that is done, one more.
     let smoothed = images + fixed.len().max(moving.len()).max(iterating);

@@ -1,6 +1,7 @@
 //! The options resolved: presets filled in, contradictions refused, every number known before the work starts.
 
 use antsreg_core::schedule::{Convergence, Level};
+use antsreg_kernels::{CcDerivative, Cuda};
 use antsreg_linear::{self as linear, AngleSearch, Dof, Search};
 use antsreg_syn as syn;
 
@@ -73,7 +74,19 @@ impl Plan {
             Model::Syn | Model::SynOnly => Some(syn_options(settings, inputs.fixed.grid.shape)?),
             _ => None,
         };
-        Ok(Plan { linear, syn, device })
+        let plan = Plan { linear, syn, device };
+        plan.check_radius(inputs.masks().iter().any(Option::is_some))?;
+        Ok(plan)
+    }
+
+    /// Refuses a window that the device lacks before the affine stage has taken its time.
+    fn check_radius(&self, masked: bool) -> Result<(), UsageError> {
+        let (Description::Cuda { .. }, Some(syn)) = (&self.device, &self.syn) else { return Ok(()) };
+        let (radius, most) = (syn.radius, Cuda::MOST_CC_RADIUS);
+        if radius > most && (masked || syn.derivative == CcDerivative::Exact) {
+            return Err(UsageError::Radius { radius, device: self.device.choice(), most });
+        }
+        Ok(())
     }
 }
 
@@ -168,4 +181,32 @@ fn part<T: Copy>(
 pub fn name(model: Model) -> String {
     use clap::ValueEnum;
     model.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_windows_are_refused_on_a_gpu_where_it_lacks_them() {
+        let gpu = || Description::Cuda {
+            index: 1,
+            name: "GPU".into(),
+            compute_capability: "9.0".into(),
+            driver_cuda: "13.0".into(),
+            memory_bytes: 1,
+        };
+        let refused = |device, radius, derivative, masked| {
+            let syn = Some(syn::Options { radius, derivative, ..Default::default() });
+            Plan { linear: None, syn, device }.check_radius(masked).err().map(|error| error.to_string())
+        };
+        let message = refused(gpu(), 6, CcDerivative::Exact, false).expect("refused");
+        for word in ["--cc-radius 6", "cuda:1", "up to 5", "--device cpu"] {
+            assert!(message.contains(word), "`{word}` is missing in: {message}");
+        }
+        assert!(refused(gpu(), 6, CcDerivative::Centre, true).is_some());
+        assert_eq!(refused(gpu(), 6, CcDerivative::Centre, false), None);
+        assert_eq!(refused(gpu(), 5, CcDerivative::Exact, true), None);
+        assert_eq!(refused(Description::Cpu, 6, CcDerivative::Exact, true), None);
+    }
 }

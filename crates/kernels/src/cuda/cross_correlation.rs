@@ -78,7 +78,7 @@ impl Cuda {
         let masked = masks.iter().any(Option::is_some);
         let Some(kernels) = self.kernels.cc_tiled(parameters.radius, &self.device)? else {
             if masked || parameters.derivative == CcDerivative::Exact || parameters.radius == 0 {
-                return Err(Error::Radius { radius: parameters.radius, least: 1, most: 5 });
+                return Err(Error::Radius { radius: parameters.radius, least: 1, most: Cuda::MOST_CC_RADIUS });
             }
             let direct = match &mut workspace.direct {
                 Some(direct) => direct,

@@ -150,7 +150,7 @@ macro_rules! cc_tiled_ptx {
 
 impl CcTiled {
     /// Radius 1 first.
-    const PTX: [Ptx; 5] = cc_tiled_ptx!(1, 2, 3, 4, 5);
+    pub(super) const PTX: [Ptx; 5] = cc_tiled_ptx!(1, 2, 3, 4, 5);
 
     fn load(ptx: &Ptx, device: &Arc<Device>) -> Result<Self, Error> {
         let loaded = Loaded::new(ptx, device)?;

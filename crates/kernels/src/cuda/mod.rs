@@ -66,6 +66,9 @@ struct Scratch {
 }
 
 impl Cuda {
+    /// The largest window of the tiled cross-correlation. Wider ones are for the centre's term without masks only.
+    pub const MOST_CC_RADIUS: usize = kernels::CcTiled::PTX.len();
+
     /// Every device of this machine, or why there is none.
     pub fn devices() -> Result<Vec<DeviceInfo>, Error> {
         device::list()
