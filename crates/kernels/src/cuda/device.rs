@@ -53,10 +53,12 @@ pub(super) struct Device {
 /// Opens the driver and counts devices.
 fn count() -> Result<usize, Error> {
     antsreg_cuda_driver::load().map_err(|reason| Error::NoDriver { reason })?;
-    cust::init(cust::CudaFlags::empty()).map_err(|error| match error {
-        CudaError::NoDevice => Error::NoDevice { index: 0, count: 0 },
-        error => driver_error("cuInit", error),
-    })?;
+    // Not through cust, which forgets codes that it has no name for, such as 803 of a driver that does not match its kernel.
+    // SAFETY: takes no pointer.
+    match unsafe { sys::cuInit(0) } {
+        sys::CUresult::CUDA_ERROR_NO_DEVICE => return Err(Error::NoDevice { index: 0, count: 0 }),
+        result => check("cuInit", result)?,
+    }
     Ok(CudaDevice::num_devices().map_err(|error| driver_error("cuDeviceGetCount", error))? as usize)
 }
 
