@@ -15,7 +15,7 @@ pub enum Preset {
     /// The schedule of antsRegistrationSyN.sh, at full resolution
     #[default]
     Default,
-    /// Twice the iterations, for the last bit of accuracy
+    /// Longer steps, more of them at full and half resolution: for the last bit of accuracy
     Best,
 }
 
@@ -47,10 +47,10 @@ impl Preset {
             Preset::Default => defaults,
             Preset::Best => {
                 let mut levels = defaults.levels.clone();
-                for level in &mut levels {
-                    level.iterations *= 2;
+                for level in levels.iter_mut().filter(|level| level.shrink <= 2) {
+                    level.iterations = if level.shrink == 1 { 60 } else { 100 };
                 }
-                syn::Options { levels, ..defaults }
+                syn::Options { gradient_step: 0.7, reinvert_every: 2, levels, ..defaults }
             }
         }
     }
