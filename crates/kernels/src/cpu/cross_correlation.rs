@@ -80,6 +80,28 @@ impl Terms {
             value: on_fixed * on_moving,
         }
     }
+
+    /// What the exact derivative sums over windows: P, P·C/A, P·C/B and what stands beside the images for both sides.
+    #[inline(always)]
+    fn exact(&self) -> [f32; 5] {
+        let (p_a, p_b) = (self.slope * self.on_fixed, self.slope * self.on_moving);
+        [
+            self.slope,
+            p_a,
+            p_b,
+            p_a * self.fixed_mean - self.slope * self.moving_mean,
+            p_b * self.moving_mean - self.slope * self.fixed_mean,
+        ]
+    }
+}
+
+/// A voxel's indices, and where it stands in memory.
+#[derive(Clone, Copy)]
+struct Voxel {
+    x: usize,
+    j: usize,
+    k: usize,
+    here: usize,
 }
 
 pub(super) fn update(
@@ -146,7 +168,7 @@ impl Pair<'_> {
 
     /// ∇ of an image at a voxel: central differences, one-sided at the border, as a displacement in voxels.
     #[inline(always)]
-    fn gradient(&self, image: &[f32], x: usize, (j, k): (usize, usize), here: usize) -> [f32; 3] {
+    fn gradient(&self, image: &[f32], Voxel { x, j, k, here }: Voxel) -> [f32; 3] {
         let [nx, ny, nz] = self.shape;
         let difference = |index: usize, n: usize, stride: usize, metric: f32| {
             let (below, above) = (usize::from(index > 0), usize::from(index + 1 < n));
@@ -160,6 +182,44 @@ impl Pair<'_> {
         ]
     }
 
+    /// Calls `take(voxel, terms)` for the window around every voxel of the slices from `first` on, with `None` where the
+    /// voxel is not inside the masks; leaves each slice's sum of values and count in `energies`.
+    #[inline(always)]
+    fn each_window(
+        &self,
+        sums: &mut BoxSums,
+        first: usize,
+        energies: &mut [(f64, f64)],
+        mut take: impl FnMut(Voxel, Option<Terms>),
+    ) {
+        energies.fill((0.0, 0.0));
+        sums.run::<6>(
+            self.shape,
+            self.radius,
+            first..first + energies.len(),
+            #[inline(always)]
+            |j, k, rows| self.products(j, k, rows),
+            #[inline(always)]
+            |j, k, [n, i, jm, ii, jj, ij]| {
+                let (mut value, mut counted) = (0.0, 0.0);
+                let row = self.row(j, k);
+                for x in 0..n.len() {
+                    let here = row.start + x;
+                    let terms = self
+                        .inside(here)
+                        .then(|| Terms::of([i[x], jm[x], ii[x], jj[x], ij[x]], n[x], self.noise_variance));
+                    if let Some(terms) = &terms {
+                        value += terms.value;
+                        counted += 1.0;
+                    }
+                    take(Voxel { x, j, k, here }, terms);
+                }
+                let energy = &mut energies[k - first];
+                *energy = (energy.0 + f64::from(value), energy.1 + counted);
+            },
+        );
+    }
+
     /// Both updates from the term of each window's centre.
     fn centre(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
         let slice = self.shape[0] * self.shape[1];
@@ -168,36 +228,22 @@ impl Pair<'_> {
         let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
         slabs.zip(outputs).enumerate().for_each(|(slab, ((sums, energies), (fixed_update, moving_update)))| {
             let first = slab * slices;
-            energies.fill((0.0, 0.0));
             wide(|| {
-                sums.run::<6>(
-                    self.shape,
-                    self.radius,
-                    first..first + energies.len(),
+                self.each_window(
+                    sums,
+                    first,
+                    energies,
                     #[inline(always)]
-                    |j, k, rows| self.products(j, k, rows),
-                    #[inline(always)]
-                    |j, k, [n, i, jm, ii, jj, ij]| {
-                        let (mut value, mut counted) = (0.0, 0.0);
-                        let range = self.row(j, k);
-                        for x in 0..n.len() {
-                            let here = range.start + x;
-                            let terms = Terms::of([i[x], jm[x], ii[x], jj[x], ij[x]], n[x], self.noise_variance);
-                            let (mut to_fixed, mut to_moving) = (0.0, 0.0);
-                            if self.inside(here) {
-                                let (f, m) =
-                                    (self.fixed[here] - terms.fixed_mean, self.moving[here] - terms.moving_mean);
-                                to_fixed = terms.slope * (m - terms.on_fixed * f);
-                                to_moving = terms.slope * (f - terms.on_moving * m);
-                                value += terms.value;
-                                counted += 1.0;
-                            }
-                            let local = here - first * slice;
-                            fixed_update[local] = self.gradient(self.fixed, x, (j, k), here).map(|g| to_fixed * g);
-                            moving_update[local] = self.gradient(self.moving, x, (j, k), here).map(|g| to_moving * g);
-                        }
-                        let energy = &mut energies[k - first];
-                        *energy = (energy.0 + f64::from(value), energy.1 + counted);
+                    |voxel, terms| {
+                        let slopes = terms.map(|terms| {
+                            let f = self.fixed[voxel.here] - terms.fixed_mean;
+                            let m = self.moving[voxel.here] - terms.moving_mean;
+                            [terms.slope * (m - terms.on_fixed * f), terms.slope * (f - terms.on_moving * m)]
+                        });
+                        let [to_fixed, to_moving] = slopes.unwrap_or_default();
+                        let local = voxel.here - first * slice;
+                        fixed_update[local] = self.gradient(self.fixed, voxel).map(|g| to_fixed * g);
+                        moving_update[local] = self.gradient(self.moving, voxel).map(|g| to_moving * g);
                     },
                 );
             });
@@ -214,38 +260,14 @@ impl Pair<'_> {
         slabs.zip(workspace.terms.par_chunks_mut(slice * slices)).enumerate().for_each(
             |(slab, ((sums, energies), windows))| {
                 let first = slab * slices;
-                energies.fill((0.0, 0.0));
                 wide(|| {
-                    sums.run::<6>(
-                        self.shape,
-                        self.radius,
-                        first..first + energies.len(),
+                    self.each_window(
+                        sums,
+                        first,
+                        energies,
                         #[inline(always)]
-                        |j, k, rows| self.products(j, k, rows),
-                        #[inline(always)]
-                        |j, k, [n, i, jm, ii, jj, ij]| {
-                            let (mut value, mut counted) = (0.0, 0.0);
-                            let range = self.row(j, k);
-                            for x in 0..n.len() {
-                                let here = range.start + x;
-                                let mut window = [0.0; 5];
-                                if self.inside(here) {
-                                    let t = Terms::of([i[x], jm[x], ii[x], jj[x], ij[x]], n[x], self.noise_variance);
-                                    let (p_a, p_b) = (t.slope * t.on_fixed, t.slope * t.on_moving);
-                                    window = [
-                                        t.slope,
-                                        p_a,
-                                        p_b,
-                                        p_a * t.fixed_mean - t.slope * t.moving_mean,
-                                        p_b * t.moving_mean - t.slope * t.fixed_mean,
-                                    ];
-                                    value += t.value;
-                                    counted += 1.0;
-                                }
-                                windows[here - first * slice] = window;
-                            }
-                            let energy = &mut energies[k - first];
-                            *energy = (energy.0 + f64::from(value), energy.1 + counted);
+                        |voxel, terms| {
+                            windows[voxel.here - first * slice] = terms.map(|t| t.exact()).unwrap_or_default();
                         },
                     );
                 });
@@ -283,9 +305,9 @@ impl Pair<'_> {
                                 }
                                 let local = here - first * slice;
                                 fixed_update[local] =
-                                    self.gradient(self.fixed, x, (j, k), here).map(|g| to_fixed * g);
+                                    self.gradient(self.fixed, Voxel { x, j, k, here }).map(|g| to_fixed * g);
                                 moving_update[local] =
-                                    self.gradient(self.moving, x, (j, k), here).map(|g| to_moving * g);
+                                    self.gradient(self.moving, Voxel { x, j, k, here }).map(|g| to_moving * g);
                             }
                         },
                     );

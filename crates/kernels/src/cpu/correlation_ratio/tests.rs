@@ -297,32 +297,3 @@ fn bins_cover_the_range_and_clamp_beyond_it() {
     let binned = bin_fixed(&image([9, 1, 1], &values), None, (0.0, 1.0), 4).expect("bins");
     assert_eq!(binned.bin, [0, 0, 0, 1, 2, 3, 3, 3, 3]);
 }
-
-#[test]
-#[ignore = "a stopwatch, not a check: cargo test --release -p antsreg-kernels -- --ignored --nocapture nanoseconds"]
-fn nanoseconds_per_sample() {
-    let shape = [155, 205, 165];
-    let head = |seed: u64| -> Vec<f32> {
-        let mut values = noise(seed, shape.iter().product());
-        for (i, value) in values.iter_mut().enumerate() {
-            let at = [i % 155, i / 155 % 205, i / 155 / 205].map(|v| v as f32);
-            let r =
-                ((at[0] - 77.0) / 65.0).powi(2) + ((at[1] - 102.0) / 85.0).powi(2) + ((at[2] - 82.0) / 70.0).powi(2);
-            *value = if r < 1.0 { 0.3 + 0.4 * *value } else { 0.0 };
-        }
-        values
-    };
-    let (fixed, moving) = (head(7), image(shape, &head(8)));
-    let bins = bin_fixed(&image(shape, &fixed), None, (0.0, 1.0), 256).expect("bins");
-    let matrix = *Rotation3::from_euler_angles(0.1, -0.2, 0.15).matrix();
-    let centre = Vector3::new(77.0, 102.0, 82.0);
-    let map = AffineTransform { matrix, translation: centre - matrix * centre };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
-    for batch in [1, 40] {
-        let maps = vec![map; batch];
-        let begin = std::time::Instant::now();
-        let costs = pool.install(|| costs(&bins, &moving, None, [1.0; 3], &maps)).expect("costs");
-        let samples = (batch * shape.iter().product::<usize>()) as f64;
-        println!("batch {batch}: {:.2} ns, cost {:.6}", begin.elapsed().as_secs_f64() * 1e9 / samples, costs[0]);
-    }
-}
