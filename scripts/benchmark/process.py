@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-import time
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+
+CHILD = Path(__file__).with_name("child.py")
 
 
 class Failure(Exception):
@@ -26,20 +29,20 @@ class Usage:
 def run(command: list[str | Path], environment: dict[str, str] | None = None) -> Usage:
     """Run to the end. Raises Failure, with the last lines it said, unless it succeeds."""
     words = [str(word) for word in command]
-    start = time.perf_counter()
-    child = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **(environment or {})}
-    )
-    output = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    seconds = time.perf_counter() - start
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        tail = "\n".join(output.splitlines()[-5:])
-        raise Failure(f"{' '.join(words)} ended with {child.returncode}: {tail}")
-    # Linux counts in KiB, macOS in bytes.
-    unit = 1 if sys.platform == "darwin" else 1024
-    return Usage(seconds, usage.ru_maxrss * unit / 1e9, output)
+    with tempfile.NamedTemporaryFile(suffix=".json") as result:
+        child = subprocess.run(
+            [sys.executable, "-S", CHILD, result.name, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, **(environment or {})},
+            check=True,
+        )
+        found = json.loads(Path(result.name).read_text())
+    if found["status"]:
+        tail = "\n".join(child.stdout.splitlines()[-5:])
+        raise Failure(f"{' '.join(words)} ended with {found['status']}: {tail}")
+    return Usage(found["seconds"], found["peak_gb"], child.stdout)
 
 
 @dataclass
@@ -71,7 +74,7 @@ class Program:
         if key not in self.done:
             prefix = str(self.work / f"{len(self.done):03}_{stem(moving)}_to_{stem(fixed)}_")
             print(f"  {stem(moving)} → {stem(fixed)} {' '.join(options)} {again}", file=sys.stderr, flush=True)
-            command = ["register", "-f", fixed, "-m", moving, "-o", prefix, *options]
+            command = ["register", "--device", "cpu", "-f", fixed, "-m", moving, "-o", prefix, *options]
             self.done[key] = Registration(prefix, self.run(*command, threads=threads))
         return self.done[key]
 

@@ -69,6 +69,7 @@ class Quality:
         return [
             f"{self.jaccard:.4f}",
             f"{self.forward.folded} / {self.inverse.folded}",
+            f"{self.forward.folded_at_a_corner} / {self.inverse.folded_at_a_corner}",
             f"{self.forward.smallest_determinant:.3f} / {self.inverse.smallest_determinant:.3f}",
             f"{self.consistency_mean:.4f} / {self.consistency_max:.2f}",
         ]
@@ -101,6 +102,7 @@ def syn(context: Context) -> Report:
         "program",
         "mean Jaccard",
         "folded voxels there / back",
+        "folded at a corner there / back",
         "smallest Jacobian there / back",
         "round trip, voxels mean / max",
         "seconds",
