@@ -51,12 +51,14 @@ print("|", sys.argv[2], "|", " | ".join(f"{seconds[name]:.2f}" for name in names
 EOF
     done
     cmp "$work/1_1Warp.nii.gz" "$work/2_1Warp.nii.gz" && echo "two runs: identical warps"
-    for pair in "${PAIRS[@]}"; do
-        read -r moving fixed <<< "$pair"
-        echo "$moving → $fixed"
-        register "$fixed" "$moving" "$work/p_" --fixed-labels "$oasis/${fixed}_labels.nii.gz" \
-            --moving-labels "$oasis/${moving}_labels.nii.gz" --label-interpolation nearest \
-            --label-list "$oasis/common_labels.txt" 2> /dev/null | grep -E "Overlap|Jacobian|memory"
+    for preset in default best; do
+        for pair in "${PAIRS[@]}"; do
+            read -r moving fixed <<< "$pair"
+            echo "$moving → $fixed, $preset"
+            register "$fixed" "$moving" "$work/p_" --preset "$preset" --fixed-labels "$oasis/${fixed}_labels.nii.gz" \
+                --moving-labels "$oasis/${moving}_labels.nii.gz" --label-interpolation nearest \
+                --label-list "$oasis/common_labels.txt" 2> /dev/null | grep -E "Overlap|Jacobian|Seconds|memory"
+        done
     done
     rm -rf "$work"
 }
