@@ -4,6 +4,7 @@ use antsreg_core::{AffineTransform, Grid, Volume, intensity};
 use antsreg_kernels::Backend;
 use nalgebra::{Matrix3, Point3, Vector3};
 
+use crate::fixed::{Fixed, FixedLevel};
 use crate::level::Level;
 use crate::pose::Pose;
 use crate::{Error, Options, Side};
@@ -15,8 +16,8 @@ const FWHM: f64 = 2.354_820_045;
 const LEAST_WIDTH_MM: f64 = 40.0;
 
 /// An image on the device, clamped to its robust range.
-struct Source<B: Backend> {
-    grid: Grid,
+pub(crate) struct Source<B: Backend> {
+    pub grid: Grid,
     image: B::Image,
     weight: Option<B::Image>,
     low_high: (f32, f32),
@@ -25,29 +26,18 @@ struct Source<B: Backend> {
 /// The two images of a registration.
 pub(crate) struct Images<'a, B: Backend> {
     backend: &'a B,
-    fixed: Source<B>,
+    fixed: &'a Fixed<B>,
     moving: Source<B>,
-    bins: usize,
 }
 
 impl<'a, B: Backend> Images<'a, B> {
-    pub fn new(
-        backend: &'a B,
-        [fixed, moving]: [&Volume; 2],
-        [fixed_weight, moving_weight]: [Option<&Volume>; 2],
-        options: &Options,
-    ) -> Result<Self, Error> {
-        Ok(Images {
-            backend,
-            fixed: source(backend, Side::Fixed, fixed, fixed_weight, options)?,
-            moving: source(backend, Side::Moving, moving, moving_weight, options)?,
-            bins: options.bins,
-        })
+    pub fn new(backend: &'a B, fixed: &'a Fixed<B>, moving: &Volume, weight: Option<&Volume>) -> Result<Self, Error> {
+        Ok(Images { backend, fixed, moving: Source::new(backend, Side::Moving, moving, weight, &fixed.options)? })
     }
 
     /// The size of the images' detail, mm: no level is finer.
     pub fn voxel_mm(&self) -> f64 {
-        self.fixed.grid.spacing.min().max(self.moving.grid.spacing.min())
+        self.fixed.source.grid.spacing.min().max(self.moving.grid.spacing.min())
     }
 
     /// Axes of the moving image in the world.
@@ -57,23 +47,7 @@ impl<'a, B: Backend> Images<'a, B> {
 
     /// Where the fixed and the moving image lie, seen at `mm`.
     pub fn poses(&self, mm: f64) -> Result<[Pose; 2], Error> {
-        Ok([self.pose(&self.fixed, mm)?, self.pose(&self.moving, mm)?])
-    }
-
-    fn pose(&self, source: &Source<B>, mm: f64) -> Result<Pose, Error> {
-        let grid = isotropic(&source.grid, mm);
-        let blurred = self.backend.smooth(&source.image, sigma_voxels(&source.grid, mm))?;
-        let coarse = self.resampled(&blurred, &source.grid, &grid)?;
-        let weight = match &source.weight {
-            Some(weight) => Some(self.backend.download(&self.resampled(weight, &source.grid, &grid)?)?),
-            None => None,
-        };
-        let mut voxels = self.backend.download(&coarse)?;
-        voxels.iter_mut().for_each(|value| *value -= source.low_high.0);
-        if let Some(weight) = weight {
-            voxels.iter_mut().zip(weight).for_each(|(value, weight)| *value *= weight);
-        }
-        Ok(Pose::of(&Volume { grid, voxels }))
+        Ok([self.fixed.pose(self.backend, mm)?, self.moving.pose(self.backend, mm)?])
     }
 
     /// The images as a level of `mm` sees them: the fixed image on an isotropic grid, the moving image blurred alike.
@@ -81,72 +55,100 @@ impl<'a, B: Backend> Images<'a, B> {
     /// The voxels of the moving image are put in the order in which `fixed_to_moving` and transforms like it read them:
     /// across the order it takes five times as long.
     pub fn level(&self, mm: f64, fixed_to_moving: &AffineTransform) -> Result<Level<'_, B>, Error> {
-        let fixed_grid = isotropic(&self.fixed.grid, mm);
-        let fixed = self.blurred(&self.fixed.image, &self.fixed.grid, &fixed_grid, mm)?;
-        let fixed_weight = match &self.fixed.weight {
-            Some(weight) => Some(self.blurred(weight, &self.fixed.grid, &fixed_grid, mm)?),
-            None => None,
-        };
-        let bins = ((self.bins as f64 / mm).round() as usize).max(2);
-        let fixed_bins = self.backend.bin_fixed(&fixed, fixed_weight.as_ref(), self.fixed.low_high, bins)?;
-        let moving_grid =
-            reordered(&thinned(&self.moving.grid, mm), &(fixed_to_moving.matrix * fixed_grid.direction));
-        let moving = self.blurred(&self.moving.image, &self.moving.grid, &moving_grid, mm)?;
-        let moving_weight = match &self.moving.weight {
-            Some(weight) => Some(self.resampled(weight, &self.moving.grid, &moving_grid)?),
-            None => None,
-        };
+        let (backend, moving) = (self.backend, &self.moving);
+        let fixed = self.fixed.level(backend, mm)?;
+        let moving_grid = reordered(&thinned(&moving.grid, mm), &(fixed_to_moving.matrix * fixed.grid.direction));
         Ok(Level {
-            backend: self.backend,
+            backend,
             mm,
-            fixed: fixed_bins,
-            moving,
-            moving_weight,
+            moving: moving.blurred(backend, &moving_grid, mm)?,
+            moving_weight: match &moving.weight {
+                Some(weight) => Some(resampled(backend, weight, &moving.grid, &moving_grid)?),
+                None => None,
+            },
             edge_voxels: moving_grid.spacing.map(|spacing| mm / spacing).into(),
-            fixed_voxel_to_world: fixed_grid.voxel_to_world(),
+            fixed_voxel_to_world: fixed.grid.voxel_to_world(),
             world_to_moving_voxel: moving_grid.world_to_voxel(),
+            fixed,
         })
-    }
-
-    fn blurred(&self, image: &B::Image, from: &Grid, to: &Grid, mm: f64) -> Result<B::Image, Error> {
-        let blurred = self.backend.smooth(image, sigma_voxels(from, mm))?;
-        if from == to { Ok(blurred) } else { self.resampled(&blurred, from, to) }
-    }
-
-    fn resampled(&self, image: &B::Image, from: &Grid, to: &Grid) -> Result<B::Image, Error> {
-        let to_from: AffineTransform = from.world_to_voxel().after(&to.voxel_to_world());
-        let mut out = self.backend.image(to.shape)?;
-        self.backend.resample(image, &to_from, 0.0, &mut out)?;
-        Ok(out)
     }
 }
 
-fn source<B: Backend>(
-    backend: &B,
-    side: Side,
-    volume: &Volume,
-    weight: Option<&Volume>,
-    options: &Options,
-) -> Result<Source<B>, Error> {
-    let found_mm = (0..3).map(|axis| volume.grid.shape[axis] as f64 * volume.grid.spacing[axis]).fold(0.0, f64::max);
-    if found_mm < LEAST_WIDTH_MM {
-        return Err(Error::TooSmall { side, found_mm, least_mm: LEAST_WIDTH_MM });
-    }
-    let count = volume.voxels.iter().filter(|value| !value.is_finite()).count();
-    if count > 0 {
-        return Err(Error::NotFinite { side, count });
-    }
-    let low_high = robust_range(volume, options.robust_shares).ok_or(Error::Constant(side))?;
-    let clamped: Vec<f32> = volume.voxels.iter().map(|value| value.clamp(low_high.0, low_high.1)).collect();
-    let shape = volume.grid.shape;
-    let weight = match weight {
-        Some(weight) => {
-            check_weight(side, volume, weight)?;
-            Some(backend.upload(shape, &weight.voxels)?)
+impl<B: Backend> Source<B> {
+    pub fn new(
+        backend: &B,
+        side: Side,
+        volume: &Volume,
+        weight: Option<&Volume>,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let found_mm =
+            (0..3).map(|axis| volume.grid.shape[axis] as f64 * volume.grid.spacing[axis]).fold(0.0, f64::max);
+        if found_mm < LEAST_WIDTH_MM {
+            return Err(Error::TooSmall { side, found_mm, least_mm: LEAST_WIDTH_MM });
         }
-        None => None,
-    };
-    Ok(Source { grid: volume.grid.clone(), image: backend.upload(shape, &clamped)?, weight, low_high })
+        let count = volume.voxels.iter().filter(|value| !value.is_finite()).count();
+        if count > 0 {
+            return Err(Error::NotFinite { side, count });
+        }
+        let low_high = robust_range(volume, options.robust_shares).ok_or(Error::Constant(side))?;
+        let clamped: Vec<f32> = volume.voxels.iter().map(|value| value.clamp(low_high.0, low_high.1)).collect();
+        let shape = volume.grid.shape;
+        let weight = match weight {
+            Some(weight) => {
+                check_weight(side, volume, weight)?;
+                Some(backend.upload(shape, &weight.voxels)?)
+            }
+            None => None,
+        };
+        Ok(Source { grid: volume.grid.clone(), image: backend.upload(shape, &clamped)?, weight, low_high })
+    }
+
+    /// Where the image lies, seen at `mm`.
+    pub fn pose(&self, backend: &B, mm: f64) -> Result<Pose, Error> {
+        let grid = isotropic(&self.grid, mm);
+        let blurred = backend.smooth(&self.image, sigma_voxels(&self.grid, mm))?;
+        let coarse = resampled(backend, &blurred, &self.grid, &grid)?;
+        let weight = match &self.weight {
+            Some(weight) => Some(backend.download(&resampled(backend, weight, &self.grid, &grid)?)?),
+            None => None,
+        };
+        let mut voxels = backend.download(&coarse)?;
+        voxels.iter_mut().for_each(|value| *value -= self.low_high.0);
+        if let Some(weight) = weight {
+            voxels.iter_mut().zip(weight).for_each(|(value, weight)| *value *= weight);
+        }
+        Ok(Pose::of(&Volume { grid, voxels }))
+    }
+
+    /// The image as the fixed one of a level of `mm`: on an isotropic grid, `bins` of them at 1 mm.
+    pub fn fixed_level(&self, backend: &B, mm: f64, bins: usize) -> Result<FixedLevel<B>, Error> {
+        let grid = isotropic(&self.grid, mm);
+        let image = self.blurred(backend, &grid, mm)?;
+        let weight = match &self.weight {
+            Some(weight) => Some(blurred(backend, weight, &self.grid, &grid, mm)?),
+            None => None,
+        };
+        let bins = ((bins as f64 / mm).round() as usize).max(2);
+        let bins = backend.bin_fixed(&image, weight.as_ref(), self.low_high, bins)?;
+        Ok(FixedLevel { grid, bins })
+    }
+
+    fn blurred(&self, backend: &B, to: &Grid, mm: f64) -> Result<B::Image, Error> {
+        blurred(backend, &self.image, &self.grid, to, mm)
+    }
+}
+
+fn blurred<B: Backend>(backend: &B, image: &B::Image, from: &Grid, to: &Grid, mm: f64) -> Result<B::Image, Error> {
+    let blurred = backend.smooth(image, sigma_voxels(from, mm))?;
+    if from == to { Ok(blurred) } else { resampled(backend, &blurred, from, to) }
+}
+
+fn resampled<B: Backend>(backend: &B, image: &B::Image, from: &Grid, to: &Grid) -> Result<B::Image, Error> {
+    let to_from: AffineTransform = from.world_to_voxel().after(&to.voxel_to_world());
+    let mut out = backend.image(to.shape)?;
+    backend.resample(image, &to_from, 0.0, &mut out)?;
+    Ok(out)
 }
 
 /// Positions of an image and its weight may differ by this much, mm: headers round.

@@ -1,9 +1,12 @@
 //! One resolution: what the cost of a batch of transforms is computed from.
 
+use std::sync::Arc;
+
 use antsreg_core::AffineTransform;
 use antsreg_kernels::Backend;
 
 use crate::coordinate_search::{Candidate, SWEEPS, best_first, descend};
+use crate::fixed::FixedLevel;
 use crate::parameters::{Frame, Parameters, directions};
 use crate::{Dof, Error};
 
@@ -11,7 +14,7 @@ pub(crate) struct Level<'a, B: Backend> {
     pub backend: &'a B,
     /// Spacing of the fixed grid.
     pub mm: f64,
-    pub fixed: B::FixedBins,
+    pub fixed: Arc<FixedLevel<B>>,
     pub moving: B::Image,
     pub moving_weight: Option<B::Image>,
     pub edge_voxels: [f64; 3],
@@ -26,7 +29,7 @@ impl<B: Backend> Level<'_, B> {
             batch.iter().map(|parameters| self.voxel_map(frame, parameters)).collect();
         let usable: Vec<AffineTransform> = transforms.iter().flatten().copied().collect();
         let costs = self.backend.correlation_ratio(
-            &self.fixed,
+            &self.fixed.bins,
             &self.moving,
             self.moving_weight.as_ref(),
             self.edge_voxels,

@@ -2,11 +2,12 @@
 //!
 //! [`register`] finds the affine map from the fixed to the moving world that makes the fixed image predict the moving one
 //! best. The search is made of state machines that ask for costs, so that every round of all its starts is one batch for
-//! the device.
+//! the device. [`Fixed`] is the fixed side alone, for many images that are brought to one.
 
 mod compare;
 mod coordinate_search;
 mod error;
+mod fixed;
 mod images;
 mod level;
 mod line_search;
@@ -18,16 +19,13 @@ mod pose;
 mod progress;
 mod search;
 
+use antsreg_core::Volume;
 use antsreg_core::report::Observer;
-use antsreg_core::{AffineTransform, Volume};
 use antsreg_kernels::Backend;
 
 pub use error::{Error, Side};
+pub use fixed::Fixed;
 pub use options::{AngleSearch, Dof, Options, Outcome, Search, Start};
-
-use images::Images;
-use parameters::Frame;
-use progress::Progress;
 
 /// Aligns `moving` to `fixed`. Voxels count as much as their weights, if given, say (≥ 0, on the image's grid): 0 and 1
 /// make a mask.
@@ -40,17 +38,11 @@ pub fn register<B: Backend>(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
-    options.check()?;
-    let images = Images::new(backend, [fixed, moving], [fixed_weight, moving_weight], options)?;
-    let coarsest = search::levels(images.voxel_mm(), options.finest_mm)[0];
-    let poses = images.poses(coarsest)?;
-    let start = match options.start {
-        Start::Headers => AffineTransform::identity(),
-        Start::Transform(transform) => transform,
-        Start::CentreOfMass => {
-            AffineTransform { translation: poses[1].centre - poses[0].centre, ..AffineTransform::identity() }
-        }
-    };
-    let frame = Frame::new(&start, images.moving_axes(), poses[1].centre)?;
-    search::run(&images, &frame, &poses, options, &mut Progress::new(observer))
+    Fixed::new(backend, fixed, fixed_weight, options)?.register(
+        backend,
+        moving,
+        moving_weight,
+        options.start,
+        observer,
+    )
 }

@@ -3,15 +3,18 @@
 //!
 //! Both images move to a middle space on the fixed grid. φf and φm map points of the fixed and the (affinely aligned)
 //! moving image there; images are read through their inverses. One iteration is `iteration.rs`, the way from
-//! coarse to fine `levels.rs`; `fields.rs` holds the four fields and how they become the two warps.
+//! coarse to fine `levels.rs`; `fields.rs` holds the four fields and how they become the two warps;
+//! `fixed.rs` is the fixed side alone, for many images that are brought to one.
 
 mod convergence;
 mod error;
 mod fields;
+mod fixed;
 mod iteration;
 mod levels;
 mod options;
 
 pub use error::Error;
+pub use fixed::Fixed;
 pub use levels::register;
 pub use options::{LevelOutcome, Options, Outcome};

@@ -4,7 +4,7 @@ use antsreg_core::report::{Observer, Report, Stage};
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, CcDerivative, Cpu, apply};
-use antsreg_syn::{Error, Options, Outcome, register};
+use antsreg_syn::{Error, Fixed, Options, Outcome, register};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
 /// An oblique grid with axes of unequal spacing.
@@ -212,4 +212,20 @@ fn what_cannot_be_registered_is_refused() {
     assert!(matches!(refused(&pair.fixed, Some(&elsewhere), &pair.affine, &options), Error::MaskGrid("fixed")));
     let empty = Options { levels: Vec::new(), ..options };
     assert!(matches!(refused(&pair.fixed, None, &pair.affine, &empty), Error::NoLevels));
+}
+
+#[test]
+fn a_prepared_fixed_side_gives_the_same_bits_however_often_it_is_used() {
+    let Pair { fixed, moving, affine } = pair();
+    let options = Options { levels: options().levels[..2].to_vec(), ..options() };
+    let mask = sampled(&grid(), |p| f32::from(u8::from(p.norm() < 19.0)));
+    let other = sampled(&grid(), |p| brain(p * 1.1));
+    let identity = AffineTransform::identity();
+    let prepared = Fixed::new(&Cpu, (&fixed, Some(&mask)), &options).and_then(|fixed| fixed.keep_pyramid(&Cpu));
+    let prepared = prepared.expect("it is prepared");
+    for (moving, initial) in [(&moving, &affine), (&other, &identity), (&moving, &affine)] {
+        let alone = register(&Cpu, (&fixed, Some(&mask)), (moving, None), initial, &options, &mut ());
+        let found = prepared.register(&Cpu, (moving, None), initial, &mut ());
+        assert_eq!(found.expect("it registers"), alone.expect("it registers"));
+    }
 }

@@ -1,0 +1,85 @@
+//! The fixed side of a registration, which outlives it when many images are brought to one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use antsreg_core::report::Observer;
+use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_kernels::Backend;
+
+use crate::images::{Images, Source};
+use crate::parameters::Frame;
+use crate::pose::Pose;
+use crate::progress::Progress;
+use crate::{Error, Options, Outcome, Side, Start, search};
+
+/// The fixed image on a device, with what every registration to it needs: its levels with their sorted voxels, made when
+/// the first registration asks for them, and kept.
+pub struct Fixed<B: Backend> {
+    pub(crate) source: Source<B>,
+    pub(crate) options: Options,
+    /// By the level's mm; few, so that a list will do.
+    levels: Kept<Arc<FixedLevel<B>>>,
+    poses: Kept<Pose>,
+}
+
+/// What was made for a level of so many mm.
+type Kept<T> = Mutex<Vec<(f64, T)>>;
+
+/// The fixed image as one level sees it.
+pub(crate) struct FixedLevel<B: Backend> {
+    pub grid: Grid,
+    pub bins: B::FixedBins,
+}
+
+impl<B: Backend> Fixed<B> {
+    /// Checks the image and the options, and brings the image to the device. Voxels count as much as their weights, if
+    /// given, say (≥ 0, on the image's grid).
+    pub fn new(backend: &B, volume: &Volume, weight: Option<&Volume>, options: &Options) -> Result<Self, Error> {
+        options.check()?;
+        let source = Source::new(backend, Side::Fixed, volume, weight, options)?;
+        Ok(Fixed { source, options: options.clone(), levels: Mutex::default(), poses: Mutex::default() })
+    }
+
+    /// Aligns `moving`, from `start` and otherwise with the options that this side was made with. The backend is the one
+    /// that made it. What was registered before does not show in the result.
+    pub fn register(
+        &self,
+        backend: &B,
+        moving: &Volume,
+        moving_weight: Option<&Volume>,
+        start: Start,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, Error> {
+        let images = Images::new(backend, self, moving, moving_weight)?;
+        let coarsest = search::levels(images.voxel_mm(), self.options.finest_mm)[0];
+        let poses = images.poses(coarsest)?;
+        let start = match start {
+            Start::Headers => AffineTransform::identity(),
+            Start::Transform(transform) => transform,
+            Start::CentreOfMass => {
+                AffineTransform { translation: poses[1].centre - poses[0].centre, ..AffineTransform::identity() }
+            }
+        };
+        let frame = Frame::new(&start, images.moving_axes(), poses[1].centre)?;
+        search::run(&images, &frame, &poses, &self.options, &mut Progress::new(observer))
+    }
+
+    pub(crate) fn level(&self, backend: &B, mm: f64) -> Result<Arc<FixedLevel<B>>, Error> {
+        kept(&self.levels, mm, || Ok(Arc::new(self.source.fixed_level(backend, mm, self.options.bins)?)))
+    }
+
+    pub(crate) fn pose(&self, backend: &B, mm: f64) -> Result<Pose, Error> {
+        kept(&self.poses, mm, || self.source.pose(backend, mm))
+    }
+}
+
+/// What the list has for `mm`, made first if it has nothing.
+fn kept<T: Clone>(list: &Kept<T>, mm: f64, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, known)) = list.iter().find(|(known_mm, _)| *known_mm == mm) {
+        return Ok(known.clone());
+    }
+    let made = make()?;
+    list.push((mm, made.clone()));
+    Ok(made)
+}
