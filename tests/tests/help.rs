@@ -5,14 +5,25 @@ use antsreg_tests::Workplace;
 #[test]
 fn help_of_every_verb() {
     let place = Workplace::new();
-    for verb in ["apply", "labels", "overlap", "compare", "jacobian", "convert", "info", "completions"] {
+    for verb in [
+        "apply",
+        "labels",
+        "overlap",
+        "compare",
+        "jacobian",
+        "convert",
+        "info",
+        "bench",
+        "bench histograms",
+        "completions",
+    ] {
         let help = place.succeed(&format!("{verb} --help")).stdout;
         // The options of a registration quote the presets' numbers, which are tuned; they are looked at below. The
         // common ones are in the help of the program.
         let own = help.split("\nRegistration:\n").next().and_then(|help| help.split("\nCommon options:\n").next());
         let examples = help.split_once("\nExamples:\n").map_or("", |(_, examples)| examples);
         insta::assert_snapshot!(
-            format!("help_{verb}"),
+            format!("help_{}", verb.replace(' ', "_")),
             format!("{}\nExamples:\n{examples}", own.unwrap_or_default())
         );
     }
@@ -70,6 +81,9 @@ fn what_is_not_understood_exits_with_2_and_lists_what_would_be() {
         "labels -l a.nii -o p",
         "labels -l a.nii -o p --apply a.mat --transform rigid",
         "convert a.mat",
+        "bench",
+        "bench histograms",
+        "bench histograms -o . --device cpu",
         "completions tcsh",
     ];
     let messages = refused.map(|line| {
@@ -105,7 +119,18 @@ fn info_says_version_and_threads() {
 #[test]
 fn the_guide_names_options_that_exist() {
     let place = Workplace::new();
-    let verbs = ["register", "apply", "labels", "overlap", "compare", "jacobian", "convert", "info", "completions"];
+    let verbs = [
+        "register",
+        "apply",
+        "labels",
+        "overlap",
+        "compare",
+        "jacobian",
+        "convert",
+        "info",
+        "bench histograms",
+        "completions",
+    ];
     let help: String = verbs.iter().map(|verb| place.succeed(&format!("{verb} --help")).stdout).collect();
     let known: Vec<&str> = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').collect();
     let guide = include_str!("../../docs/usage.md");

@@ -245,6 +245,16 @@ pub enum UsageError {
         /// The largest there is.
         most: usize,
     },
+    /// A measurement of a GPU on something else.
+    #[error(
+        "{verb} measures an NVIDIA GPU, --device {device} is none; give cuda or cuda:N, on a machine that has one"
+    )]
+    NeedsGpu {
+        /// What was to be measured.
+        verb: &'static str,
+        /// The device as typed.
+        device: DeviceChoice,
+    },
     /// An option is missing.
     #[error("{option} is needed {why}")]
     Missing {

@@ -4,6 +4,7 @@
 
 mod apply;
 mod args;
+mod bench;
 mod compare;
 mod completions;
 mod convert;
