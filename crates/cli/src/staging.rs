@@ -1,7 +1,8 @@
 //! Output files that appear all together or not at all.
 //!
 //! Everything is written into a hidden folder beside its place. [`Outputs::commit`] moves the files out once all are
-//! complete; an error, a panic, Ctrl-C or a termination signal removes the hidden folder and what it holds.
+//! complete; an error, a panic, Ctrl-C or a termination signal removes the hidden folder and what it holds. Several sets
+//! of files may be on their way at once, each for itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,9 +18,19 @@ const INTERRUPTED: i32 = 130;
 const TRIES: usize = 20;
 
 /// What this process has written and not yet named. Global because the signal handler must find it.
-static STAGED: Mutex<Staged> = Mutex::new(Staged { folders: Vec::new(), files: Vec::new() });
+static STAGED: Mutex<Staged> = Mutex::new(Staged { next: 0, committed: false, sets: Vec::new() });
 
 struct Staged {
+    /// The number of the next set.
+    next: u64,
+    /// Whether any set has got its names.
+    committed: bool,
+    sets: Vec<Set>,
+}
+
+/// The files of one [`Outputs`].
+struct Set {
+    number: u64,
     /// Output folder, and the hidden folder in it.
     folders: Vec<(PathBuf, TempDir)>,
     /// Where a file is now, and where it belongs.
@@ -27,9 +38,25 @@ struct Staged {
 }
 
 impl Staged {
-    fn clear(&mut self) {
-        self.files.clear();
-        for (_, folder) in self.folders.drain(..) {
+    /// The set of this number, begun if need be.
+    fn set(&mut self, number: u64) -> &mut Set {
+        let place = self.sets.iter().position(|set| set.number == number).unwrap_or_else(|| {
+            self.sets.push(Set { number, folders: Vec::new(), files: Vec::new() });
+            self.sets.len() - 1
+        });
+        &mut self.sets[place]
+    }
+
+    /// Takes the set of this number out, if it was begun.
+    fn take(&mut self, number: u64) -> Option<Set> {
+        let place = self.sets.iter().position(|set| set.number == number)?;
+        Some(self.sets.swap_remove(place))
+    }
+}
+
+impl Set {
+    fn clear(self) {
+        for (_, folder) in self.folders {
             remove(&folder.keep());
         }
     }
@@ -52,9 +79,10 @@ pub fn clean_up_on_signals() {
     let handler = || {
         // A commit that has begun holds the lock, so that either all files have their names or none has.
         let mut staged = lock();
-        eprintln!("\ninterrupted: no output was written");
+        let what = if staged.committed { "what was complete stays" } else { "no output was written" };
+        eprintln!("\ninterrupted: {what}");
         antsreg_core::io::remove_unfinished();
-        staged.clear();
+        staged.sets.drain(..).for_each(Set::clear);
         std::process::exit(INTERRUPTED);
     };
     if let Err(error) = ctrlc::set_handler(handler) {
@@ -62,16 +90,19 @@ pub fn clean_up_on_signals() {
     }
 }
 
-/// The output files of one command.
-#[derive(Debug, Default)]
+/// Output files that belong together: those of one command, or of one subject of many.
+#[derive(Debug)]
 pub struct Outputs {
+    number: u64,
     targets: Vec<PathBuf>,
 }
 
 impl Outputs {
     /// No file yet.
     pub fn new() -> Outputs {
-        Outputs::default()
+        let mut staged = lock();
+        staged.next += 1;
+        Outputs { number: staged.next, targets: Vec::new() }
     }
 
     /// Has `write` write the file that is to become `target`, under another name for now; the file name's end, which
@@ -84,17 +115,18 @@ impl Outputs {
         let folder = check_target(target)?;
         let temporary = {
             let mut staged = lock();
-            let hidden = match staged.folders.iter().find(|(known, _)| known == folder) {
+            let set = staged.set(self.number);
+            let hidden = match set.folders.iter().find(|(known, _)| known == folder) {
                 Some((_, hidden)) => hidden.path().to_owned(),
                 None => {
                     let hidden = hidden_folder(folder)?;
                     let path = hidden.path().to_owned();
-                    staged.folders.push((folder.to_owned(), hidden));
+                    set.folders.push((folder.to_owned(), hidden));
                     path
                 }
             };
             let temporary = hidden.join(target.file_name().unwrap_or_default());
-            staged.files.push((temporary.clone(), target.to_owned()));
+            set.files.push((temporary.clone(), target.to_owned()));
             temporary
         };
         self.targets.push(target.to_owned());
@@ -104,16 +136,21 @@ impl Outputs {
     /// Gives every file its name, replacing what was there. Returns the names.
     pub fn commit(mut self) -> Result<Vec<PathBuf>, CliError> {
         let mut staged = lock();
-        for (temporary, target) in staged.files.drain(..) {
+        for (temporary, target) in staged.set(self.number).files.drain(..) {
             std::fs::rename(&temporary, &target).map_err(|source| CliError::Write { path: target, source })?;
         }
+        staged.committed = true;
         Ok(std::mem::take(&mut self.targets))
     }
 }
 
 impl Drop for Outputs {
     fn drop(&mut self) {
-        lock().clear();
+        // With the lock held: a signal in between would find nothing to remove.
+        let mut staged = lock();
+        if let Some(set) = staged.take(self.number) {
+            set.clear();
+        }
     }
 }
 
