@@ -48,7 +48,7 @@ impl DeviceChoice {
                     Error::NoDevice { count, .. } => Error::NoDevice { index, count },
                     other => other,
                 };
-                Err(CliError::NoDevice { asked: self, reason, there: there() })
+                Err(CliError::NoDevice { asked: self.to_string(), reason, there: there() })
             }
         }
     }
@@ -192,7 +192,7 @@ pub fn gpus() -> Result<Vec<Description>, Error> {
 }
 
 /// What `--device` could be given on this machine, in words.
-fn there() -> String {
+pub fn there() -> String {
     let gpus = gpus().unwrap_or_default();
     let names: Vec<String> = gpus.iter().map(|gpu| format!("--device {}", gpu.choice())).collect();
     [vec!["--device cpu".to_owned()], names].concat().join(", ")

@@ -154,11 +154,75 @@ pub enum CliError {
         /// The list or its file.
         list: String,
     },
+    /// A table that cannot be read.
+    #[error("{}: {source}", path.display())]
+    Table {
+        /// The table.
+        path: PathBuf,
+        /// Why, and in which line.
+        source: csv::Error,
+    },
+    /// A table without a column that is needed.
+    #[error("{}: there is no column `{column}`; found {found}", path.display())]
+    MissingColumn {
+        /// The table.
+        path: PathBuf,
+        /// The column.
+        column: &'static str,
+        /// The columns there are.
+        found: String,
+    },
+    /// A table with a column that means nothing.
+    #[error("{}: unknown column `{column}`, expected {known}", path.display())]
+    UnknownColumn {
+        /// The table.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// Columns that would do.
+        known: String,
+    },
+    /// A cell that must not be empty.
+    #[error("{}: line {line} has nothing in the column `{column}`", path.display())]
+    EmptyCell {
+        /// The table.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column.
+        column: &'static str,
+    },
+    /// A table or folder without any subject.
+    #[error("{}: no subject was found, expected {expected}", path.display())]
+    NoSubjects {
+        /// The table or folder.
+        path: PathBuf,
+        /// What would do.
+        expected: String,
+    },
+    /// A name that no file can begin with.
+    #[error("the subject of {} is called `{name}`, and names of files begin so; give another name", image.display())]
+    SubjectName {
+        /// The name.
+        name: String,
+        /// The subject's image.
+        image: PathBuf,
+    },
+    /// Two subjects whose files would have the same names.
+    #[error("two subjects are called `{name}`, {} and {}; their files would have the same names", first.display(), second.display())]
+    SubjectTwice {
+        /// The name.
+        name: String,
+        /// The image of one.
+        first: PathBuf,
+        /// The image of the other.
+        second: PathBuf,
+    },
     /// The device that was asked for cannot be used.
     #[error("--device {asked} cannot be used: {reason}; there is {there}")]
     NoDevice {
         /// The device as typed.
-        asked: DeviceChoice,
+        asked: String,
         /// Why.
         reason: antsreg_kernels::Error,
         /// What could be given.
@@ -254,6 +318,12 @@ pub enum UsageError {
         verb: &'static str,
         /// The device as typed.
         device: DeviceChoice,
+    },
+    /// More than one device for one registration.
+    #[error("--device {asked}: several devices are for batch, where each takes some of the subjects; name one here")]
+    SeveralDevices {
+        /// The devices as typed.
+        asked: String,
     },
     /// An option is missing.
     #[error("{option} is needed {why}")]

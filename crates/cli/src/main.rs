@@ -5,10 +5,14 @@
 mod apply;
 mod args;
 mod bench;
+#[expect(dead_code, unused_imports, reason = "the verbs for many subjects come next")]
+mod cohort;
 mod compare;
 mod completions;
 mod convert;
 mod device;
+#[cfg_attr(not(test), expect(dead_code, reason = "the verbs for many subjects come next"))]
+mod devices;
 mod error;
 mod geometry;
 mod info;

@@ -40,6 +40,11 @@ impl<B: Backend> Fixed<B> {
         Ok(Fixed { source, options: options.clone(), levels: Mutex::default(), poses: Mutex::default() })
     }
 
+    /// What it was made with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Aligns `moving`, from `start` and otherwise with the options that this side was made with. The backend is the one
     /// that made it. What was registered before does not show in the result.
     pub fn register(

@@ -49,6 +49,11 @@ impl<B: Backend> Fixed<B> {
         Ok(self)
     }
 
+    /// What it was made with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Registers `moving` to this image, starting from `initial` (fixed → moving, RAS mm). The backend is the one that
     /// made this side. What was registered before does not show in the result.
     pub fn register(

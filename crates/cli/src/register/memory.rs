@@ -68,7 +68,8 @@ impl DeviceMemory {
     /// Before a registration.
     pub fn before(cuda: &Cuda, inputs: &Inputs, plan: &Plan) -> Result<DeviceMemory, CliError> {
         let masked = inputs.masks().map(|mask| mask.is_some());
-        let planned = on_device([&inputs.fixed.grid, &inputs.moving.grid], masked, plan);
+        let grids = [&inputs.fixed.grid, &inputs.moving.grid];
+        let planned = on_device(grids, masked, plan.linear.as_ref(), plan.syn.as_ref());
         let free_bytes = cuda.memory().map_err(CliError::Device)?.free;
         Ok(DeviceMemory { planned_bytes: planned as u64, free_bytes, taken_bytes: None })
     }
@@ -92,10 +93,35 @@ impl DeviceMemory {
 }
 
 /// Peak memory expected on a GPU, bytes.
-fn on_device(grids: [&Grid; 2], masked: [bool; 2], plan: &Plan) -> usize {
-    let linear = plan.linear.as_ref().map_or(0, |options| linear_on_device(grids, masked, options));
-    let syn = plan.syn.as_ref().map_or(0, |options| syn_on_device(grids, masked, options));
+pub fn on_device(
+    grids: [&Grid; 2],
+    masked: [bool; 2],
+    linear: Option<&linear::Options>,
+    syn: Option<&syn::Options>,
+) -> usize {
+    let linear = linear.map_or(0, |options| linear_on_device(grids, masked, options));
+    let syn = syn.map_or(0, |options| syn_on_device(grids, masked, options));
     DEVICE_SCRATCH + SCALAR * linear.max(syn)
+}
+
+/// Memory of a GPU that a fixed side keeps between registrations, bytes.
+pub fn prepared_on_device(
+    fixed: &Grid,
+    masked: bool,
+    linear: Option<&linear::Options>,
+    syn: Option<&syn::Options>,
+) -> usize {
+    let images = fixed.len() * (1 + usize::from(masked));
+    // The sorted lists of all levels: 1 + 1/8 + 1/64 + … of the finest one's.
+    let level = linear.map(|options| level_voxels(fixed, fixed.spacing.min().max(options.finest_mm).max(1.0)));
+    let lists = level.map_or(0, |level| images + 8 * level * (1 + usize::from(masked)) / 7);
+    let pyramid = syn.map_or(0, |options| images + options.levels.len() * fixed.len());
+    SCALAR * (lists + pyramid)
+}
+
+/// Voxels of the isotropic grid of a level of `mm`.
+fn level_voxels(fixed: &Grid, mm: f64) -> usize {
+    (0..3).map(|axis| (fixed.shape[axis] as f64 * fixed.spacing[axis] / mm).ceil() as usize).product()
 }
 
 /// The most scalars that the affine stage has on a GPU at once.
@@ -105,8 +131,7 @@ fn linear_on_device([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &li
     let loaded = fixed.len() * fixed_images + moving.len() * moving_images;
     // No level is finer than the coarser of the two images.
     let mm = fixed.spacing.min().max(moving.spacing.min()).max(options.finest_mm).max(1.0);
-    let extent = |axis: usize| (fixed.shape[axis] as f64 * fixed.spacing[axis] / mm).ceil() as usize;
-    let level: usize = (0..3).map(extent).product();
+    let level = level_voxels(fixed, mm);
     // A wide blur keeps a copy.
     let blurring = 2 * fixed.len() + level;
     // The fixed level and its sorted list; besides, counters of a bin for every 2048 voxels, or later the moving level:
@@ -160,6 +185,10 @@ mod tests {
         }
     }
 
+    fn planned(grids: [&Grid; 2], masked: [bool; 2], plan: &Plan) -> usize {
+        on_device(grids, masked, plan.linear.as_ref(), plan.syn.as_ref())
+    }
+
     #[test]
     fn each_stage_takes_what_its_hungriest_moment_has() {
         // Scalars a voxel, counted by hand: with one grid for both images and a level on it.
@@ -169,16 +198,13 @@ mod tests {
             for (plan, scalars) in
                 [(plan(true, None), linear), (plan(false, Some(1)), syn), (plan(true, Some(1)), syn)]
             {
-                let bytes = on_device(grids, masked, &plan) - DEVICE_SCRATCH;
+                let bytes = planned(grids, masked, &plan) - DEVICE_SCRATCH;
                 assert_eq!(bytes, scalars * SCALAR * grid.len(), "{masked:?}");
             }
         }
         // Iterating on an eighth of the voxels takes less than the fields on the full grid afterwards.
         let grid = cube(100, 1.0);
-        assert_eq!(
-            on_device([&grid, &grid], [false; 2], &plan(false, Some(2))) - DEVICE_SCRATCH,
-            24 * 4 * grid.len()
-        );
+        assert_eq!(planned([&grid, &grid], [false; 2], &plan(false, Some(2))) - DEVICE_SCRATCH, 24 * 4 * grid.len());
     }
 
     #[test]
@@ -186,7 +212,7 @@ mod tests {
         // The level is isotropic: five times the voxels of 1 × 1 × 5 mm.
         let mut grid = cube(100, 1.0);
         grid.spacing.z = 5.0;
-        let bytes = on_device([&grid, &grid], [false; 2], &plan(true, None)) - DEVICE_SCRATCH;
+        let bytes = planned([&grid, &grid], [false; 2], &plan(true, None)) - DEVICE_SCRATCH;
         assert_eq!(bytes, (2 + 2 * 5 + 2) * SCALAR * grid.len());
     }
 

@@ -3,7 +3,7 @@
 mod args;
 mod files;
 mod inputs;
-mod memory;
+pub mod memory;
 mod plan;
 mod profile;
 mod record;

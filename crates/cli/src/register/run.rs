@@ -21,12 +21,13 @@ use crate::progress::Console;
 /// Runs `register`. Gives the overlap of the labels, if there were any to score.
 pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliError> {
     plan::check(&args.settings)?;
-    if args.profile && args.settings.device == DeviceChoice::Cpu {
+    let device = args.settings.device.one()?;
+    if args.profile && device == DeviceChoice::Cpu {
         return Err(UsageError::NoEffect { option: "--profile", with: "--device cpu".into() }.into());
     }
     let files = Files::new(args);
     files.check(args)?;
-    let (inputs, opened) = read_and_open(args, console)?;
+    let (inputs, opened) = read_and_open(args, device, console)?;
     if let Some(note) = opened.note() {
         console.note(note);
     }
@@ -64,9 +65,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliErr
 
 /// Reads the files while the device gets ready. The device is waited for even where reading fails: a program must not
 /// end while a driver starts.
-fn read_and_open(args: &Args, console: &mut Console) -> Result<(Inputs, Opened), CliError> {
+fn read_and_open(args: &Args, device: DeviceChoice, console: &mut Console) -> Result<(Inputs, Opened), CliError> {
     let (inputs, opened) = std::thread::scope(|scope| {
-        let opening = scope.spawn(|| args.settings.device.open());
+        let opening = scope.spawn(|| device.open());
         let inputs = Inputs::read(args, console);
         (inputs, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });

@@ -6,7 +6,7 @@ use antsreg_kernels::CcDerivative;
 use antsreg_linear::{AngleSearch, Dof, Search};
 use clap::ValueEnum;
 
-use crate::device::DeviceChoice;
+use crate::devices::Devices;
 use crate::presets::{Preset, help, per_level};
 use crate::values::{self, PerLevel, Shares, TransformFile, ValueError, Winsorise};
 
@@ -27,9 +27,10 @@ pub struct Settings {
         ITK affine, fixed to moving: FILE, or [FILE,1] for its inverse [default: centre-of-mass; headers for syn-only]"
     )]
     pub initial_transform: Option<Start>,
-    /// Device that computes: cpu, cuda (the first NVIDIA GPU), cuda:N, or auto: cuda where it can be used, else cpu
+    /// Device that computes: cpu, cuda (the first NVIDIA GPU), cuda:N, or auto: cuda where it can be used, else cpu. Of
+    /// many registrations some on each: cuda:0,1 or cuda:all, which auto then takes
     #[arg(long, default_value = "auto", value_name = "DEVICE", help_heading = "Registration")]
-    pub device: DeviceChoice,
+    pub device: Devices,
 
     /// Degrees of freedom of the affine stage: 6 rigid, 7 and one scale, 9 and a scale per axis, 12 affine [default: 12,
     /// or as the model says]

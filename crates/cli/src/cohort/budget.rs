@@ -1,0 +1,111 @@
+//! The memory of a device, shared out among its workers: who finds too little left waits for another to finish.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Bytes that may be taken and are given back.
+#[derive(Debug)]
+pub struct Budget {
+    total: u64,
+    left: Mutex<u64>,
+    more: Condvar,
+}
+
+/// Bytes taken, until dropped.
+#[derive(Debug)]
+pub struct Share {
+    bytes: u64,
+    of: Arc<Budget>,
+}
+
+impl Budget {
+    /// All of it left.
+    pub fn new(total: u64) -> Arc<Budget> {
+        Arc::new(Budget { total, left: Mutex::new(total), more: Condvar::new() })
+    }
+
+    /// What there is when nobody has any.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    fn left(&self) -> MutexGuard<'_, u64> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// So many bytes, if they are left now.
+    pub fn try_take(self: &Arc<Self>, bytes: u64) -> Option<Share> {
+        let mut left = self.left();
+        *left = left.checked_sub(bytes)?;
+        Some(Share { bytes, of: self.clone() })
+    }
+
+    /// So many bytes, as soon as they are left; `None` if they never will be.
+    pub fn take(self: &Arc<Self>, bytes: u64) -> Option<Share> {
+        if bytes > self.total {
+            return None;
+        }
+        let enough = self.more.wait_while(self.left(), |left| *left < bytes);
+        *enough.unwrap_or_else(PoisonError::into_inner) -= bytes;
+        Some(Share { bytes, of: self.clone() })
+    }
+}
+
+impl Share {
+    /// Keeps so many of the bytes, if it has them, and gives the others back.
+    pub fn keep(&mut self, bytes: u64) {
+        let back = self.bytes.saturating_sub(bytes);
+        self.bytes -= back;
+        *self.of.left() += back;
+        self.of.more.notify_all();
+    }
+
+    /// Adds another share of the same budget to this one.
+    pub fn join(&mut self, mut other: Share) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.keep(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn what_is_taken_comes_back() {
+        let budget = Budget::new(10);
+        let mut share = budget.try_take(8).expect("enough is left");
+        assert!(budget.try_take(3).is_none());
+        assert!(budget.take(11).is_none(), "more than there ever is");
+        share.keep(7);
+        share.join(budget.try_take(3).expect("enough is left"));
+        assert!(budget.try_take(1).is_none());
+        drop(share);
+        assert!(budget.try_take(10).is_some());
+    }
+
+    #[test]
+    fn never_more_is_taken_than_there_is() {
+        let (budget, taken) = (Budget::new(10), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for bytes in [3, 4, 5, 6] {
+                let (budget, taken) = (&budget, &taken);
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        let share = budget.take(bytes).expect("it fits");
+                        assert!(taken.fetch_add(bytes, Ordering::SeqCst) + bytes <= 10);
+                        std::thread::yield_now();
+                        taken.fetch_sub(bytes, Ordering::SeqCst);
+                        drop(share);
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,243 @@
+//! What registers: one worker on one device, with the fixed side it has prepared there.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+use std::time::Instant;
+
+use antsreg_core::report::Observer;
+use antsreg_core::{AffineTransform, Volume};
+use antsreg_kernels::{Backend, Cpu, Cuda};
+use antsreg_linear::{self as linear, Start};
+use antsreg_syn as syn;
+
+use super::budget::{Budget, Share};
+use crate::device::{Description, Device, DeviceChoice, Opened};
+use crate::error::CliError;
+use crate::register::memory;
+
+/// One registration.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The image that stays. What is prepared of it serves every request that shares it.
+    pub fixed: &'a Arc<Volume>,
+    /// Its voxels that count.
+    pub fixed_mask: Option<&'a Arc<Volume>>,
+    /// The image that is brought to it.
+    pub moving: &'a Volume,
+    /// Its voxels that count.
+    pub moving_mask: Option<&'a Volume>,
+    /// Start of the diffeomorphic stage where there is no affine one, fixed → moving, RAS mm.
+    pub initial: AffineTransform,
+    /// Parameters of the affine stage, unless left out.
+    pub linear: Option<&'a linear::Options>,
+    /// Parameters of the diffeomorphic stage, unless left out.
+    pub syn: Option<&'a syn::Options>,
+}
+
+/// What a registration found, and how long each stage took.
+#[derive(Debug)]
+pub struct Registered {
+    /// Fixed → moving, RAS mm.
+    pub affine: AffineTransform,
+    /// Outcome of the affine stage.
+    pub linear: Option<linear::Outcome>,
+    /// Seconds of the affine stage.
+    pub linear_seconds: Option<f64>,
+    /// Outcome of the diffeomorphic stage.
+    pub syn: Option<syn::Outcome>,
+    /// Seconds of the diffeomorphic stage.
+    pub syn_seconds: Option<f64>,
+}
+
+/// A worker on a device.
+pub struct Engine {
+    /// Where it works.
+    pub description: Description,
+    on: On,
+}
+
+enum On {
+    Cpu(Box<Registrar<Cpu>>),
+    Gpu(Box<Gpu>),
+}
+
+/// A worker on a GPU, whose memory it shares.
+struct Gpu {
+    registrar: Registrar<Cuda>,
+    budget: Arc<Budget>,
+    /// What the prepared fixed side has of it.
+    kept: Option<Share>,
+}
+
+/// A worker for each opened device; those of one GPU share its memory.
+pub fn engines(opened: Vec<Opened>) -> Result<Vec<Engine>, CliError> {
+    let mut budgets: BTreeMap<usize, Arc<Budget>> = BTreeMap::new();
+    let mut engines = Vec::new();
+    for Opened { device, description, .. } in opened {
+        let on = match device {
+            Device::Cpu => On::Cpu(Box::new(Registrar { backend: Cpu, prepared: None })),
+            Device::Cuda(cuda) => {
+                let budget = match budgets.entry(cuda.info().index) {
+                    Entry::Occupied(known) => known.get().clone(),
+                    Entry::Vacant(place) => {
+                        place.insert(Budget::new(cuda.memory().map_err(CliError::Device)?.free)).clone()
+                    }
+                };
+                On::Gpu(Box::new(Gpu { registrar: Registrar { backend: *cuda, prepared: None }, budget, kept: None }))
+            }
+        };
+        engines.push(Engine { description, on });
+    }
+    Ok(engines)
+}
+
+impl Engine {
+    /// Registers. The result is the same whichever worker of one kind of device does it, and whatever it did before.
+    pub fn register(&mut self, request: &Request, observer: &mut dyn Observer) -> Result<Registered, CliError> {
+        match &mut self.on {
+            On::Cpu(registrar) => registrar.register(request, observer),
+            On::Gpu(gpu) => gpu.register(request, self.description.choice(), observer),
+        }
+    }
+}
+
+impl Gpu {
+    fn register(
+        &mut self,
+        request: &Request,
+        device: DeviceChoice,
+        observer: &mut dyn Observer,
+    ) -> Result<Registered, CliError> {
+        let mut share = self.reserve(request, device)?;
+        let found = self.registrar.register(request, observer);
+        if self.registrar.prepared.is_none() {
+            self.kept = None;
+        } else if self.kept.is_none() {
+            share.keep(request.prepared_bytes());
+            self.kept = Some(share);
+        }
+        found
+    }
+
+    /// Takes the memory of a registration, and of the fixed side unless that is prepared already. Where too little is
+    /// left, what is prepared goes, so that whoever has the rest can finish, and that is waited for.
+    fn reserve(&mut self, request: &Request, device: DeviceChoice) -> Result<Share, CliError> {
+        if !self.registrar.serves(request) {
+            self.forget();
+        }
+        let bytes = request.bytes();
+        let more = if self.kept.is_some() { 0 } else { request.prepared_bytes() };
+        if let Some(share) = self.budget.try_take(bytes + more) {
+            return Ok(share);
+        }
+        self.forget();
+        let all = bytes + request.prepared_bytes();
+        let free = self.budget.total();
+        let too_little = || CliError::DeviceMemory {
+            device,
+            // Rounded apart, so that both numbers never read the same.
+            needed_mb: all.div_ceil(1_000_000),
+            free_mb: free / 1_000_000,
+        };
+        self.budget.take(all).ok_or_else(too_little)
+    }
+
+    fn forget(&mut self) {
+        self.registrar.prepared = None;
+        self.kept = None;
+    }
+}
+
+impl Request<'_> {
+    /// Memory of a GPU that it takes while it runs.
+    fn bytes(&self) -> u64 {
+        let masked = [self.fixed_mask.is_some(), self.moving_mask.is_some()];
+        memory::on_device([&self.fixed.grid, &self.moving.grid], masked, self.linear, self.syn) as u64
+    }
+
+    /// Memory of a GPU that its fixed side keeps afterwards.
+    fn prepared_bytes(&self) -> u64 {
+        memory::prepared_on_device(&self.fixed.grid, self.fixed_mask.is_some(), self.linear, self.syn) as u64
+    }
+}
+
+/// A backend, and the fixed side it has prepared last.
+struct Registrar<B: Backend> {
+    backend: B,
+    prepared: Option<Prepared<B>>,
+}
+
+/// A fixed image on a device, ready for any number of registrations.
+struct Prepared<B: Backend> {
+    fixed: Arc<Volume>,
+    mask: Option<Arc<Volume>>,
+    linear: Option<linear::Fixed<B>>,
+    syn: Option<syn::Fixed<B>>,
+}
+
+impl<B: Backend> Prepared<B> {
+    fn new(backend: &B, request: &Request) -> Result<Prepared<B>, CliError> {
+        let mask = request.fixed_mask.map(Arc::as_ref);
+        let linear = request.linear.map(|options| linear::Fixed::new(backend, request.fixed, mask, options));
+        let syn = request.syn.map(|options| {
+            syn::Fixed::new(backend, (request.fixed, mask), options).and_then(|fixed| fixed.keep_pyramid(backend))
+        });
+        Ok(Prepared {
+            fixed: request.fixed.clone(),
+            mask: request.fixed_mask.cloned(),
+            linear: linear.transpose()?,
+            syn: syn.transpose()?,
+        })
+    }
+
+    fn serves(&self, request: &Request) -> bool {
+        let same_mask = match (&self.mask, request.fixed_mask) {
+            (Some(mask), Some(other)) => Arc::ptr_eq(mask, other),
+            (mask, other) => mask.is_none() && other.is_none(),
+        };
+        // Each registration brings its own start.
+        let linear = request.linear.map(|options| linear::Options { start: Start::Headers, ..options.clone() });
+        let own = self.linear.as_ref().map(linear::Fixed::options);
+        let own = own.map(|options| linear::Options { start: Start::Headers, ..options.clone() });
+        Arc::ptr_eq(&self.fixed, request.fixed)
+            && same_mask
+            && linear == own
+            && self.syn.as_ref().map(syn::Fixed::options) == request.syn
+    }
+}
+
+impl<B: Backend> Registrar<B> {
+    fn serves(&self, request: &Request) -> bool {
+        self.prepared.as_ref().is_some_and(|prepared| prepared.serves(request))
+    }
+
+    fn register(&mut self, request: &Request, observer: &mut dyn Observer) -> Result<Registered, CliError> {
+        if !self.serves(request) {
+            // Before the next one is made: there need not be room for two.
+            self.prepared = None;
+        }
+        let backend = &self.backend;
+        let prepared = match &mut self.prepared {
+            Some(prepared) => prepared,
+            none => none.insert(Prepared::new(backend, request)?),
+        };
+        let mut found =
+            Registered { affine: request.initial, linear: None, linear_seconds: None, syn: None, syn_seconds: None };
+        if let (Some(fixed), Some(options)) = (&prepared.linear, request.linear) {
+            let began = Instant::now();
+            let (moving, mask) = (request.moving, request.moving_mask);
+            let outcome = fixed.register(backend, moving, mask, options.start, observer)?;
+            found.linear_seconds = Some(began.elapsed().as_secs_f64());
+            found.affine = outcome.transform;
+            found.linear = Some(outcome);
+        }
+        if let Some(fixed) = &prepared.syn {
+            let began = Instant::now();
+            let moving = (request.moving, request.moving_mask);
+            found.syn = Some(fixed.register(backend, moving, &found.affine, observer)?);
+            found.syn_seconds = Some(began.elapsed().as_secs_f64());
+        }
+        Ok(found)
+    }
+}

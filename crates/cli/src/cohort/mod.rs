@@ -1,0 +1,10 @@
+//! Many subjects to one fixed image: who they are, what registers them, and how reading, computing and writing overlap.
+
+mod budget;
+mod engine;
+mod pipeline;
+mod subjects;
+
+pub use engine::{Engine, Request, engines};
+pub use pipeline::{Crew, run};
+pub use subjects::{Subject, list};
