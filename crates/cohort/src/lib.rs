@@ -2,3 +2,5 @@
 //!
 //! Nothing here registers or reads files: results of `linear` and `syn` come in as plain transforms and volumes, and the
 //! program decides what is run when.
+
+pub mod fusion;

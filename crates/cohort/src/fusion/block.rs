@@ -1,0 +1,103 @@
+//! A block of target voxels with what lies around it, small enough for a core's cache.
+
+use antsreg_core::Volume;
+
+/// Target voxels that are treated together, along each axis.
+pub(super) const BLOCK: [usize; 3] = [16, 8, 8];
+
+/// A patch whose standard deviation is below this share of the image's range says nothing: it is noise, or background.
+const FLAT: f64 = 1e-3;
+
+/// An image, and how its values become numbers from 0 to 1.
+pub(super) struct Scaled<'a> {
+    pub(super) image: &'a Volume,
+    low: f32,
+    scale: f32,
+}
+
+impl<'a> Scaled<'a> {
+    /// Darkest 0, brightest 1; an image of one value is 0 everywhere.
+    pub(super) fn new(image: &'a Volume) -> Scaled<'a> {
+        let finite = || image.voxels.iter().copied().filter(|value| value.is_finite());
+        let (low, high) = (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
+        let scale = if high > low { 1.0 / (high - low) } else { 0.0 };
+        Scaled { image, low: if low.is_finite() { low } else { 0.0 }, scale }
+    }
+}
+
+/// A box of an image, the values at its border repeated beyond it.
+#[derive(Debug, Default)]
+pub(super) struct Region {
+    /// Voxels along each axis.
+    pub(super) shape: [usize; 3],
+    /// Values less their mean over the box, so that products of them lose few digits.
+    pub(super) values: Vec<f32>,
+}
+
+/// Mean and inverse standard deviation of every patch that lies in a region.
+#[derive(Debug, Default)]
+pub(super) struct Patches {
+    /// Patches along each axis.
+    pub(super) shape: [usize; 3],
+    /// Mean of each patch.
+    pub(super) mean: Vec<f32>,
+    /// 1 over the standard deviation of each patch, 0 for one that is flat.
+    pub(super) inverse_sd: Vec<f32>,
+    sums: [Vec<f64>; 2],
+    passed: Vec<f64>,
+}
+
+impl Region {
+    /// Reads the box of `shape` voxels whose first voxel is `start` less `margin` along each axis.
+    pub(super) fn read(&mut self, from: &Scaled, start: [usize; 3], margin: usize, shape: [usize; 3]) {
+        let whole = from.image.grid.shape;
+        self.shape = shape;
+        self.values.clear();
+        let place = |axis: usize, at: usize| (start[axis] + at).saturating_sub(margin).min(whole[axis] - 1);
+        for z in 0..shape[2] {
+            for y in 0..shape[1] {
+                let row = (place(2, z) * whole[1] + place(1, y)) * whole[0];
+                self.values.extend((0..shape[0]).map(|x| {
+                    let value = (from.image.voxels[row + place(0, x)] - from.low) * from.scale;
+                    if value.is_finite() { value } else { 0.0 }
+                }));
+            }
+        }
+        let sum: f64 = self.values.iter().copied().map(f64::from).sum();
+        let mean = (sum / self.values.len() as f64) as f32;
+        self.values.iter_mut().for_each(|value| *value -= mean);
+    }
+}
+
+impl Patches {
+    /// Takes the measure of the patches of `width` voxels along each axis in a region.
+    pub(super) fn measure(&mut self, region: &Region, width: usize) {
+        self.shape = region.shape.map(|extent| extent + 1 - width);
+        for (sums, power) in self.sums.iter_mut().zip([1, 2]) {
+            sums.clear();
+            sums.extend(region.values.iter().map(|value| f64::from(*value).powi(power)));
+            let mut shape = region.shape;
+            for axis in 0..3 {
+                let stride: usize = shape[..axis].iter().product();
+                let block = stride * shape[axis];
+                shape[axis] = shape[axis] + 1 - width;
+                self.passed.clear();
+                for piece in sums.chunks_exact(block) {
+                    let count = stride * shape[axis];
+                    self.passed
+                        .extend((0..count).map(|at| (0..width).map(|step| piece[at + step * stride]).sum::<f64>()));
+                }
+                std::mem::swap(sums, &mut self.passed);
+            }
+        }
+        let voxels = (width * width * width) as f64;
+        self.mean.clear();
+        self.inverse_sd.clear();
+        for (sum, squares) in self.sums[0].iter().zip(&self.sums[1]) {
+            let mean = sum / voxels;
+            let sd = (squares / voxels - mean * mean).max(0.0).sqrt();
+            self.mean.push(mean as f32);
+            self.inverse_sd.push(if sd < FLAT { 0.0 } else { (1.0 / sd) as f32 });
+        }
+    }
+}

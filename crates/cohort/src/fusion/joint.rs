@@ -1,0 +1,286 @@
+//! Joint label fusion.
+
+use antsreg_core::{Grid, LabelVolume, Volume};
+use rayon::prelude::*;
+
+use super::block::{BLOCK, Patches, Region, Scaled};
+use super::error::FusionError;
+use super::fused::{Fused, RowVotes};
+use super::search::{BLOCK_LEN, Search, shifts};
+use super::tally::Tally;
+use super::undecided::{check_grid, dilate, undecided};
+use super::weights::{Differences, View, place, solve};
+
+/// An atlas that has been brought onto the target's grid.
+#[derive(Debug, Clone, Copy)]
+pub struct Atlas<'a> {
+    /// Its image.
+    pub image: &'a Volume,
+    /// Its labels.
+    pub labels: &'a LabelVolume,
+}
+
+/// Parameters of joint label fusion. The defaults are those of the paper's authors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JointOptions {
+    /// Radius of the patches that are compared, voxels; a patch is a cube of 2r + 1.
+    pub patch_radius: usize,
+    /// How far an atlas's patch may be from its own place, voxels along each axis.
+    pub search_radius: usize,
+    /// α, added to the diagonal of the matrix of expected errors: the larger, the more alike the weights.
+    pub alpha: f64,
+    /// β, the power of the intensity differences that stands for the expected error.
+    pub beta: f64,
+}
+
+impl Default for JointOptions {
+    fn default() -> JointOptions {
+        JointOptions { patch_radius: 2, search_radius: 3, alpha: 0.1, beta: 2.0 }
+    }
+}
+
+impl JointOptions {
+    /// The largest patch radius there is.
+    pub const MOST_PATCH_RADIUS: usize = 8;
+    /// The largest search radius there is.
+    pub const MOST_SEARCH_RADIUS: usize = 15;
+
+    fn check(&self) -> Result<(), FusionError> {
+        let checks = [
+            (
+                "the patch radius",
+                self.patch_radius as f64,
+                "1 to 8 voxels",
+                (1..=Self::MOST_PATCH_RADIUS).contains(&self.patch_radius),
+            ),
+            (
+                "the search radius",
+                self.search_radius as f64,
+                "0 to 15 voxels",
+                self.search_radius <= Self::MOST_SEARCH_RADIUS,
+            ),
+            ("alpha", self.alpha, "a number above 0", self.alpha.is_finite() && self.alpha > 0.0),
+            ("beta", self.beta, "a number above 0", self.beta.is_finite() && self.beta > 0.0),
+        ];
+        match checks.into_iter().find(|check| !check.3) {
+            Some((option, found, expected, _)) => Err(FusionError::Option { option, found, expected }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Fuses the labels of `atlases`, whose images lie on the grid of `target`, as `options` say.
+///
+/// Where all atlases hold one label, that is the label. Around every other voxel, patches of the target are compared with
+/// those of each atlas, found by a local search; the weights of a patch count for all voxels of it, so every voxel is
+/// decided by all patches it lies in.
+pub fn joint(target: &Volume, atlases: &[Atlas], options: &JointOptions) -> Result<Fused, FusionError> {
+    options.check()?;
+    let Some(first) = atlases.first() else { return Err(FusionError::NoAtlas) };
+    for (number, atlas) in atlases.iter().enumerate() {
+        check_grid(number, &target.grid, &atlas.image.grid)?;
+        check_grid(number, &target.grid, &atlas.labels.grid)?;
+    }
+    let labels: Vec<&LabelVolume> = atlases.iter().map(|atlas| atlas.labels).collect();
+    let grid = &target.grid;
+    let open = undecided(&labels);
+    let patches = Blocks::around(&dilate(&open, grid.shape, options.patch_radius), grid);
+    let shifts = shifts(options.search_radius);
+    let choices = choose(target, atlases, options, &patches, &shifts);
+    let votes = vote(&labels, options, &open, &patches, &choices, &shifts);
+    let agreed = LabelVolume { grid: grid.clone(), voxels: first.labels.voxels.clone() };
+    Ok(Fused::new(agreed, votes))
+}
+
+/// The patches to be compared, a block at a time.
+struct Blocks {
+    /// First voxel of each block, and the voxels of it that count, by their number in the block.
+    blocks: Vec<([usize; 3], Vec<u16>)>,
+    /// Number of each voxel's patch in the order of the blocks; `NONE` where there is none.
+    patch_of: Vec<u32>,
+    count: usize,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Blocks {
+    /// A patch around every voxel of `set`.
+    fn around(set: &[bool], grid: &Grid) -> Blocks {
+        let [nx, ny, nz] = grid.shape;
+        let across: [usize; 3] = std::array::from_fn(|axis| grid.shape[axis].div_ceil(BLOCK[axis]));
+        let index = |[x, y, z]: [usize; 3]| (z * ny + y) * nx + x;
+        let blocks: Vec<([usize; 3], Vec<u16>)> = (0..across.iter().product())
+            .into_par_iter()
+            .map(|block: usize| {
+                let at = [block % across[0], block / across[0] % across[1], block / (across[0] * across[1])];
+                let start: [usize; 3] = std::array::from_fn(|axis| at[axis] * BLOCK[axis]);
+                let counts = |number: &u16| {
+                    let [x, y, z] = voxel(start, usize::from(*number));
+                    x < nx && y < ny && z < nz && set[index([x, y, z])]
+                };
+                (start, (0..BLOCK_LEN as u16).filter(counts).collect())
+            })
+            .filter(|(_, voxels): &([usize; 3], Vec<u16>)| !voxels.is_empty())
+            .collect();
+        let mut patch_of = vec![NONE; set.len()];
+        let mut count = 0;
+        for (start, voxels) in &blocks {
+            for number in voxels {
+                patch_of[index(voxel(*start, usize::from(*number)))] = count as u32;
+                count += 1;
+            }
+        }
+        Blocks { blocks, patch_of, count }
+    }
+}
+
+/// The target voxel of this number in a block.
+fn voxel(start: [usize; 3], number: usize) -> [usize; 3] {
+    let place = place(number);
+    std::array::from_fn(|axis| start[axis] + place[axis])
+}
+
+/// For each patch and atlas, the shift that was found, by its number, and the weight.
+struct Choices {
+    shift: Vec<u16>,
+    weight: Vec<f32>,
+}
+
+/// Buffers of one thread's work on a block.
+#[derive(Default)]
+struct Scratch {
+    target: (Region, Patches),
+    atlases: Vec<(Region, Patches)>,
+    found: Vec<Search>,
+    differences: Differences,
+}
+
+/// Searches every atlas and weighs it, patch by patch.
+fn choose(
+    target: &Volume,
+    atlases: &[Atlas],
+    options: &JointOptions,
+    patches: &Blocks,
+    shifts: &[[i32; 3]],
+) -> Choices {
+    let count = atlases.len();
+    let mut choices = Choices { shift: vec![0; patches.count * count], weight: vec![0.0; patches.count * count] };
+    let (mut shift, mut weight) = (&mut choices.shift[..], &mut choices.weight[..]);
+    let mut work = Vec::with_capacity(patches.blocks.len());
+    for (start, voxels) in &patches.blocks {
+        let (shifts, weights);
+        (shifts, shift) = std::mem::take(&mut shift).split_at_mut(voxels.len() * count);
+        (weights, weight) = std::mem::take(&mut weight).split_at_mut(voxels.len() * count);
+        work.push((*start, voxels, shifts, weights));
+    }
+    let target = Scaled::new(target);
+    let images: Vec<Scaled> = atlases.iter().map(|atlas| Scaled::new(atlas.image)).collect();
+    work.into_par_iter().for_each_init(Scratch::default, |scratch, (start, voxels, chosen, weights)| {
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || block(scratch, &target, &images, options, shifts, start, voxels, chosen, weights),
+        );
+    });
+    choices
+}
+
+/// One block of [`choose`].
+#[inline(always)]
+fn block(
+    scratch: &mut Scratch,
+    target: &Scaled,
+    images: &[Scaled],
+    options: &JointOptions,
+    shifts: &[[i32; 3]],
+    start: [usize; 3],
+    voxels: &[u16],
+    chosen: &mut [u16],
+    weights: &mut [f32],
+) {
+    let (radius, width) = (options.search_radius, 2 * options.patch_radius + 1);
+    let Scratch { target: here, atlases: there, found, differences } = scratch;
+    here.0.read(target, start, options.patch_radius, BLOCK.map(|extent| extent + width - 1));
+    here.1.measure(&here.0, width);
+    there.resize_with(images.len(), Default::default);
+    found.resize_with(images.len(), Default::default);
+    for ((image, atlas), found) in images.iter().zip(there.iter_mut()).zip(found.iter_mut()) {
+        let margin = options.patch_radius + radius;
+        atlas.0.read(image, start, margin, BLOCK.map(|extent| extent + 2 * margin));
+        atlas.1.measure(&atlas.0, width);
+        found.run((&here.0, &here.1), (&atlas.0, &atlas.1), width, radius, shifts);
+    }
+    let each = chosen.chunks_exact_mut(images.len()).zip(weights.chunks_exact_mut(images.len()));
+    for (number, (chosen, weights)) in voxels.iter().map(|number| usize::from(*number)).zip(each) {
+        for (chosen, found) in chosen.iter_mut().zip(found.iter()) {
+            *chosen = found.best[number] as u16;
+        }
+        let offset = |shift: &u16| shifts[usize::from(*shift)].map(|along| (along + radius as i32) as usize);
+        let shifted = there.iter().map(View::from).zip(chosen.iter().map(offset));
+        differences.take(place(number), width, View::from(&*here), shifted);
+        let errors = differences.errors(images.len(), options.alpha, options.beta);
+        for (weight, solved) in weights.iter_mut().zip(solve(errors).iter()) {
+            *weight = *solved as f32;
+        }
+    }
+}
+
+/// Decides every open voxel by the patches it lies in: each atlas votes, with its weight in a patch, for the label it has
+/// where its patch was found.
+fn vote(
+    labels: &[&LabelVolume],
+    options: &JointOptions,
+    open: &[bool],
+    patches: &Blocks,
+    choices: &Choices,
+    shifts: &[[i32; 3]],
+) -> Vec<RowVotes> {
+    let Some(shape) = labels.first().map(|map| map.grid.shape) else { return Vec::new() };
+    let [nx, ny, nz] = shape;
+    let count = labels.len();
+    let around = |at: usize, extent: usize| {
+        at.saturating_sub(options.patch_radius)..(at + options.patch_radius + 1).min(extent)
+    };
+    let strides: Vec<isize> = shifts
+        .iter()
+        .map(|[x, y, z]| *x as isize + nx as isize * (*y as isize + ny as isize * *z as isize))
+        .collect();
+    let rows = (0..ny * nz).into_par_iter().with_min_len(4);
+    let votes = rows.map_init(Tally::default, |tally, row| {
+        let mut votes = RowVotes::default();
+        let (y, z) = (row % ny, row / ny);
+        for x in (0..nx).filter(|x| open[row * nx + x]) {
+            tally.clear();
+            let here = row * nx + x;
+            let inner = [x, y, z]
+                .iter()
+                .zip(shape)
+                .all(|(at, extent)| *at >= options.search_radius && at + options.search_radius < extent);
+            for pz in around(z, nz) {
+                for py in around(y, ny) {
+                    for px in around(x, nx) {
+                        let patch = patches.patch_of[(pz * ny + py) * nx + px];
+                        let chosen = patch as usize * count..(patch as usize + 1) * count;
+                        let each = choices.shift[chosen.clone()].iter().zip(&choices.weight[chosen]);
+                        for (map, (shift, weight)) in labels.iter().zip(each) {
+                            let there = if inner {
+                                here.wrapping_add_signed(strides[usize::from(*shift)])
+                            } else {
+                                clamped([x, y, z], shifts[usize::from(*shift)], shape)
+                            };
+                            tally.add(map.voxels[there], f64::from(*weight));
+                        }
+                    }
+                }
+            }
+            votes.push(here, tally);
+        }
+        votes
+    });
+    votes.collect()
+}
+
+/// The voxel at a shift from another, or the nearest one inside.
+fn clamped(at: [usize; 3], shift: [i32; 3], shape: [usize; 3]) -> usize {
+    let place = |axis: usize| at[axis].saturating_add_signed(shift[axis] as isize).min(shape[axis] - 1);
+    (place(2) * shape[1] + place(1)) * shape[0] + place(0)
+}

@@ -1,0 +1,127 @@
+//! How much each atlas counts at a voxel.
+
+use nalgebra::{DMatrix, DVector};
+
+use super::block::{BLOCK, Patches, Region};
+
+/// Numbers summed side by side.
+const LANES: usize = 8;
+
+/// What is needed of the target or an atlas to look at its patches.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    /// Its values around the block.
+    pub(super) region: &'a Region,
+    /// Its patches.
+    pub(super) patches: &'a Patches,
+}
+
+impl<'a> From<&'a (Region, Patches)> for View<'a> {
+    fn from((region, patches): &'a (Region, Patches)) -> View<'a> {
+        View { region, patches }
+    }
+}
+
+/// Absolute differences between the target's patch and that of each atlas, all normalised to mean 0 and deviation 1; a
+/// flat patch is 0.
+#[derive(Debug, Default)]
+pub(super) struct Differences {
+    target: Vec<f32>,
+    values: Vec<f32>,
+    /// Length of one atlas's part, a multiple of the lanes.
+    length: usize,
+    voxels: usize,
+}
+
+impl Differences {
+    /// Takes the differences of the patches at the block's voxel `at`, each atlas shifted by its own offset into its
+    /// region.
+    #[inline(always)]
+    pub(super) fn take<'a>(
+        &mut self,
+        at: [usize; 3],
+        width: usize,
+        target: View,
+        atlases: impl ExactSizeIterator<Item = (View<'a>, [usize; 3])>,
+    ) {
+        self.voxels = width * width * width;
+        self.length = self.voxels.next_multiple_of(LANES);
+        self.target.resize(self.length, 0.0);
+        self.values.clear();
+        // What fills up the lanes stays zero.
+        self.values.resize(self.length * atlases.len(), 0.0);
+        let normalised = patch(target, at, width);
+        normalised.enumerate().for_each(|(n, value)| self.target[n] = value);
+        for (part, (view, offset)) in self.values.chunks_exact_mut(self.length).zip(atlases) {
+            let there = patch(view, std::array::from_fn(|axis| at[axis] + offset[axis]), width);
+            for ((difference, here), there) in part.iter_mut().zip(&self.target).zip(there) {
+                *difference = (here - there).abs();
+            }
+        }
+    }
+
+    /// Mean product of the differences of two atlases.
+    #[inline(always)]
+    fn product(&self, first: usize, second: usize) -> f64 {
+        let part = |atlas: usize| self.values[atlas * self.length..][..self.length].as_chunks::<LANES>().0;
+        let mut sums = [0.0f32; LANES];
+        for (first, second) in part(first).iter().zip(part(second)) {
+            for lane in 0..LANES {
+                sums[lane] += first[lane] * second[lane];
+            }
+        }
+        sums.into_iter().map(f64::from).sum::<f64>() / self.voxels as f64
+    }
+
+    /// The expected joint errors of the atlases: M(i, j) = (mean of |T − Fᵢ|·|T − Fⱼ| over the patch)^β, and α on the
+    /// diagonal.
+    #[inline(always)]
+    pub(super) fn errors(&self, atlases: usize, alpha: f64, beta: f64) -> DMatrix<f64> {
+        let mut matrix = DMatrix::zeros(atlases, atlases);
+        for i in 0..atlases {
+            for j in 0..=i {
+                let mean = self.product(i, j);
+                let value = if beta == 2.0 { mean * mean } else { mean.powf(beta) };
+                matrix[(i, j)] = value;
+                matrix[(j, i)] = value;
+            }
+            matrix[(i, i)] += alpha;
+        }
+        matrix
+    }
+}
+
+/// The normalised patch whose first voxel is `at` in the region.
+#[inline(always)]
+fn patch(view: View<'_>, at: [usize; 3], width: usize) -> impl Iterator<Item = f32> {
+    let View { region, patches } = view;
+    let [nx, ny, _] = region.shape;
+    let measure = (at[2] * patches.shape[1] + at[1]) * patches.shape[0] + at[0];
+    let (mean, inverse_sd) = (patches.mean[measure], patches.inverse_sd[measure]);
+    (0..width * width).flat_map(move |row| {
+        let start = ((at[2] + row / width) * ny + at[1] + row % width) * nx + at[0];
+        region.values[start..start + width].iter().map(move |value| (value - mean) * inverse_sd)
+    })
+}
+
+/// The weights that add up to 1 and make wᵀMw smallest: M⁻¹1 / 1ᵀM⁻¹1. All the same where M has no inverse.
+pub(super) fn solve(errors: DMatrix<f64>) -> DVector<f64> {
+    let atlases = errors.nrows();
+    let ones = DVector::from_element(atlases, 1.0);
+    let solved = match errors.clone().cholesky() {
+        Some(factor) => Some(factor.solve(&ones)),
+        // With an exponent that is no whole number M need not be positive definite.
+        None => errors.lu().solve(&ones),
+    };
+    let equal = || DVector::from_element(atlases, 1.0 / atlases as f64);
+    solved.map_or_else(equal, |solved| {
+        let sum = solved.sum();
+        let weights = solved / sum;
+        if weights.iter().all(|weight| weight.is_finite()) { weights } else { equal() }
+    })
+}
+
+/// Where a voxel lies in a block, by its number in it.
+pub(super) fn place(number: usize) -> [usize; 3] {
+    [number % BLOCK[0], number / BLOCK[0] % BLOCK[1], number / (BLOCK[0] * BLOCK[1])]
+}

@@ -1,0 +1,121 @@
+//! Atlases that say the same, nothing, or what no other says; and what is refused.
+
+use antsreg_cohort::fusion::{Atlas, FusionError, JointOptions, joint, majority};
+use antsreg_core::{LabelVolume, Volume};
+
+use crate::scene::{Noise, Scene};
+
+const SHAPE: [usize; 3] = [17, 10, 9];
+
+fn fuse(scene: &Scene) -> LabelVolume {
+    joint(&scene.target, &scene.atlases(), &JointOptions::default()).expect("fused").labels
+}
+
+#[test]
+fn one_atlas_gives_its_own_labels() {
+    let scene = Scene::new(SHAPE, 1, 5);
+    assert_eq!(fuse(&scene), scene.labels[0]);
+    assert_eq!(majority(&scene.maps()).expect("fused").labels, scene.labels[0]);
+}
+
+#[test]
+fn the_same_atlas_over_again_counts_no_less_than_once() {
+    let mut scene = Scene::new(SHAPE, 1, 5);
+    scene.images = vec![scene.images[0].clone(); 4];
+    scene.labels = vec![scene.labels[0].clone(); 4];
+    assert_eq!(fuse(&scene), scene.labels[0]);
+}
+
+#[test]
+fn like_images_with_unlike_labels_share_the_vote_and_the_smallest_label_wins() {
+    let mut scene = Scene::new(SHAPE, 1, 5);
+    let grid = scene.target.grid.clone();
+    scene.images = vec![scene.images[0].clone(); 4];
+    scene.labels =
+        [9, 4, 4, 9].map(|label| LabelVolume { grid: grid.clone(), voxels: vec![label; grid.len()] }).to_vec();
+    let fused = joint(&scene.target, &scene.atlases(), &JointOptions::default()).expect("fused");
+    assert!(fused.labels.voxels.iter().all(|label| *label == 4));
+    for (label, share) in [(4, 0.5), (9, 0.5), (7, 0.0)] {
+        assert!(fused.posterior(label).voxels.iter().all(|found| (found - share).abs() < 1e-6), "{label}");
+    }
+}
+
+#[test]
+fn images_without_contrast_leave_a_majority_vote() {
+    let mut scene = Scene::new(SHAPE, 5, 5);
+    for image in std::iter::once(&mut scene.target).chain(&mut scene.images) {
+        image.voxels.fill(800.0);
+    }
+    let options = JointOptions { patch_radius: 1, search_radius: 2, ..JointOptions::default() };
+    let fused = joint(&scene.target, &scene.atlases(), &options).expect("fused");
+    // Equal weights and no shift: a voxel's patches all vote alike.
+    assert_eq!(fused.labels, majority(&scene.maps()).expect("fused").labels);
+}
+
+#[test]
+fn values_that_are_no_numbers_do_no_harm() {
+    let mut scene = Scene::new(SHAPE, 3, 5);
+    scene.target.voxels[200] = f32::NAN;
+    scene.images[1].voxels[700] = f32::INFINITY;
+    scene.images[2].voxels.fill(f32::NAN);
+    let fused = joint(&scene.target, &scene.atlases(), &JointOptions::default()).expect("fused");
+    let voxels = SHAPE.iter().product();
+    let sums = [0, 3, 41, 2001].into_iter().fold(vec![0.0; voxels], |sums: Vec<f32>, label| {
+        sums.iter().zip(fused.posterior(label).voxels).map(|(sum, share)| sum + share).collect()
+    });
+    assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-5));
+}
+
+#[test]
+fn an_atlas_that_looks_like_the_target_wins_over_those_that_do_not() {
+    let mut scene = Scene::new(SHAPE, 5, 5);
+    let grid = scene.target.grid.clone();
+    // One atlas has a label of its own, and the target's very image; the others agree on another label, and are noise.
+    let mut noise = Noise(1);
+    scene.images.iter_mut().flat_map(|image| &mut image.voxels).for_each(|value| *value = noise.next() as f32);
+    scene.images[3] = scene.target.clone();
+    let label = |label| LabelVolume { grid: grid.clone(), voxels: vec![label; grid.len()] };
+    scene.labels = [2, 2, 2, 1002, 2].map(label).to_vec();
+    assert!(fuse(&scene).voxels.iter().all(|label| *label == 1002));
+    assert!(majority(&scene.maps()).expect("fused").labels.voxels.iter().all(|label| *label == 2));
+}
+
+#[test]
+fn a_label_of_one_atlas_that_looks_no_better_is_outvoted() {
+    let mut scene = Scene::new(SHAPE, 5, 5);
+    let grid = scene.target.grid.clone();
+    scene.images = vec![scene.images[0].clone(); 5];
+    let label = |label| LabelVolume { grid: grid.clone(), voxels: vec![label; grid.len()] };
+    scene.labels = [2, 1, 2, 2, 2].map(label).to_vec();
+    assert!(fuse(&scene).voxels.iter().all(|label| *label == 2));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let scene = Scene::new(SHAPE, 2, 5);
+    let options = JointOptions::default();
+    assert_eq!(joint(&scene.target, &[], &options), Err(FusionError::NoAtlas));
+    assert_eq!(majority(&[]), Err(FusionError::NoAtlas));
+    for (options, word) in [
+        (JointOptions { patch_radius: 0, ..options }, "patch radius"),
+        (JointOptions { patch_radius: 9, ..options }, "patch radius"),
+        (JointOptions { search_radius: 16, ..options }, "search radius"),
+        (JointOptions { alpha: 0.0, ..options }, "alpha"),
+        (JointOptions { alpha: f64::NAN, ..options }, "alpha"),
+        (JointOptions { beta: -1.0, ..options }, "beta"),
+    ] {
+        let error = joint(&scene.target, &scene.atlases(), &options).expect_err(word);
+        assert!(error.to_string().contains(word), "{error}");
+    }
+    let mut moved = scene.labels[1].clone();
+    moved.grid.origin.x += 1.0;
+    let mut image: Volume = scene.images[1].clone();
+    image.grid.shape = [10, 17, 9];
+    for second in
+        [Atlas { image: &scene.images[1], labels: &moved }, Atlas { image: &image, labels: &scene.labels[1] }]
+    {
+        let error = joint(&scene.target, &[scene.atlases()[0], second], &options).expect_err("another grid");
+        assert!(error.to_string().starts_with("atlas 2: the target and the atlas lie on different grids"), "{error}");
+    }
+    assert!(matches!(majority(&[&scene.labels[0], &moved]), Err(FusionError::Grid { number: 2, .. })));
+}

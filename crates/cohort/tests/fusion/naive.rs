@@ -1,0 +1,121 @@
+//! Joint label fusion as the paper's formulas read, voxel by voxel, in double precision.
+
+use std::collections::BTreeMap;
+
+use antsreg_cohort::fusion::JointOptions;
+use antsreg_core::{LabelVolume, Volume};
+
+use crate::scene::Scene;
+
+/// Share of each label at each voxel.
+pub fn joint(scene: &Scene, options: &JointOptions) -> Vec<BTreeMap<i32, f64>> {
+    let shape = scene.target.grid.shape;
+    let radius = options.patch_radius as i32;
+    let voxels = shape.iter().product::<usize>();
+    let mut found = BTreeMap::new();
+    (0..voxels)
+        .map(|voxel| {
+            let at = place(shape, voxel);
+            let here: Vec<i32> = scene.labels.iter().map(|map| map.voxels[voxel]).collect();
+            if here.iter().all(|label| *label == here[0]) {
+                return BTreeMap::from([(here[0], 1.0)]);
+            }
+            let mut votes = BTreeMap::new();
+            for step in cube(radius) {
+                let centre = [0, 1, 2].map(|axis| at[axis] + step[axis]);
+                if (0..3).any(|axis| centre[axis] < 0 || centre[axis] >= shape[axis] as i32) {
+                    continue;
+                }
+                let (shifts, weights) = found.entry(centre).or_insert_with(|| choose(scene, options, centre)).clone();
+                for ((map, shift), weight) in scene.labels.iter().zip(&shifts).zip(&weights) {
+                    let label = label_at(map, [0, 1, 2].map(|axis| at[axis] + shift[axis]));
+                    *votes.entry(label).or_insert(0.0) += weight;
+                }
+            }
+            let total: f64 = votes.values().map(|vote: &f64| vote.max(0.0)).sum();
+            votes.into_iter().map(|(label, vote)| (label, vote.max(0.0) / total)).collect()
+        })
+        .collect()
+}
+
+/// The shift and the weight of every atlas for the patch around `centre`.
+fn choose(scene: &Scene, options: &JointOptions, centre: [i32; 3]) -> (Vec<[i32; 3]>, Vec<f64>) {
+    let radius = options.patch_radius as i32;
+    let target = patch(&scene.target, centre, radius);
+    let mut nearest_first = cube(options.search_radius as i32);
+    nearest_first.sort_by_key(|shift| shift.iter().map(|along| along * along).sum::<i32>());
+    let mut shifts = Vec::new();
+    let mut differences: Vec<Vec<f64>> = Vec::new();
+    for image in &scene.images {
+        let mut best = ([0; 3], f64::NEG_INFINITY);
+        for shift in &nearest_first {
+            let there = patch(image, [0, 1, 2].map(|axis| centre[axis] + shift[axis]), radius);
+            let score: f64 = target.iter().zip(&there).map(|(here, there)| here * there).sum();
+            if score > best.1 {
+                best = (*shift, score);
+            }
+        }
+        let there = patch(image, [0, 1, 2].map(|axis| centre[axis] + best.0[axis]), radius);
+        shifts.push(best.0);
+        differences.push(target.iter().zip(&there).map(|(here, there)| (here - there).abs()).collect());
+    }
+    let count = differences.len();
+    let mut system = vec![vec![0.0; count + 1]; count];
+    for i in 0..count {
+        for j in 0..count {
+            let products = differences[i].iter().zip(&differences[j]).map(|(i, j)| i * j);
+            system[i][j] = (products.sum::<f64>() / target.len() as f64).powf(options.beta);
+        }
+        system[i][i] += options.alpha;
+        system[i][count] = 1.0;
+    }
+    let solved = eliminate(system);
+    let sum: f64 = solved.iter().sum();
+    (shifts, solved.into_iter().map(|weight| weight / sum).collect())
+}
+
+/// Gauss-Jordan elimination; the last column is the right side.
+fn eliminate(mut system: Vec<Vec<f64>>) -> Vec<f64> {
+    let count = system.len();
+    for column in 0..count {
+        let pivot = (column..count).max_by(|a, b| system[*a][column].abs().total_cmp(&system[*b][column].abs()));
+        system.swap(column, pivot.expect("a row"));
+        for row in (0..count).filter(|row| *row != column) {
+            let factor = system[row][column] / system[column][column];
+            for k in column..=count {
+                let above = system[column][k];
+                system[row][k] -= factor * above;
+            }
+        }
+    }
+    (0..count).map(|row| system[row][count] / system[row][row]).collect()
+}
+
+/// Mean 0, deviation 1.
+fn patch(image: &Volume, centre: [i32; 3], radius: i32) -> Vec<f64> {
+    let at = |step: [i32; 3]| f64::from(image.voxels[index(image.grid.shape, centre, step)]);
+    let values: Vec<f64> = cube(radius).into_iter().map(at).collect();
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
+    values.into_iter().map(|value| (value - mean) / variance.sqrt()).collect()
+}
+
+fn label_at(map: &LabelVolume, at: [i32; 3]) -> i32 {
+    map.voxels[index(map.grid.shape, at, [0; 3])]
+}
+
+/// The voxel, or the nearest one inside.
+fn index(shape: [usize; 3], at: [i32; 3], step: [i32; 3]) -> usize {
+    let [x, y, z] = [0, 1, 2].map(|axis| (at[axis] + step[axis]).clamp(0, shape[axis] as i32 - 1) as usize);
+    (z * shape[1] + y) * shape[0] + x
+}
+
+fn place([nx, ny, _]: [usize; 3], voxel: usize) -> [i32; 3] {
+    [voxel % nx, voxel / nx % ny, voxel / (nx * ny)].map(|at| at as i32)
+}
+
+/// Steps of up to `radius` along each axis, the first axis fastest.
+fn cube(radius: i32) -> Vec<[i32; 3]> {
+    let width = 2 * radius + 1;
+    (0..width.pow(3)).map(|n| [n % width - radius, n / width % width - radius, n / width / width - radius]).collect()
+}
