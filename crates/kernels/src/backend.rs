@@ -169,6 +169,12 @@ pub trait Backend: Sized + Sync {
         moving_update: &mut Self::Field,
     ) -> Result<f64, Error>;
 
+    /// √Σ‖u‖² over all voxels: what several updates are compared by before they are added.
+    fn magnitude(&self, field: &Self::Field) -> Result<f64, Error>;
+
+    /// field(x) ← field(x) + scale·other(x).
+    fn add_scaled(&self, field: &mut Self::Field, other: &Self::Field, scale: f64) -> Result<(), Error>;
+
     /// Gaussian smoothing of a field by `variance_voxels` on each axis with ITK's rules: kernel error 0.001; for a variance
     /// below 0.5 the result is blended with the unsmoothed field; the border voxels are set to zero. A variance of 0
     /// leaves the field untouched.

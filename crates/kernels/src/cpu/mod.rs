@@ -10,6 +10,7 @@ mod field;
 mod image;
 mod invert;
 mod jacobian;
+mod mix;
 mod relax;
 mod resample;
 mod smooth;
@@ -138,6 +139,16 @@ impl Backend for Cpu {
             Error::check_shape("cc_update", fixed.shape, mask.shape)?;
         }
         Ok(cross_correlation::update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update))
+    }
+
+    fn magnitude(&self, field: &Field) -> Result<f64, Error> {
+        Ok(mix::magnitude(field))
+    }
+
+    fn add_scaled(&self, field: &mut Field, other: &Field, scale: f64) -> Result<(), Error> {
+        Error::check_shape("add_scaled", field.shape, other.shape)?;
+        mix::add_scaled(field, other, scale);
+        Ok(())
     }
 
     fn smooth_field(&self, field: &mut Field, variance_voxels: f64, scratch: &mut Field) -> Result<(), Error> {

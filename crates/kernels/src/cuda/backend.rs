@@ -98,6 +98,14 @@ impl Backend for Cuda {
         self.cc_both_updates(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)
     }
 
+    fn magnitude(&self, field: &Field) -> Result<f64, Error> {
+        self.magnitude_of(field)
+    }
+
+    fn add_scaled(&self, field: &mut Field, other: &Field, scale: f64) -> Result<(), Error> {
+        self.add_scaled_field(field, other, scale)
+    }
+
     fn smooth_field(&self, field: &mut Field, variance_voxels: f64, scratch: &mut Field) -> Result<(), Error> {
         self.smooth_vectors(field, variance_voxels, scratch)
     }

@@ -116,6 +116,7 @@ module!(Invert, "invert", [invert, inversion_error]);
 module!(Jacobian, "jacobian", [jacobian_determinant]);
 module!(Layout, "layout", [split_vectors, join_vectors]);
 module!(MaxNorm, "max_norm", [max_norm]);
+module!(Mix, "mix", [magnitude, add_scaled]);
 module!(Resample, "resample", [resample]);
 module!(ResizeField, "resize_field", [resize_field]);
 module!(Smooth, "smooth", [smooth_3, smooth_4, smooth_6, smooth_8, smooth_axis]);
@@ -177,6 +178,7 @@ pub fn all_ptx() -> Vec<Ptx> {
         Jacobian::PTX,
         Layout::PTX,
         MaxNorm::PTX,
+        Mix::PTX,
         Resample::PTX,
         ResizeField::PTX,
         Smooth::PTX,
@@ -203,6 +205,7 @@ pub(super) struct Kernels {
     pub(super) relax: Relax,
     pub(super) warp: Warp,
     cc_direct: OnceLock<CcDirect>,
+    mix: OnceLock<Mix>,
     cc_tiled: [OnceLock<CcTiled>; CcTiled::PTX.len()],
 }
 
@@ -222,6 +225,7 @@ impl Kernels {
             relax: Relax::load(device)?,
             warp: Warp::load(device)?,
             cc_direct: OnceLock::new(),
+            mix: OnceLock::new(),
             cc_tiled: Default::default(),
         })
     }
@@ -237,6 +241,11 @@ impl Kernels {
     /// The direct cross-correlation.
     pub(super) fn cc_direct(&self, device: &Arc<Device>) -> Result<&CcDirect, Error> {
         once(&self.cc_direct, || CcDirect::load(device))
+    }
+
+    /// What several channels need.
+    pub(super) fn mix(&self, device: &Arc<Device>) -> Result<&Mix, Error> {
+        once(&self.mix, || Mix::load(device))
     }
 }
 

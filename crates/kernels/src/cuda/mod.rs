@@ -18,6 +18,7 @@ mod image;
 mod inversion;
 mod kernels;
 mod launch;
+mod mix;
 mod profile;
 mod relax;
 mod resample;

@@ -48,6 +48,23 @@ fn smooth_field_has_itks_border_and_blend() {
 }
 
 #[test]
+fn updates_are_measured_and_added() {
+    for shape in SHAPES {
+        let (first, other) = (scene::rough_field(shape, 2.5, 8), scene::rough_field(shape, 0.4, 9));
+        let square: f64 = first.iter().flatten().map(|c| f64::from(*c).powi(2)).sum();
+        let mut field = uploaded(shape, &first);
+        // Both sums are in double precision.
+        assert!((Cpu.magnitude(&field).unwrap() / square.sqrt() - 1.0).abs() < 1e-12, "shape {shape:?}");
+        Cpu.add_scaled(&mut field, &uploaded(shape, &other), -1.7).unwrap();
+        let expected = first.iter().flatten().zip(other.iter().flatten());
+        let expected = expected.map(|(a, b)| f64::from(*a) - 1.7 * f64::from(*b));
+        // The scale, the product and the sum are rounded to single precision.
+        assert!(worst(downloaded(&field).as_flattened(), expected) < 1e-6, "shape {shape:?}");
+    }
+    assert_eq!(Cpu.magnitude(&Cpu.field(SHAPES[0]).unwrap()).unwrap(), 0.0);
+}
+
+#[test]
 fn compose_and_advance_follow_the_displaced_point() {
     for shape in SHAPES {
         let (first, then) = (scene::rough_field(shape, 2.5, 6), scene::rough_field(shape, 1.5, 7));

@@ -106,6 +106,11 @@ fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     backend.advance(&first, &backend.field(shape)?, 0.2, &mut result)?;
     out.field("advance by nothing", EXACT, &result)?;
 
+    out.values("magnitude", MEAN, vec![backend.magnitude(&then)?, backend.magnitude(&backend.field(shape)?)?]);
+    let mut sum = backend.upload_field(shape, &vectors)?;
+    backend.add_scaled(&mut sum, &then, -0.7)?;
+    out.field("add_scaled", EXACT, &sum)?;
+
     let mut scratch = backend.field(shape)?;
     for variance in [0.0, 0.3, 1.0, 3.0, 6.0, 9.0, 16.0] {
         let mut smoothed = backend.upload_field(shape, &vectors)?;

@@ -1,0 +1,87 @@
+//! The images of one side on the device, and what a level reads of them.
+
+use antsreg_core::intensity::quantiles;
+use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_kernels::Backend;
+use rayon::prelude::*;
+
+use crate::{Error, Images, Options};
+
+/// Something that is read in the middle space, and how that reaches it.
+pub(crate) struct Source<'a, B: Backend> {
+    pub(crate) image: &'a B::Image,
+    /// Voxel of the level's grid → voxel of the image.
+    pub(crate) grid_to_image: AffineTransform,
+}
+
+/// What one side brings to a level.
+pub(crate) struct Sources<'a, B: Backend> {
+    /// One for each channel.
+    pub(crate) channels: Vec<Source<'a, B>>,
+    pub(crate) mask: Option<Source<'a, B>>,
+}
+
+/// One side at full resolution.
+pub(crate) struct Loaded<B: Backend> {
+    channels: Vec<(B::Image, Grid)>,
+    mask: Option<(B::Image, Grid)>,
+}
+
+impl<B: Backend> Loaded<B> {
+    /// Winsorises each image, rescales it to 0…1 and uploads it.
+    pub(crate) fn new(
+        backend: &B,
+        side: &'static str,
+        images: &Images<'_>,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let (expected, found) = (options.channels.len(), images.channels.len());
+        let Some(first) = images.channels.first().filter(|_| expected == found) else {
+            return Err(Error::Channels { side, expected, found });
+        };
+        let channels = images.channels.iter().enumerate().map(|(n, volume)| {
+            let voxels = rescaled(volume, options.winsorise).ok_or(Error::Constant { side, channel: n + 1 })?;
+            Ok((backend.upload(volume.grid.shape, &voxels)?, volume.grid.clone()))
+        });
+        let channels = channels.collect::<Result<_, Error>>()?;
+        let mask = images.mask.map(|mask| {
+            if !mask.grid.matches(&first.grid, 1e-3 * first.grid.spacing.min()) {
+                return Err(Error::MaskGrid(side));
+            }
+            Ok((backend.upload(mask.grid.shape, &mask.voxels)?, mask.grid.clone()))
+        });
+        Ok(Loaded { channels, mask: mask.transpose()? })
+    }
+
+    /// Every channel smoothed for a level.
+    pub(crate) fn smoothed(&self, backend: &B, sigma_voxels: f64) -> Result<Vec<B::Image>, Error> {
+        let smooth = |(image, _): &(B::Image, Grid)| backend.smooth(image, [sigma_voxels; 3]);
+        Ok(self.channels.iter().map(smooth).collect::<Result<_, _>>()?)
+    }
+
+    /// What a level on `grid` reads; `from_fixed_world` maps the world of the middle space (the fixed one) to this side's.
+    pub(crate) fn sources<'a>(
+        &'a self,
+        smoothed: &'a [B::Image],
+        grid: &Grid,
+        from_fixed_world: &AffineTransform,
+    ) -> Sources<'a, B> {
+        let to_world = from_fixed_world.after(&grid.voxel_to_world());
+        let source = |image: &'a B::Image, own: &Grid| Source {
+            image,
+            grid_to_image: own.world_to_voxel().after(&to_world),
+        };
+        Sources {
+            channels: smoothed.iter().zip(&self.channels).map(|(image, (_, own))| source(image, own)).collect(),
+            mask: self.mask.as_ref().map(|(mask, own)| source(mask, own)),
+        }
+    }
+}
+
+/// The voxels between two quantiles as 0…1; `None` where there is nothing between them.
+fn rescaled(volume: &Volume, winsorise: Option<(f64, f64)>) -> Option<Vec<f32>> {
+    let (low_share, high_share) = winsorise.unwrap_or((0.0, 1.0));
+    let (low, high) = quantiles(&volume.voxels, low_share, high_share).filter(|(low, high)| low < high)?;
+    let scale = 1.0 / (high - low);
+    Some(volume.voxels.par_iter().map(|v| (v.clamp(low, high) - low) * scale).collect())
+}
