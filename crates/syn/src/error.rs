@@ -8,8 +8,26 @@ pub enum Error {
     #[error(transparent)]
     Device(#[from] antsreg_kernels::Error),
     /// An image has no contrast.
-    #[error("the {0} image is constant, so there is nothing to align")]
-    Constant(&'static str),
+    #[error("the {side} image of channel {channel} is constant, so there is nothing to align")]
+    Constant {
+        /// Fixed or moving.
+        side: &'static str,
+        /// Which, counted from 1.
+        channel: usize,
+    },
+    /// A side has not one image for each channel.
+    #[error("expected {expected} {side} images, one a channel, found {found}")]
+    Channels {
+        /// Fixed or moving.
+        side: &'static str,
+        /// Channels of the options.
+        expected: usize,
+        /// Images of that side.
+        found: usize,
+    },
+    /// A channel that would do nothing, or the opposite of what it says.
+    #[error("expected a channel weight above 0, found {0}")]
+    Weight(f64),
     /// The affine start cannot be inverted.
     #[error("the affine start is singular")]
     SingularStart,

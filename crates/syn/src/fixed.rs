@@ -2,22 +2,24 @@
 
 use std::ops::Deref;
 
+use antsreg_core::AffineTransform;
 use antsreg_core::report::Observer;
-use antsreg_core::{AffineTransform, Volume};
+use antsreg_core::schedule::Level;
 use antsreg_kernels::Backend;
 
-use crate::levels::{Loaded, load, run};
-use crate::{Error, Options, Outcome};
+use crate::levels::run;
+use crate::load::Loaded;
+use crate::{Error, Images, Options, Outcome};
 
-/// The fixed image on a device, and the parameters of all registrations to it.
+/// The fixed images on a device, and the parameters of all registrations to it.
 pub struct Fixed<B: Backend> {
     pub(crate) loaded: Loaded<B>,
     pub(crate) options: Options,
-    /// The image smoothed for each level; empty unless kept.
-    pyramid: Vec<B::Image>,
+    /// The images smoothed for each level; empty unless kept.
+    pyramid: Vec<Vec<B::Image>>,
 }
 
-/// A volume that is kept or was made for the moment.
+/// What is kept or was made for the moment.
 pub(crate) enum Smoothed<'a, I> {
     Kept(&'a I),
     Made(I),
@@ -28,24 +30,26 @@ impl<I> Deref for Smoothed<'_, I> {
 
     fn deref(&self) -> &I {
         match self {
-            Smoothed::Kept(image) => image,
-            Smoothed::Made(image) => image,
+            Smoothed::Kept(images) => images,
+            Smoothed::Made(images) => images,
         }
     }
 }
 
 impl<B: Backend> Fixed<B> {
-    /// Brings the image and its mask (above 0.5 is inside, on the image's grid) to the device.
-    pub fn new(backend: &B, (volume, mask): (&Volume, Option<&Volume>), options: &Options) -> Result<Self, Error> {
-        let loaded = load(backend, "fixed", volume, mask, AffineTransform::identity(), options)?;
+    /// Brings the images and their mask to the device.
+    pub fn new<'a>(backend: &B, images: impl Into<Images<'a>>, options: &Options) -> Result<Self, Error> {
+        if let Some(channel) = options.channels.iter().find(|c| !(c.weight > 0.0 && c.weight.is_finite())) {
+            return Err(Error::Weight(channel.weight));
+        }
+        let loaded = Loaded::new(backend, "fixed", &images.into(), options)?;
         Ok(Fixed { loaded, options: options.clone(), pyramid: Vec::new() })
     }
 
-    /// Keeps the smoothed image of every level as well: for more than one registration, at the cost of its memory.
+    /// Keeps the smoothed images of every level as well: for more than one registration, at the cost of their memory.
     pub fn keep_pyramid(mut self, backend: &B) -> Result<Self, Error> {
-        let smooth = |sigma_voxels| backend.smooth(&self.loaded.image, [sigma_voxels; 3]);
-        self.pyramid =
-            self.options.levels.iter().map(|level| smooth(level.sigma_voxels)).collect::<Result<_, _>>()?;
+        let smooth = |level: &Level| self.loaded.smoothed(backend, level.sigma_voxels);
+        self.pyramid = self.options.levels.iter().map(smooth).collect::<Result<_, _>>()?;
         Ok(self)
     }
 
@@ -54,24 +58,23 @@ impl<B: Backend> Fixed<B> {
         &self.options
     }
 
-    /// Registers `moving` to this image, starting from `initial` (fixed → moving, RAS mm). The backend is the one that
+    /// Registers `moving` to these images, starting from `initial` (fixed → moving, RAS mm). The backend is the one that
     /// made this side. What was registered before does not show in the result.
-    pub fn register(
+    pub fn register<'a>(
         &self,
         backend: &B,
-        moving: (&Volume, Option<&Volume>),
+        moving: impl Into<Images<'a>>,
         initial: &AffineTransform,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, Error> {
-        run(backend, self, moving, initial, observer)
+        run(backend, self, &moving.into(), initial, observer)
     }
 
-    /// The image smoothed for a level.
-    pub(crate) fn smoothed(&self, backend: &B, level: usize) -> Result<Smoothed<'_, B::Image>, Error> {
-        if let Some(image) = self.pyramid.get(level) {
-            return Ok(Smoothed::Kept(image));
+    /// The images smoothed for a level.
+    pub(crate) fn smoothed(&self, backend: &B, level: usize) -> Result<Smoothed<'_, Vec<B::Image>>, Error> {
+        if let Some(images) = self.pyramid.get(level) {
+            return Ok(Smoothed::Kept(images));
         }
-        let sigma_voxels = self.options.levels[level].sigma_voxels;
-        Ok(Smoothed::Made(backend.smooth(&self.loaded.image, [sigma_voxels; 3])?))
+        Ok(Smoothed::Made(self.loaded.smoothed(backend, self.options.levels[level].sigma_voxels)?))
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Sources<'a, B: Backend> {
 
 /// One side at full resolution.
 pub(crate) struct Loaded<B: Backend> {
+    /// Of the first image.
+    grid: Grid,
     channels: Vec<(B::Image, Grid)>,
     mask: Option<(B::Image, Grid)>,
 }
@@ -50,7 +52,12 @@ impl<B: Backend> Loaded<B> {
             }
             Ok((backend.upload(mask.grid.shape, &mask.voxels)?, mask.grid.clone()))
         });
-        Ok(Loaded { channels, mask: mask.transpose()? })
+        Ok(Loaded { grid: first.grid.clone(), channels, mask: mask.transpose()? })
+    }
+
+    /// The grid of the side's first image.
+    pub(crate) fn grid(&self) -> &Grid {
+        &self.grid
     }
 
     /// Every channel smoothed for a level.
@@ -67,10 +74,8 @@ impl<B: Backend> Loaded<B> {
         from_fixed_world: &AffineTransform,
     ) -> Sources<'a, B> {
         let to_world = from_fixed_world.after(&grid.voxel_to_world());
-        let source = |image: &'a B::Image, own: &Grid| Source {
-            image,
-            grid_to_image: own.world_to_voxel().after(&to_world),
-        };
+        let source =
+            |image: &'a B::Image, own: &Grid| Source { image, grid_to_image: own.world_to_voxel().after(&to_world) };
         Sources {
             channels: smoothed.iter().zip(&self.channels).map(|(image, (_, own))| source(image, own)).collect(),
             mask: self.mask.as_ref().map(|(mask, own)| source(mask, own)),

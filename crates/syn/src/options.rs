@@ -4,23 +4,27 @@ use antsreg_core::DisplacementField;
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_kernels::CcDerivative;
 
+use crate::Channel;
+
 /// Parameters of the diffeomorphic stage.
 ///
 /// The defaults follow `antsRegistrationSyN.sh` but where measurement found more overlap without folds
 /// (docs/benchmarks.md): the exact derivative of the metric, a little noise, longer steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
+    /// The metric and weight of each pair of images.
+    pub channels: Vec<Channel>,
     /// Length of one step, voxels of the level's grid.
     pub gradient_step: f64,
     /// Variance of the Gaussian that smooths each update, voxels².
     pub update_variance: f64,
     /// Variance of the Gaussian that smooths the total field after each update, voxels²; 0 for none.
     pub total_variance: f64,
-    /// Radius of the CC window, voxels.
+    /// Of CC: radius of the window, voxels.
     pub radius: usize,
-    /// Which derivative of the CC drives the update.
+    /// Of CC: which derivative drives the update.
     pub derivative: CcDerivative,
-    /// Standard deviation of the noise that the metric disregards, as a share of the intensity range.
+    /// Of CC: standard deviation of the noise that the metric disregards, as a share of the intensity range.
     pub noise: f64,
     /// Iterations from one re-inversion of φ from its inverse to the next. Each blurs φ a little: the fewer there are, the
     /// more freely the fields move and the likelier they fold.
@@ -37,6 +41,7 @@ impl Default for Options {
     fn default() -> Self {
         let levels = [(8, 3.0, 100), (4, 2.0, 70), (2, 1.0, 50), (1, 0.0, 20)];
         Options {
+            channels: vec![Channel::default()],
             gradient_step: 0.3,
             update_variance: 3.0,
             total_variance: 0.0,

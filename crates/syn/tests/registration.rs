@@ -1,49 +1,14 @@
 //! Whole registrations of small synthetic brains.
 
+mod scene;
+
 use antsreg_core::report::{Observer, Report, Stage};
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, CcDerivative, Cpu, apply};
 use antsreg_syn::{Error, Fixed, Options, Outcome, register};
-use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
-
-/// An oblique grid with axes of unequal spacing.
-fn grid() -> Grid {
-    Grid {
-        shape: [44, 52, 40],
-        spacing: Vector3::new(1.0, 1.1, 1.2),
-        origin: Point3::new(-20.0, 15.0, 3.0),
-        direction: *Rotation3::from_euler_angles(0.1, -0.2, 0.3).matrix(),
-    }
-}
-
-/// A ball with smooth structure inside and zeros outside, at a point of world mm relative to the centre of the grid.
-fn brain(p: Vector3<f64>) -> f32 {
-    let r = p.norm() / 18.0;
-    let structure = (0.9 * p.x).sin() * (0.7 * p.y + 0.4).cos() + (0.8 * p.z + 0.3 * p.x).sin();
-    let edge = 1.0 / (1.0 + ((r - 1.0) * 20.0).exp());
-    if r > 1.3 { 0.0 } else { (edge * (100.0 + 30.0 * structure)) as f32 }
-}
-
-/// A smooth displacement of up to about 3 mm.
-fn displacement(p: Vector3<f64>) -> Vector3<f64> {
-    let decay = (-(p.norm() / 14.0).powi(2)).exp();
-    Vector3::new((0.15 * p.y).sin(), (0.2 * p.z + 1.0).sin(), (0.18 * p.x - 0.5).cos()) * (2.0 * decay)
-}
-
-fn sampled(grid: &Grid, value: impl Fn(Vector3<f64>) -> f32) -> Volume {
-    let (map, centre) = (grid.voxel_to_world(), grid.centre());
-    let [nx, ny, nz] = grid.shape;
-    let mut voxels = Vec::with_capacity(grid.len());
-    for k in 0..nz {
-        for j in 0..ny {
-            for i in 0..nx {
-                voxels.push(value(map.apply(&Point3::new(i as f64, j as f64, k as f64)) - centre));
-            }
-        }
-    }
-    Volume { grid: grid.clone(), voxels }
-}
+use nalgebra::{Matrix3, Rotation3, Vector3};
+use scene::{brain, displacement, grid, sampled};
 
 /// Moving = fixed brain read through an affine about the centre and a displacement.
 struct Pair {
@@ -205,7 +170,7 @@ fn what_cannot_be_registered_is_refused() {
         register(&Cpu, (fixed, mask), (&pair.moving, None), affine, options, &mut ()).expect_err("it must refuse")
     };
     let options = options();
-    assert!(matches!(refused(&flat, None, &pair.affine, &options), Error::Constant("fixed")));
+    assert!(matches!(refused(&flat, None, &pair.affine, &options), Error::Constant { side: "fixed", channel: 1 }));
     let singular = AffineTransform { matrix: Matrix3::zeros(), ..AffineTransform::identity() };
     assert!(matches!(refused(&pair.fixed, None, &singular, &options), Error::SingularStart));
     let elsewhere = Volume::filled(Grid::axis_aligned([4, 4, 4], [1.0; 3]), 1.0);

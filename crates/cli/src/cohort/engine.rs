@@ -181,7 +181,7 @@ impl<B: Backend> Prepared<B> {
         let mask = request.fixed_mask.map(Arc::as_ref);
         let linear = request.linear.map(|options| linear::Fixed::new(backend, request.fixed, mask, options));
         let syn = request.syn.map(|options| {
-            syn::Fixed::new(backend, (request.fixed, mask), options).and_then(|fixed| fixed.keep_pyramid(backend))
+            syn::Fixed::new(backend, (&**request.fixed, mask), options).and_then(|fixed| fixed.keep_pyramid(backend))
         });
         Ok(Prepared {
             fixed: request.fixed.clone(),

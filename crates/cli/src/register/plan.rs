@@ -129,6 +129,7 @@ fn linear_options(settings: &Settings, inputs: &Inputs) -> linear::Options {
 fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Options, UsageError> {
     let defaults = settings.preset.syn();
     Ok(syn::Options {
+        channels: defaults.channels,
         gradient_step: settings.gradient_step.unwrap_or(defaults.gradient_step),
         update_variance: settings.update_variance.unwrap_or(defaults.update_variance),
         total_variance: settings.total_variance.unwrap_or(defaults.total_variance),

@@ -1,0 +1,147 @@
+//! Registrations driven by several pairs of images.
+
+mod scene;
+
+use antsreg_core::schedule::Level;
+use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
+use antsreg_kernels::Cpu;
+use antsreg_syn::{Channel, Error, Images, Options, Outcome, register};
+use nalgebra::{Point3, Rotation3, Vector3};
+use scene::{brain, displacement, grid, sampled};
+
+fn options(weights: &[f64]) -> Options {
+    let level = |shrink, sigma_voxels, iterations| Level { shrink, sigma_voxels, iterations };
+    Options {
+        channels: weights.iter().map(|weight| Channel { weight: *weight, ..Channel::default() }).collect(),
+        levels: vec![level(4, 2.0, 30), level(2, 1.0, 20)],
+        ..Options::default()
+    }
+}
+
+fn run(pairs: &[[&Volume; 2]], options: &Options) -> Result<Outcome, Error> {
+    let side = |n: usize| Images { channels: pairs.iter().map(|pair| pair[n]).collect(), mask: None };
+    register(&Cpu, side(0), side(1), &AffineTransform::identity(), options, &mut ())
+}
+
+fn pair(grid: &Grid) -> [Volume; 2] {
+    [sampled(grid, brain), sampled(grid, |p| brain(p + displacement(p)))]
+}
+
+/// Noise without any relation to the brain or to other seeds.
+fn noise(grid: &Grid, seed: u32) -> Volume {
+    let mut state = seed;
+    sampled(grid, |_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32
+    })
+}
+
+/// How far a warp is on average from what was done to the brain, mm, where there is brain.
+fn residual(warp: &DisplacementField) -> f64 {
+    let (map, centre) = (warp.grid.voxel_to_world(), warp.grid.centre());
+    let [nx, ny, _] = warp.grid.shape;
+    let (mut sum, mut count) = (0.0, 0.0);
+    for (n, u) in warp.vectors.iter().enumerate() {
+        let index = Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / nx / ny) as f64);
+        let p = map.apply(&index) - centre;
+        if p.norm() < 15.0 {
+            // A fixed point p shows what the moving image has at q, where q + displacement(q) = p.
+            let q = p + Vector3::from(*u).cast::<f64>();
+            sum += (q + displacement(q) - p).norm();
+            count += 1.0;
+        }
+    }
+    sum / count
+}
+
+#[test]
+fn the_same_channel_twice_is_one() {
+    let [fixed, moving] = pair(&grid());
+    let once = run(&[[&fixed, &moving]], &options(&[1.0])).expect("it registers");
+    let twice = run(&[[&fixed, &moving], [&fixed, &moving]], &options(&[0.5, 0.5])).expect("it registers");
+    assert_eq!(once, twice);
+    assert!(residual(&once.warp) < 0.4, "{}", residual(&once.warp));
+}
+
+#[test]
+fn a_channel_of_noise_does_little_harm_and_a_channel_that_knows_helps() {
+    let grid = grid();
+    let [fixed, moving] = pair(&grid);
+    let noises = [noise(&grid, 1), noise(&grid, 2)];
+    let residual = |pairs: &[[&Volume; 2]], weights: &[f64]| {
+        residual(&run(pairs, &options(weights)).expect("it registers").warp)
+    };
+    let still = residual_of_nothing(&grid);
+    let alone = residual(&[[&fixed, &moving]], &[1.0]);
+    let with_noise = residual(&[[&fixed, &moving], [&noises[0], &noises[1]]], &[1.0, 1.0]);
+    let noise_first = residual(&[[&noises[0], &noises[1]], [&fixed, &moving]], &[1.0, 1.0]);
+    let mostly_noise = residual(&[[&fixed, &moving], [&noises[0], &noises[1]]], &[1.0, 50.0]);
+    assert!(alone < 0.25 * still, "{alone} of {still} mm");
+    assert!(with_noise < 0.4 * still, "{with_noise} of {still} mm");
+    assert!((noise_first - with_noise).abs() < 0.05 * still, "{noise_first} and {with_noise} mm");
+    assert!(mostly_noise > 2.0 * with_noise, "{mostly_noise} and {with_noise} mm");
+}
+
+fn residual_of_nothing(grid: &Grid) -> f64 {
+    residual(&DisplacementField { grid: grid.clone(), vectors: vec![[0.0; 3]; grid.len()] })
+}
+
+#[test]
+fn each_half_of_the_brain_may_come_from_another_channel() {
+    let grid = grid();
+    let half = |p: Vector3<f64>, left: bool| if (p.x < 0.0) == left { brain(p) } else { 0.0 };
+    let [left, right] = [true, false]
+        .map(|left| [sampled(&grid, |p| half(p, left)), sampled(&grid, |p| half(p + displacement(p), left))]);
+    let residual =
+        |pairs: &[[&Volume; 2]]| residual(&run(pairs, &options(&vec![1.0; pairs.len()])).expect("it registers").warp);
+    let (one, other) = (residual(&[[&left[0], &left[1]]]), residual(&[[&right[0], &right[1]]]));
+    let both = residual(&[[&left[0], &left[1]], [&right[0], &right[1]]]);
+    assert!(both < 0.7 * f64::min(one, other), "{both} mm from both halves, {one} and {other} mm from one");
+}
+
+#[test]
+fn a_channel_may_lie_on_a_grid_of_its_own() {
+    let onto = grid();
+    let [fixed, moving] = pair(&onto);
+    let other = Grid {
+        shape: [36, 40, 41],
+        spacing: Vector3::new(1.4, 1.3, 1.2),
+        direction: *Rotation3::from_euler_angles(-0.3, 0.1, 0.2).matrix(),
+        ..onto.clone()
+    };
+    let centre = onto.centre();
+    let other = Grid { origin: other.origin + (centre - other.centre()), ..other };
+    let [fixed_there, moving_there] = pair(&other);
+    let noises = [noise(&onto, 1), noise(&onto, 2)];
+    // All that is known comes from the images on the other grid; the warp is on the first one's.
+    let outcome = run(&[[&noises[0], &noises[1]], [&fixed_there, &moving_there]], &options(&[1.0, 10.0]))
+        .expect("it registers");
+    assert_eq!(outcome.warp.grid, onto);
+    let alone = run(&[[&fixed, &moving]], &options(&[1.0])).expect("it registers");
+    let (found, alone) = (residual(&outcome.warp), residual(&alone.warp));
+    assert!(found < alone + 0.15 * residual_of_nothing(&onto), "{found} mm, {alone} mm on the same grid");
+}
+
+#[test]
+fn channels_that_make_no_sense_are_refused() {
+    let [fixed, moving] = pair(&grid());
+    let two = [[&fixed, &moving], [&fixed, &moving]];
+    for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(run(&two, &options(&[1.0, weight])), Err(Error::Weight(_))), "{weight}");
+    }
+    let counted = run(&two[..1], &options(&[1.0, 1.0]));
+    assert!(matches!(counted, Err(Error::Channels { side: "fixed", expected: 2, found: 1 })), "{counted:?}");
+    let uneven = register(
+        &Cpu,
+        Images { channels: vec![&fixed, &fixed], mask: None },
+        &moving,
+        &AffineTransform::identity(),
+        &options(&[1.0, 1.0]),
+        &mut (),
+    );
+    assert!(matches!(uneven, Err(Error::Channels { side: "moving", expected: 2, found: 1 })), "{uneven:?}");
+    assert!(matches!(run(&[], &options(&[])), Err(Error::Channels { side: "fixed", .. })));
+    let flat = Volume::filled(grid(), 2.0);
+    let constant = run(&[[&fixed, &moving], [&fixed, &flat]], &options(&[1.0, 1.0]));
+    assert!(matches!(constant, Err(Error::Constant { side: "moving", channel: 2 })), "{constant:?}");
+}
