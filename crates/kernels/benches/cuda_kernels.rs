@@ -3,7 +3,9 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::cuda::KernelTime;
-use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cuda, Error, InversionLimits, RelaxLimits, Sampling};
+use antsreg_kernels::{
+    Backend, CcDerivative, CcParameters, Cuda, Error, InversionLimits, MiParameters, RelaxLimits, Sampling,
+};
 
 /// A 1 mm brain.
 const SHAPE: [usize; 3] = [162, 214, 167];
@@ -125,7 +127,10 @@ fn run() -> Result<(), Error> {
     timed(&cuda, bandwidth, "", |n| cuda.jacobian_determinant(&fields[n], &mut targets[n]))?;
     let nothing_beyond = RelaxLimits { smallest_jacobian: -1e3, largest_residual_voxels: 1e3 };
     timed(&cuda, bandwidth, "nothing beyond", |n| cuda.relax(&mut outs[n], &fields[n], &nothing_beyond).map(drop))?;
+    timed(&cuda, bandwidth, "", |n| cuda.magnitude(&fields[n]).map(drop))?;
+    timed(&cuda, bandwidth, "", |n| cuda.add_scaled(&mut outs[n], &fields[n], 0.5))?;
     cross_correlation(&cuda, bandwidth, &images, &mut outs)?;
+    mutual_information(&cuda, bandwidth, &images, &mut outs)?;
     correlation_ratio(&cuda, bandwidth, &images, &map)
 }
 
@@ -162,6 +167,44 @@ fn cross_correlation(
         let (fixed, moving) = (&images[n], &images[(n + 1) % SETS]);
         cuda.cc_update(fixed, moving, [Some(&mask), None], &parameters, &mut workspace, first, second).map(drop)
     })
+}
+
+fn mutual_information(
+    cuda: &Cuda,
+    bandwidth: f64,
+    images: &[<Cuda as Backend>::Image],
+    outs: &mut [<Cuda as Backend>::Field],
+) -> Result<(), Error> {
+    let [first, second, ..] = outs else { return Ok(()) };
+    // Noise throughout, a head in an empty volume, and nothing at all: from no two voxels alike to all of them.
+    let heads = images.iter().map(|image| head(cuda, image)).collect::<Result<Vec<_>, _>>()?;
+    let empty = cuda.image(SHAPE)?;
+    for bins in [32, 64, 128] {
+        let mut workspace = cuda.mi_workspace(bins)?;
+        let parameters = MiParameters { bins, ranges: [(0.0, 1.0); 2], spacing: [1.0; 3] };
+        for what in ["noise", "head", "empty"] {
+            timed(cuda, bandwidth, &format!("{bins} bins, {what}"), |n| {
+                let (fixed, moving) = match what {
+                    "noise" => (&images[n], &images[(n + 1) % SETS]),
+                    "head" => (&heads[n], &heads[(n + 1) % SETS]),
+                    _ => (&empty, &empty),
+                };
+                cuda.mi_update(fixed, moving, [None; 2], &parameters, &mut workspace, first, second).map(drop)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// An image but for what lies outside an ellipsoid of a third of the volume.
+fn head(cuda: &Cuda, image: &<Cuda as Backend>::Image) -> Result<<Cuda as Backend>::Image, Error> {
+    let mut voxels = cuda.download(image)?;
+    for (n, voxel) in voxels.iter_mut().enumerate() {
+        let at = [n % SHAPE[0], n / SHAPE[0] % SHAPE[1], n / SHAPE[0] / SHAPE[1]];
+        let r: f64 = (0..3).map(|axis| (at[axis] as f64 / SHAPE[axis] as f64 - 0.5).powi(2)).sum();
+        *voxel = if r < 0.185 { *voxel } else { 0.0 };
+    }
+    cuda.upload(SHAPE, &voxels)
 }
 
 fn correlation_ratio(

@@ -36,6 +36,17 @@ pub struct CcParameters {
     pub spacing: [f64; 3],
 }
 
+/// What [`Backend::mi_update`] needs to know besides the images.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MiParameters {
+    /// Bins of each image, two of them at either end beyond its range: 8 to 256.
+    pub bins: usize,
+    /// Lowest and highest value of the fixed and of the moving image; what lies beyond is clamped.
+    pub ranges: [(f32, f32); 2],
+    /// As of [`CcParameters`].
+    pub spacing: [f64; 3],
+}
+
 /// When [`Backend::invert`] may stop, at each voxel on its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InversionLimits {
@@ -84,6 +95,8 @@ pub trait Backend: Sized + Sync {
     type FixedBins: Send + Sync;
     /// Scratch memory of [`cc_update`](Backend::cc_update) for one shape.
     type CcWorkspace: Send;
+    /// Scratch memory of [`mi_update`](Backend::mi_update).
+    type MiWorkspace: Send;
 
     /// A volume of zeros.
     fn image(&self, shape: [usize; 3]) -> Result<Self::Image, Error>;
@@ -165,6 +178,36 @@ pub trait Backend: Sized + Sync {
         masks: [Option<&Self::Image>; 2],
         parameters: &CcParameters,
         workspace: &mut Self::CcWorkspace,
+        fixed_update: &mut Self::Field,
+        moving_update: &mut Self::Field,
+    ) -> Result<f64, Error>;
+
+    /// Scratch memory for [`mi_update`](Backend::mi_update) with so many bins.
+    fn mi_workspace(&self, bins: usize) -> Result<Self::MiWorkspace, Error>;
+
+    /// Mutual information of two images on one grid, and the directions in which it grows (Mattes et al. 2003; ITK's
+    /// `MattesMutualInformationImageToImageMetricv4`).
+    ///
+    /// A value v stands at s = 2 + (bins − 4)·(v − low)/(high − low) on the axis of bins; its own bin is ⌊s⌋, at most
+    /// bins − 3. The moving side's joint histogram p counts each voxel in the fixed value's own bin i, spread over the four
+    /// bins j around the moving value by the cubic B-spline β³(j − s). MI = Σ p·ln(p/(p_fixed·p_moving)), and as the fixed
+    /// bins do not move, its derivative by the moving value of a voxel is exactly
+    /// −(bins − 4)/(high − low)/N · Σ_j β³′(j − s)·ln(p(i, j)/p_moving(j)). `moving_update` is N times that, times ∇J; N
+    /// counts the voxels. The fixed side has a histogram of its own, the roles exchanged, as ITK's SyN has it.
+    /// Gradients and masks are those of [`cc_update`](Backend::cc_update). A value beyond its range pulls at nothing.
+    ///
+    /// Returns the energy: minus the mean of both sides' MI, 0 if no voxel counts.
+    ///
+    /// ITK takes ranges from the images at hand in each iteration; here the caller gives them once, and a bin means the
+    /// same from level to level. Weights are counted in units of 2⁻¹⁶, the four of a voxel adding up to 1 exactly: sums of
+    /// integers have no order, so that every device finds one histogram, to the bit.
+    fn mi_update(
+        &self,
+        fixed: &Self::Image,
+        moving: &Self::Image,
+        masks: [Option<&Self::Image>; 2],
+        parameters: &MiParameters,
+        workspace: &mut Self::MiWorkspace,
         fixed_update: &mut Self::Field,
         moving_update: &mut Self::Field,
     ) -> Result<f64, Error>;

@@ -90,6 +90,16 @@ pub enum Error {
         /// Shape of the volume.
         shape: [usize; 3],
     },
+    /// Bins that a joint histogram cannot have.
+    #[error("mi_update: {bins} bins; {least} to {most} are possible")]
+    MiBins {
+        /// Bins asked for.
+        bins: usize,
+        /// The fewest there can be.
+        least: usize,
+        /// The most there can be.
+        most: usize,
+    },
     /// A window that the device's kernels do not cover.
     #[error(
         "cc_update: radius {radius} with masks or the exact derivative; {least} to {most} are possible on this device"

@@ -9,9 +9,12 @@ pub mod cpu;
 pub mod cuda;
 mod error;
 pub mod gaussian;
+mod mattes;
 mod relax;
 
-pub use backend::{Backend, CcDerivative, CcParameters, Inversion, InversionLimits, RelaxLimits, Sampling};
+pub use backend::{
+    Backend, CcDerivative, CcParameters, Inversion, InversionLimits, MiParameters, RelaxLimits, Sampling,
+};
 pub use cpu::Cpu;
 pub use cuda::Cuda;
 pub use error::Error;

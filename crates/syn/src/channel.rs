@@ -9,6 +9,8 @@ pub enum Metric {
     /// Windowed cross-correlation: images of one kind.
     #[default]
     Cc,
+    /// Mutual information after Mattes: images of different kinds as well.
+    Mattes,
 }
 
 /// A pair of images that takes part: the nth of both sides.

@@ -1,7 +1,7 @@
 //! The metrics of a level: buffers and parameters, and which operation is whose.
 
 use antsreg_core::Grid;
-use antsreg_kernels::{Backend, CcParameters, Error};
+use antsreg_kernels::{Backend, CcParameters, Error, MiParameters};
 
 use crate::{Metric, Options};
 
@@ -9,6 +9,8 @@ use crate::{Metric, Options};
 pub(crate) struct Metrics<B: Backend> {
     cc: B::CcWorkspace,
     cc_parameters: CcParameters,
+    mi: B::MiWorkspace,
+    mi_parameters: MiParameters,
 }
 
 impl<B: Backend> Metrics<B> {
@@ -21,6 +23,9 @@ impl<B: Backend> Metrics<B> {
                 noise_variance: (options.noise * options.noise) as f32,
                 spacing: grid.spacing.into(),
             },
+            mi: backend.mi_workspace(options.bins)?,
+            // Images were rescaled when they were loaded.
+            mi_parameters: MiParameters { bins: options.bins, ranges: [(0.0, 1.0); 2], spacing: grid.spacing.into() },
         })
     }
 
@@ -40,6 +45,15 @@ impl<B: Backend> Metrics<B> {
                 masks,
                 &self.cc_parameters,
                 &mut self.cc,
+                fixed_update,
+                moving_update,
+            ),
+            Metric::Mattes => backend.mi_update(
+                fixed,
+                moving,
+                masks,
+                &self.mi_parameters,
+                &mut self.mi,
                 fixed_update,
                 moving_update,
             ),

@@ -26,6 +26,8 @@ pub struct Options {
     pub derivative: CcDerivative,
     /// Of CC: standard deviation of the noise that the metric disregards, as a share of the intensity range.
     pub noise: f64,
+    /// Of Mattes: bins of each image, two at either end beyond its range; 8 to 256.
+    pub bins: usize,
     /// Iterations from one re-inversion of φ from its inverse to the next. Each blurs φ a little: the fewer there are, the
     /// more freely the fields move and the likelier they fold.
     pub reinvert_every: usize,
@@ -48,6 +50,7 @@ impl Default for Options {
             radius: 2,
             derivative: CcDerivative::Exact,
             noise: 0.02,
+            bins: 32,
             reinvert_every: 1,
             levels: levels
                 .map(|(shrink, sigma_voxels, iterations)| Level { shrink, sigma_voxels, iterations })

@@ -141,6 +141,7 @@ fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Options, U
             threshold: settings.convergence_threshold.unwrap_or(defaults.convergence.threshold),
         },
         noise: settings.noise.unwrap_or(defaults.noise),
+        bins: defaults.bins,
         reinvert_every: settings.reinvert_every.map_or(defaults.reinvert_every, usize::from),
         winsorise: settings.winsorise.map_or(defaults.winsorise, |typed| typed.0),
     })

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::box_sums::BoxSums;
 use super::field::Field;
+use super::gradient::{Gradient, Voxel};
 use super::image::Image;
 use super::{slab, wide};
 use crate::{CcDerivative, CcParameters};
@@ -42,8 +43,7 @@ struct Pair<'a> {
     fixed: &'a [f32],
     moving: &'a [f32],
     masks: [Option<&'a [f32]>; 2],
-    /// 1 / spacing² per axis, relative to the finest: a physical gradient as a displacement in voxels.
-    metric: [f32; 3],
+    gradient: Gradient,
     radius: usize,
     noise_variance: f32,
 }
@@ -95,15 +95,6 @@ impl Terms {
     }
 }
 
-/// A voxel's indices, and where it stands in memory.
-#[derive(Clone, Copy)]
-struct Voxel {
-    x: usize,
-    j: usize,
-    k: usize,
-    here: usize,
-}
-
 pub(super) fn update(
     fixed: &Image,
     moving: &Image,
@@ -113,13 +104,12 @@ pub(super) fn update(
     fixed_update: &mut Field,
     moving_update: &mut Field,
 ) -> f64 {
-    let finest = parameters.spacing.into_iter().fold(f64::INFINITY, f64::min);
     let pair = Pair {
         shape: fixed.shape,
         fixed: &fixed.voxels,
         moving: &moving.voxels,
         masks: masks.map(|mask| mask.map(|mask| &mask.voxels[..])),
-        metric: parameters.spacing.map(|spacing| (finest / spacing).powi(2) as f32),
+        gradient: Gradient::new(fixed.shape, parameters.spacing),
         radius: parameters.radius,
         noise_variance: parameters.noise_variance,
     };
@@ -164,22 +154,6 @@ impl Pair<'_> {
             jj[x] = m * m;
             ij[x] = f * m;
         }
-    }
-
-    /// ∇ of an image at a voxel: central differences, one-sided at the border, as a displacement in voxels.
-    #[inline(always)]
-    fn gradient(&self, image: &[f32], Voxel { x, j, k, here }: Voxel) -> [f32; 3] {
-        let [nx, ny, nz] = self.shape;
-        let difference = |index: usize, n: usize, stride: usize, metric: f32| {
-            let (below, above) = (usize::from(index > 0), usize::from(index + 1 < n));
-            let half = if below + above == 2 { 0.5 } else { 1.0 };
-            (image[here + above * stride] - image[here - below * stride]) * half * metric
-        };
-        [
-            difference(x, nx, 1, self.metric[0]),
-            difference(j, ny, nx, self.metric[1]),
-            difference(k, nz, nx * ny, self.metric[2]),
-        ]
     }
 
     /// Calls `take(voxel, terms)` for the window around every voxel of the slices from `first` on, with `None` where the
@@ -242,8 +216,8 @@ impl Pair<'_> {
                         });
                         let [to_fixed, to_moving] = slopes.unwrap_or_default();
                         let local = voxel.here - first * slice;
-                        fixed_update[local] = self.gradient(self.fixed, voxel).map(|g| to_fixed * g);
-                        moving_update[local] = self.gradient(self.moving, voxel).map(|g| to_moving * g);
+                        fixed_update[local] = self.gradient.at(self.fixed, voxel).map(|g| to_fixed * g);
+                        moving_update[local] = self.gradient.at(self.moving, voxel).map(|g| to_moving * g);
                     },
                 );
             });
@@ -305,9 +279,9 @@ impl Pair<'_> {
                                 }
                                 let local = here - first * slice;
                                 fixed_update[local] =
-                                    self.gradient(self.fixed, Voxel { x, j, k, here }).map(|g| to_fixed * g);
+                                    self.gradient.at(self.fixed, Voxel { x, j, k, here }).map(|g| to_fixed * g);
                                 moving_update[local] =
-                                    self.gradient(self.moving, Voxel { x, j, k, here }).map(|g| to_moving * g);
+                                    self.gradient.at(self.moving, Voxel { x, j, k, here }).map(|g| to_moving * g);
                             }
                         },
                     );

@@ -7,9 +7,11 @@ mod box_sums;
 mod correlation_ratio;
 mod cross_correlation;
 mod field;
+mod gradient;
 mod image;
 mod invert;
 mod jacobian;
+mod mattes;
 mod mix;
 mod relax;
 mod resample;
@@ -21,8 +23,9 @@ pub use correlation_ratio::FixedBins;
 pub use cross_correlation::CcWorkspace;
 pub use field::Field;
 pub use image::Image;
+pub use mattes::MiWorkspace;
 
-use crate::{Backend, CcParameters, Error, Inversion, InversionLimits, RelaxLimits, Sampling};
+use crate::{Backend, CcParameters, Error, Inversion, InversionLimits, MiParameters, RelaxLimits, Sampling};
 
 /// The CPU backend. It uses the rayon pool it is called in.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,6 +47,7 @@ impl Backend for Cpu {
     type Field = Field;
     type FixedBins = FixedBins;
     type CcWorkspace = CcWorkspace;
+    type MiWorkspace = MiWorkspace;
 
     fn image(&self, shape: [usize; 3]) -> Result<Image, Error> {
         Ok(Image::zeros(shape))
@@ -139,6 +143,31 @@ impl Backend for Cpu {
             Error::check_shape("cc_update", fixed.shape, mask.shape)?;
         }
         Ok(cross_correlation::update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update))
+    }
+
+    fn mi_workspace(&self, bins: usize) -> Result<MiWorkspace, Error> {
+        crate::mattes::check_bins(bins)?;
+        Ok(MiWorkspace::new(bins))
+    }
+
+    fn mi_update(
+        &self,
+        fixed: &Image,
+        moving: &Image,
+        masks: [Option<&Image>; 2],
+        parameters: &MiParameters,
+        workspace: &mut MiWorkspace,
+        fixed_update: &mut Field,
+        moving_update: &mut Field,
+    ) -> Result<f64, Error> {
+        for found in [moving.shape, fixed_update.shape, moving_update.shape] {
+            Error::check_shape("mi_update", fixed.shape, found)?;
+        }
+        for mask in masks.into_iter().flatten() {
+            Error::check_shape("mi_update", fixed.shape, mask.shape)?;
+        }
+        crate::mattes::check_workspace(parameters.bins, workspace.bins)?;
+        Ok(mattes::update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update))
     }
 
     fn magnitude(&self, field: &Field) -> Result<f64, Error> {

@@ -2,14 +2,15 @@
 
 use antsreg_core::AffineTransform;
 
-use super::{CcWorkspace, Cuda, Field, FixedBins, Image};
-use crate::{Backend, CcParameters, Error, Inversion, InversionLimits, RelaxLimits, Sampling};
+use super::{CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace};
+use crate::{Backend, CcParameters, Error, Inversion, InversionLimits, MiParameters, RelaxLimits, Sampling};
 
 impl Backend for Cuda {
     type Image = Image;
     type Field = Field;
     type FixedBins = FixedBins;
     type CcWorkspace = CcWorkspace;
+    type MiWorkspace = MiWorkspace;
 
     fn image(&self, shape: [usize; 3]) -> Result<Image, Error> {
         self.new_image(shape)
@@ -96,6 +97,23 @@ impl Backend for Cuda {
         moving_update: &mut Field,
     ) -> Result<f64, Error> {
         self.cc_both_updates(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)
+    }
+
+    fn mi_workspace(&self, bins: usize) -> Result<MiWorkspace, Error> {
+        self.new_mi_workspace(bins)
+    }
+
+    fn mi_update(
+        &self,
+        fixed: &Image,
+        moving: &Image,
+        masks: [Option<&Image>; 2],
+        parameters: &MiParameters,
+        workspace: &mut MiWorkspace,
+        fixed_update: &mut Field,
+        moving_update: &mut Field,
+    ) -> Result<f64, Error> {
+        self.mi_both_updates(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)
     }
 
     fn magnitude(&self, field: &Field) -> Result<f64, Error> {

@@ -34,8 +34,13 @@ pub(super) struct Pair {
 impl Argument for Pair {}
 
 impl Pair {
-    pub(super) fn new(fixed: &Image, moving: &Image, masks: [Option<&Image>; 2], parameters: &CcParameters) -> Pair {
-        let spacing = parameters.spacing;
+    pub(super) fn new(
+        fixed: &Image,
+        moving: &Image,
+        masks: [Option<&Image>; 2],
+        spacing: [f64; 3],
+        noise_variance: f32,
+    ) -> Pair {
         let finest = spacing.into_iter().fold(f64::INFINITY, f64::min);
         let [fixed_mask, moving_mask] = masks.map(|mask| mask.map_or(0, Image::read));
         Pair {
@@ -45,13 +50,13 @@ impl Pair {
             moving_mask,
             shape: Shape::of(fixed.shape),
             metric: Vector(spacing.map(|spacing| (finest / spacing).powi(2) as f32)),
-            noise_variance: parameters.noise_variance,
+            noise_variance,
         }
     }
 }
 
 /// Columns of a tile along x and y, a thread each, as in `cu/box_sums.cuh`.
-const TILE: [usize; 2] = [32, 8];
+pub(super) const TILE: [usize; 2] = [32, 8];
 
 impl Cuda {
     pub(super) fn new_cc_workspace(&self, shape: [usize; 3]) -> CcWorkspace {
@@ -86,7 +91,7 @@ impl Cuda {
             };
             return direct.update(self, fixed, moving, parameters, fixed_update, moving_update);
         };
-        let pair = Pair::new(fixed, moving, masks, parameters);
+        let pair = Pair::new(fixed, moving, masks, parameters.spacing, parameters.noise_variance);
         let voxels = fixed.len() as u64;
         match parameters.derivative {
             CcDerivative::Centre => {

@@ -64,7 +64,7 @@ impl DirectCc {
         // SAFETY: textures and surfaces have this shape, windows are cut to it, threads outside it return.
         unsafe { cuda.launch(launch, arguments![i, j, shape, radius, surfaces])? };
         let launch = Launch::over_voxels(&kernels.cc_direct_update, self.shape, (2 + 5 + 6) * 4 * voxels);
-        let pair = Pair::new(fixed, moving, [None, None], parameters);
+        let pair = Pair::new(fixed, moving, [None, None], parameters.spacing, parameters.noise_variance);
         let mut scratch = cuda.scratch();
         scratch.reserve(&cuda.device, launch.blocks())?;
         let (f, m) = (fixed_update.write(), moving_update.write());

@@ -115,6 +115,7 @@ module!(Compose, "compose", [compose_fields, advance]);
 module!(Invert, "invert", [invert, inversion_error]);
 module!(Jacobian, "jacobian", [jacobian_determinant]);
 module!(Layout, "layout", [split_vectors, join_vectors]);
+module!(Mattes, "mattes", [mattes_histograms, mattes_logarithms, mattes_update, mattes_update_wide]);
 module!(MaxNorm, "max_norm", [max_norm]);
 module!(Mix, "mix", [magnitude, add_scaled]);
 module!(Resample, "resample", [resample]);
@@ -177,6 +178,7 @@ pub fn all_ptx() -> Vec<Ptx> {
         Invert::PTX,
         Jacobian::PTX,
         Layout::PTX,
+        Mattes::PTX,
         MaxNorm::PTX,
         Mix::PTX,
         Resample::PTX,
@@ -205,6 +207,7 @@ pub(super) struct Kernels {
     pub(super) relax: Relax,
     pub(super) warp: Warp,
     cc_direct: OnceLock<CcDirect>,
+    mattes: OnceLock<Mattes>,
     mix: OnceLock<Mix>,
     cc_tiled: [OnceLock<CcTiled>; CcTiled::PTX.len()],
 }
@@ -225,6 +228,7 @@ impl Kernels {
             relax: Relax::load(device)?,
             warp: Warp::load(device)?,
             cc_direct: OnceLock::new(),
+            mattes: OnceLock::new(),
             mix: OnceLock::new(),
             cc_tiled: Default::default(),
         })
@@ -241,6 +245,11 @@ impl Kernels {
     /// The direct cross-correlation.
     pub(super) fn cc_direct(&self, device: &Arc<Device>) -> Result<&CcDirect, Error> {
         once(&self.cc_direct, || CcDirect::load(device))
+    }
+
+    /// Mutual information.
+    pub(super) fn mattes(&self, device: &Arc<Device>) -> Result<&Mattes, Error> {
+        once(&self.mattes, || Mattes::load(device))
     }
 
     /// What several channels need.

@@ -18,6 +18,7 @@ mod image;
 mod inversion;
 mod kernels;
 mod launch;
+mod mattes;
 mod mix;
 mod profile;
 mod relax;
@@ -34,6 +35,7 @@ pub use direct::DirectCc;
 pub use field::Field;
 pub use image::Image;
 pub use kernels::{Ptx, all_ptx};
+pub use mattes::MiWorkspace;
 pub use profile::KernelTime;
 
 use crate::Error;

@@ -2,6 +2,7 @@
 
 mod fields;
 mod images;
+mod information;
 mod metric;
 mod naive;
 mod scene;

@@ -1,4 +1,4 @@
-use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu};
+use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, MiParameters};
 
 use super::scene;
 
@@ -16,11 +16,18 @@ fn bits(threads: usize) -> Vec<u32> {
             Cpu.cc_update(&fixed, &moving, [None, None], &parameters, &mut workspace, &mut a, &mut b).unwrap();
         Cpu.smooth_field(&mut a, 3.0, &mut c).unwrap();
         Cpu.advance(&b, &a, 0.4, &mut c).unwrap();
+        let mut d = Cpu.field(shape).unwrap();
+        let parameters = MiParameters { bins: 32, ranges: [(0.0, 1.0); 2], spacing: [1.0; 3] };
+        let mut workspace = Cpu.mi_workspace(32).unwrap();
+        let information =
+            Cpu.mi_update(&fixed, &moving, [None, None], &parameters, &mut workspace, &mut b, &mut d).unwrap();
+        let magnitude = Cpu.magnitude(&d).unwrap();
         let smoothed = Cpu.smooth(&fixed, [1.0, 2.0, 0.5]).unwrap();
-        let fields = [a, b, c].map(|field| Cpu.download_field(&field).unwrap());
+        let fields = [a, b, c, d].map(|field| Cpu.download_field(&field).unwrap());
         let mut values: Vec<u32> = fields.iter().flatten().flatten().map(|value| value.to_bits()).collect();
         values.extend(Cpu.download(&smoothed).unwrap().iter().map(|value| value.to_bits()));
-        values.extend([energy.to_bits() as u32, (energy.to_bits() >> 32) as u32]);
+        let sums = [energy, information, magnitude].map(f64::to_bits);
+        values.extend(sums.iter().flat_map(|bits| [*bits as u32, (bits >> 32) as u32]));
         values
     })
 }

@@ -1,7 +1,9 @@
 //! Every operation of the backend, once for each way of calling it.
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{Backend, CcDerivative, CcParameters, Error, InversionLimits, RelaxLimits, Sampling};
+use antsreg_kernels::{
+    Backend, CcDerivative, CcParameters, Error, InversionLimits, MiParameters, RelaxLimits, Sampling,
+};
 
 use crate::world::World;
 
@@ -23,6 +25,8 @@ const WINDOWS: (f64, &str) = (3e-3, "window sums in another order, and their dif
 const ENERGY: (f64, &str) = (1e-4, "window sums in another order, averaged");
 /// Coordinates are rounded at about 1e-5 voxel, and products to single precision.
 const MOMENTS: (f64, &str) = (5e-5, "coordinates and products in single precision");
+/// Histograms are the same to the bit; the two libraries' logarithms are not always.
+const LOGARITHMS: (f64, &str) = (1e-6, "logarithms of two libraries, rounded to single precision");
 const MEAN: (f64, &str) = (1e-12, "sums of double precision in another order");
 
 struct Outcomes<'a, B: Backend> {
@@ -65,6 +69,7 @@ pub fn run<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error
     fields(&mut out, world)?;
     correlation_ratio(&mut out, world)?;
     cross_correlation(&mut out, world)?;
+    mutual_information(&mut out, world)?;
     Ok(out.list)
 }
 
@@ -210,6 +215,35 @@ fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Re
                 out.field(format!("{name}: fixed"), WINDOWS, &to_fixed)?;
                 out.field(format!("{name}: moving"), WINDOWS, &to_moving)?;
             }
+        }
+    }
+    Ok(())
+}
+
+fn mutual_information<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let (backend, shape) = (out.backend, world.shape);
+    let fixed = backend.upload(shape, &World::image(shape, 43))?;
+    let moving = backend.upload(shape, &World::image(shape, 47))?;
+    let masks = [backend.upload(shape, &World::mask(shape, 37))?, backend.upload(shape, &World::mask(shape, 41))?];
+    let (mut to_fixed, mut to_moving) = (backend.field(shape)?, backend.field(shape)?);
+    // Few bins, the usual number, one that is no multiple of anything, and so many that they do not fit at once.
+    for bins in [8, 32, 45, 200] {
+        let mut workspace = backend.mi_workspace(bins)?;
+        for masks in [[None, None], [None, Some(&masks[1])], [Some(&masks[0]), Some(&masks[1])]] {
+            let name = format!("mi {bins}, {} masks", masks.iter().flatten().count());
+            let parameters = MiParameters { bins, ranges: [(0.0, 1.0), (0.1, 0.9)], spacing: world.spacing };
+            let energy = backend.mi_update(
+                &fixed,
+                &moving,
+                masks,
+                &parameters,
+                &mut workspace,
+                &mut to_fixed,
+                &mut to_moving,
+            )?;
+            out.values(format!("{name}: energy"), MEAN, vec![energy]);
+            out.field(format!("{name}: fixed"), LOGARITHMS, &to_fixed)?;
+            out.field(format!("{name}: moving"), LOGARITHMS, &to_moving)?;
         }
     }
     Ok(())

@@ -1,0 +1,182 @@
+// Mutual information after Mattes: joint histograms in integers, their logarithms, and both updates. The formulas are
+// those of src/backend.rs; src/cpu/mattes.rs has the same arithmetic, operation by operation.
+#include "cross_correlation.cuh"
+
+// What a voxel adds to a histogram in all.
+#define UNIT 65536u
+#define SIXTH ((float)UNIT / 6.f)
+
+// From an image's values to its axis of bins.
+struct Binning {
+    float low, high, scale, span;
+};
+
+// Where a value stands among the bins: its own one, and how far beyond that one's start.
+struct Place {
+    unsigned int bin;
+    float t;
+
+    __device__ __forceinline__ Place(const Binning &binning, float value)
+    {
+        const float s = fminf(fmaxf((value - binning.low) * binning.scale, 0.f), binning.span);
+        const int whole = (int)fminf(s, binning.span - 1.f);
+        bin = whole + 2;
+        t = s - (float)whole;
+    }
+
+    // Adds the four weights, so many times, to a row of counts.
+    __device__ __forceinline__ void count(unsigned int *row, unsigned int times) const
+    {
+        const float s = 1.f - t;
+        const unsigned int first = (unsigned int)(s * s * s * SIXTH + 0.5f);
+        const unsigned int third = (unsigned int)((((3.f - 3.f * t) * t + 3.f) * t + 1.f) * SIXTH + 0.5f);
+        const unsigned int fourth = (unsigned int)(t * t * t * SIXTH + 0.5f);
+        unsigned int *around = row + bin - 1;
+        atomicAdd(around, times * first);
+        atomicAdd(around + 1, times * (UNIT - first - third - fourth));
+        atomicAdd(around + 2, times * third);
+        atomicAdd(around + 3, times * fourth);
+    }
+
+    // The sum of the weights' derivatives times a row of logarithms.
+    __device__ __forceinline__ float slope(const float *row) const
+    {
+        const float s = 1.f - t, *around = row + bin - 1;
+        const float first = -0.5f * s * s, second = 0.5f * t * (3.f * t - 4.f);
+        const float third = 0.5f * ((2.f - 3.f * t) * t + 1.f), fourth = 0.5f * t * t;
+        return first * around[0] + second * around[1] + third * around[2] + fourth * around[3];
+    }
+};
+
+__device__ __forceinline__ bool contains(const Binning &binning, float value)
+{
+    return value >= binning.low && value <= binning.high;
+}
+
+// Adds both histograms to `counts`: rows 0 … bins − 1 are the moving side's (a row a fixed bin), then come the fixed
+// side's. A block counts in shared memory, in those rows that fit there; blocks along y take the others. The host sees to
+// it that no count of a block can overflow.
+extern "C" __global__ void __launch_bounds__(1024)
+    mattes_histograms(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins, unsigned int rows_at_once,
+                      unsigned long long *counts)
+{
+    extern __shared__ unsigned int seen[];
+    const unsigned int first_row = blockIdx.y * rows_at_once, rows = min(rows_at_once, 2 * bins - first_row);
+    for (unsigned int cell = threadIdx.x; cell < rows * bins; cell += blockDim.x) seen[cell] = 0;
+    __syncthreads();
+    const size_t total = voxels(pair.shape), step = (size_t)gridDim.x * blockDim.x;
+    const unsigned int lane = threadIdx.x % 32;
+    for (size_t start = (size_t)blockIdx.x * blockDim.x + threadIdx.x - lane; start < total; start += step) {
+        const size_t at = start + lane;
+        const bool counts_here = at < total && counted(pair, at);
+        const float f = counts_here ? __ldg(pair.fixed + at) : 0.f, m = counts_here ? __ldg(pair.moving + at) : 0.f;
+        const unsigned int counting = __ballot_sync(0xffffffffu, counts_here);
+        if (counting == 0) continue;
+        // Background and plateaus: lanes that see what the first one sees leave it the counting.
+        const int leader = __ffs(counting) - 1;
+        const float first_f = __shfl_sync(0xffffffffu, f, leader), first_m = __shfl_sync(0xffffffffu, m, leader);
+        const bool alike = counts_here && f == first_f && m == first_m;
+        const unsigned int times = __popc(__ballot_sync(0xffffffffu, alike));
+        if (counts_here && (!alike || lane == leader)) {
+            const Place fixed(fixed_binning, f), moving(moving_binning, m);
+            const unsigned int for_moving = fixed.bin - first_row, for_fixed = bins + moving.bin - first_row;
+            if (for_moving < rows) moving.count(seen + for_moving * bins, alike ? times : 1);
+            if (for_fixed < rows) fixed.count(seen + for_fixed * bins, alike ? times : 1);
+        }
+    }
+    __syncthreads();
+    for (unsigned int cell = threadIdx.x; cell < rows * bins; cell += blockDim.x)
+        if (seen[cell]) atomicAdd(counts + first_row * bins + cell, (unsigned long long)seen[cell]);
+}
+
+// scale·ln(p(i, j)/p(j)) for each bin i of the other image and j of the own one, 0 where nothing was counted, and
+// information[side] in nats. A block a side: 0 the moving one, 1 the fixed one.
+extern "C" __global__ void __launch_bounds__(1024)
+    mattes_logarithms(const unsigned long long *READ counts, unsigned int bins, float moving_scale, float fixed_scale,
+                      float *logarithms, double *information)
+{
+    extern __shared__ unsigned long long sums[];
+    __shared__ double total;
+    unsigned long long *others = sums, *own = sums + bins;
+    const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32, cells = bins * bins;
+    const double scale = blockIdx.x == 0 ? moving_scale : fixed_scale;
+    counts += blockIdx.x * cells;
+    logarithms += blockIdx.x * cells;
+    for (unsigned int row = warp; row < bins; row += blockDim.x / 32) {
+        unsigned long long sum = 0;
+        for (unsigned int j = lane; j < bins; j += 32) sum += counts[row * bins + j];
+        sum = warp_sum(sum);
+        if (lane == 0) others[row] = sum;
+    }
+    for (unsigned int j = threadIdx.x; j < bins; j += blockDim.x) {
+        unsigned long long sum = 0;
+#pragma unroll 8
+        for (unsigned int row = 0; row < bins; ++row) sum += counts[row * bins + j];
+        own[j] = sum;
+    }
+    __syncthreads();
+    const unsigned long long sum = block_sum(threadIdx.x < bins ? others[threadIdx.x] : 0ull);
+    if (threadIdx.x == 0) total = (double)sum;
+    __syncthreads();
+    double shared_nats = 0.0;
+    for (unsigned int cell = threadIdx.x; cell < cells; cell += blockDim.x) {
+        const double count = (double)counts[cell];
+        double given_own = 0.0;
+        if (count > 0.0) {
+            given_own = log(count / (double)own[cell % bins]);
+            shared_nats += count / total * (given_own - log((double)others[cell / bins] / total));
+        }
+        logarithms[cell] = (float)(scale * given_own);
+    }
+    shared_nats = block_sum(shared_nats);
+    if (threadIdx.x == 0) information[blockIdx.x] = shared_nats;
+}
+
+// Both updates. A block takes `depth` slices of a 32×8 column, so that a copy of the logarithms serves many voxels.
+template <bool SHARED>
+__device__ __forceinline__ void update(const Pair &pair, const Binning &fixed_binning, const Binning &moving_binning,
+                                       unsigned int bins, const float *READ logarithms, int depth, float *fixed_update,
+                                       float *moving_update)
+{
+    extern __shared__ float copies[];
+    const unsigned int cells = bins * bins;
+    if (SHARED) {
+        for (unsigned int cell = thread_index(); cell < 2 * cells; cell += blockDim.x * blockDim.y)
+            copies[cell] = __ldg(logarithms + cell);
+        __syncthreads();
+    }
+    const float *tables = SHARED ? copies : logarithms;
+    Voxel v = {(int)(blockIdx.x * blockDim.x + threadIdx.x), (int)(blockIdx.y * blockDim.y + threadIdx.y),
+               (int)blockIdx.z * depth};
+    if (!within(v, pair.shape)) return;
+    Gradient gradient;
+    gradient.start(pair, v.x, v.y, pair.shape.x);
+    const int end = min(v.z + depth, pair.shape.z);
+    for (; v.z < end; ++v.z) {
+        const size_t here = offset(v, pair.shape);
+        float fixed_length = 0.f, moving_length = 0.f;
+        if (counted(pair, here)) {
+            const float f = __ldg(pair.fixed + here), m = __ldg(pair.moving + here);
+            const Place fixed(fixed_binning, f), moving(moving_binning, m);
+            if (contains(moving_binning, m)) moving_length = moving.slope(tables + fixed.bin * bins);
+            if (contains(fixed_binning, f)) fixed_length = fixed.slope(tables + cells + moving.bin * bins);
+        }
+        store_update(fixed_update, pair, here, fixed_length, gradient.at(pair, pair.fixed, v.z, here));
+        store_update(moving_update, pair, here, moving_length, gradient.at(pair, pair.moving, v.z, here));
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    mattes_update(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins,
+                  const float *READ logarithms, int depth, float *fixed_update, float *moving_update)
+{
+    update<true>(pair, fixed_binning, moving_binning, bins, logarithms, depth, fixed_update, moving_update);
+}
+
+// For more bins than shared memory takes.
+extern "C" __global__ void __launch_bounds__(256)
+    mattes_update_wide(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins,
+                       const float *READ logarithms, int depth, float *fixed_update, float *moving_update)
+{
+    update<false>(pair, fixed_binning, moving_binning, bins, logarithms, depth, fixed_update, moving_update);
+}

@@ -1,0 +1,197 @@
+//! Mutual information after Mattes, and the directions in which it grows.
+
+use rayon::prelude::*;
+
+use super::field::Field;
+use super::gradient::{Gradient, Voxel};
+use super::image::Image;
+use super::slab;
+use crate::MiParameters;
+use crate::mattes::{Binning, UNIT};
+
+/// Buffers of [`Backend::mi_update`](crate::Backend::mi_update).
+#[derive(Debug)]
+pub struct MiWorkspace {
+    pub(super) bins: usize,
+    /// The moving side's, then the fixed side's: bins² counts in [`UNIT`]s, the other image's bin first.
+    histograms: Vec<u64>,
+    /// What an update reads for each bin: the scaled logarithms.
+    logarithms: Vec<f32>,
+}
+
+impl MiWorkspace {
+    pub(super) fn new(bins: usize) -> MiWorkspace {
+        MiWorkspace { bins, histograms: vec![0; 2 * bins * bins], logarithms: vec![0.0; 2 * bins * bins] }
+    }
+}
+
+/// Where a value stands among the bins.
+struct Place {
+    /// Its own bin.
+    bin: usize,
+    /// How far beyond that bin's start, 0…1.
+    t: f32,
+}
+
+impl Binning {
+    #[inline(always)]
+    fn place(&self, value: f32) -> Place {
+        let s = ((value - self.low) * self.scale).max(0.0).min(self.span);
+        let whole = s.min(self.span - 1.0) as i32;
+        Place { bin: whole as usize + 2, t: s - whole as f32 }
+    }
+
+    /// Whether a small change of a value changes its place.
+    #[inline(always)]
+    fn contains(&self, value: f32) -> bool {
+        value >= self.low && value <= self.high
+    }
+}
+
+impl Place {
+    /// β³ at the four bins from the one before the own, in [`UNIT`]s.
+    #[inline(always)]
+    fn weights(&self) -> [u32; 4] {
+        const SIXTH: f32 = UNIT as f32 / 6.0;
+        let (t, s) = (self.t, 1.0 - self.t);
+        let first = (s * s * s * SIXTH + 0.5) as u32;
+        let third = ((((3.0 - 3.0 * t) * t + 3.0) * t + 1.0) * SIXTH + 0.5) as u32;
+        let fourth = (t * t * t * SIXTH + 0.5) as u32;
+        [first, UNIT - first - third - fourth, third, fourth]
+    }
+
+    /// Σ of the weights' derivatives times the logarithms around the own bin.
+    #[inline(always)]
+    fn slope(&self, logarithms: &[f32]) -> f32 {
+        let (t, s) = (self.t, 1.0 - self.t);
+        let around = &logarithms[self.bin - 1..self.bin + 3];
+        let (first, second) = (-0.5 * s * s, 0.5 * t * (3.0 * t - 4.0));
+        let (third, fourth) = (0.5 * ((2.0 - 3.0 * t) * t + 1.0), 0.5 * t * t);
+        first * around[0] + second * around[1] + third * around[2] + fourth * around[3]
+    }
+}
+
+/// The two images and where they count.
+struct Pair<'a> {
+    shape: [usize; 3],
+    fixed: &'a [f32],
+    moving: &'a [f32],
+    masks: [Option<&'a [f32]>; 2],
+    binnings: [Binning; 2],
+    bins: usize,
+}
+
+pub(super) fn update(
+    fixed: &Image,
+    moving: &Image,
+    masks: [Option<&Image>; 2],
+    parameters: &MiParameters,
+    workspace: &mut MiWorkspace,
+    fixed_update: &mut Field,
+    moving_update: &mut Field,
+) -> f64 {
+    let bins = parameters.bins;
+    let pair = Pair {
+        shape: fixed.shape,
+        fixed: &fixed.voxels,
+        moving: &moving.voxels,
+        masks: masks.map(|mask| mask.map(|mask| &mask.voxels[..])),
+        binnings: Binning::of(parameters),
+        bins,
+    };
+    workspace.histograms = pair.histograms();
+    let [fixed_binning, moving_binning] = pair.binnings;
+    let sides =
+        workspace.histograms.chunks_exact(bins * bins).zip(workspace.logarithms.chunks_exact_mut(bins * bins));
+    let information: f64 = sides
+        .zip([moving_binning.scale, fixed_binning.scale])
+        .map(|((histogram, logarithms), scale)| tabulate(histogram, bins, scale, logarithms))
+        .sum();
+    let gradient = Gradient::new(fixed.shape, parameters.spacing);
+    pair.updates(gradient, &workspace.logarithms, fixed_update.vectors_mut(), moving_update.vectors_mut());
+    -0.5 * information
+}
+
+impl Pair<'_> {
+    #[inline(always)]
+    fn inside(&self, voxel: usize) -> bool {
+        self.masks.iter().flatten().all(|mask| mask[voxel] > 0.5)
+    }
+
+    #[inline(always)]
+    fn places(&self, voxel: usize) -> [Place; 2] {
+        [self.binnings[0].place(self.fixed[voxel]), self.binnings[1].place(self.moving[voxel])]
+    }
+
+    /// Both histograms.
+    fn histograms(&self) -> Vec<u64> {
+        let (bins, voxels) = (self.bins, self.fixed.len());
+        let piece = self.shape[0] * self.shape[1] * slab(self.shape[2]);
+        let empty = || vec![0u64; 2 * bins * bins];
+        let pieces = (0..voxels.div_ceil(piece)).into_par_iter();
+        let counted = pieces.fold(empty, |mut counts, n| {
+            for voxel in (n * piece..voxels.min((n + 1) * piece)).filter(|voxel| self.inside(*voxel)) {
+                let [fixed, moving] = self.places(voxel);
+                for (row, place) in [(fixed.bin, &moving), (bins + moving.bin, &fixed)] {
+                    let start = row * bins + place.bin - 1;
+                    let around = &mut counts[start..start + 4];
+                    around.iter_mut().zip(place.weights()).for_each(|(count, weight)| *count += u64::from(weight));
+                }
+            }
+            counts
+        });
+        counted.reduce(empty, |mut sum, counts| {
+            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            sum
+        })
+    }
+
+    /// Both updates from the logarithms of both sides.
+    fn updates(
+        &self,
+        gradient: Gradient,
+        logarithms: &[f32],
+        fixed_update: &mut [[f32; 3]],
+        moving_update: &mut [[f32; 3]],
+    ) {
+        let ([nx, ny, _], bins) = (self.shape, self.bins);
+        let [fixed_binning, moving_binning] = self.binnings;
+        let rows = fixed_update.par_chunks_mut(nx).zip(moving_update.par_chunks_mut(nx)).enumerate();
+        rows.for_each(|(row, (fixed_update, moving_update))| {
+            for (x, (to_fixed, to_moving)) in fixed_update.iter_mut().zip(moving_update).enumerate() {
+                let voxel = Voxel { x, j: row % ny, k: row / ny, here: row * nx + x };
+                let (mut fixed_length, mut moving_length) = (0.0, 0.0);
+                if self.inside(voxel.here) {
+                    let [fixed, moving] = self.places(voxel.here);
+                    if moving_binning.contains(self.moving[voxel.here]) {
+                        moving_length = moving.slope(&logarithms[fixed.bin * bins..]);
+                    }
+                    if fixed_binning.contains(self.fixed[voxel.here]) {
+                        fixed_length = fixed.slope(&logarithms[(bins + moving.bin) * bins..]);
+                    }
+                }
+                *to_fixed = gradient.at(self.fixed, voxel).map(|g| fixed_length * g);
+                *to_moving = gradient.at(self.moving, voxel).map(|g| moving_length * g);
+            }
+        });
+    }
+}
+
+/// scale·ln(p(i, j)/p(j)) for every bin i of the other image and j of the own one, 0 where nothing was counted; returns
+/// the mutual information.
+fn tabulate(histogram: &[u64], bins: usize, scale: f32, logarithms: &mut [f32]) -> f64 {
+    let others: Vec<u64> = histogram.chunks_exact(bins).map(|row| row.iter().sum()).collect();
+    let own: Vec<u64> = (0..bins).map(|j| histogram.iter().skip(j).step_by(bins).sum()).collect();
+    let total: u64 = others.iter().sum();
+    let mut information = 0.0;
+    for (at, (count, logarithm)) in histogram.iter().zip(logarithms).enumerate() {
+        let (i, j) = (at / bins, at % bins);
+        *logarithm = 0.0;
+        if *count > 0 {
+            let given_own = (*count as f64 / own[j] as f64).ln();
+            *logarithm = (f64::from(scale) * given_own) as f32;
+            information += *count as f64 / total as f64 * (given_own - (others[i] as f64 / total as f64).ln());
+        }
+    }
+    information
+}

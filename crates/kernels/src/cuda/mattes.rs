@@ -1,0 +1,119 @@
+//! Mutual information after Mattes, and the directions in which it grows.
+
+use super::Cuda;
+use super::buffer::Buffer;
+use super::cross_correlation::{Pair, TILE};
+use super::field::Field;
+use super::image::Image;
+use super::launch::{Argument, Launch, arguments};
+use crate::mattes::{Binning, UNIT, check_bins, check_workspace};
+use crate::{Error, MiParameters};
+
+impl Argument for Binning {}
+
+/// Buffers of [`Backend::mi_update`](crate::Backend::mi_update).
+pub struct MiWorkspace {
+    bins: usize,
+    /// The moving side's histogram, then the fixed side's.
+    counts: Buffer<u64>,
+    /// The scaled logarithms of both.
+    logarithms: Buffer<f32>,
+}
+
+/// Shared memory that every device gives a block.
+const SHARED_BYTES: usize = 48 << 10;
+
+/// Threads of a block that counts.
+const COUNTING: usize = 1024;
+
+impl Cuda {
+    pub(super) fn new_mi_workspace(&self, bins: usize) -> Result<MiWorkspace, Error> {
+        check_bins(bins)?;
+        let cells = 2 * bins * bins;
+        Ok(MiWorkspace {
+            bins,
+            counts: Buffer::zeroed(&self.device, cells)?,
+            logarithms: Buffer::zeroed(&self.device, cells)?,
+        })
+    }
+
+    pub(super) fn mi_both_updates(
+        &self,
+        fixed: &Image,
+        moving: &Image,
+        masks: [Option<&Image>; 2],
+        parameters: &MiParameters,
+        workspace: &mut MiWorkspace,
+        fixed_update: &mut Field,
+        moving_update: &mut Field,
+    ) -> Result<f64, Error> {
+        let shape = fixed.shape;
+        for found in [moving.shape, fixed_update.shape, moving_update.shape] {
+            Error::check_shape("mi_update", shape, found)?;
+        }
+        for mask in masks.into_iter().flatten() {
+            Error::check_shape("mi_update", shape, mask.shape)?;
+        }
+        check_workspace(parameters.bins, workspace.bins)?;
+        let kernels = self.kernels.mattes(&self.device)?;
+        let voxels = fixed.len();
+        let [fixed_binning, moving_binning] = Binning::of(parameters);
+        let pair = Pair::new(fixed, moving, masks, parameters.spacing, 0.0);
+        let (bins, rows) = (parameters.bins, 2 * parameters.bins);
+        let row_bytes = bins * size_of::<u32>();
+        let (rows_at_once, count) = ((SHARED_BYTES / row_bytes).min(rows), bins as u32);
+
+        workspace.counts.clear(0..2 * bins * bins)?;
+        let resident = kernels.mattes_histograms.resident_blocks(COUNTING as u32)?;
+        let filling = resident * self.device.info.multiprocessors as usize;
+        // A count of 32 bits takes this many voxels, whatever their values.
+        let safe = voxels.div_ceil((u32::MAX / UNIT) as usize / COUNTING * COUNTING);
+        let blocks = filling.min(voxels.div_ceil(COUNTING)).max(safe);
+        let launch = Launch {
+            kernel: &kernels.mattes_histograms,
+            grid: [blocks as u32, rows.div_ceil(rows_at_once) as u32, 1],
+            block: [COUNTING as u32, 1, 1],
+            shared: (rows_at_once * row_bytes) as u32,
+            bytes: 2 * 4 * voxels as u64,
+        };
+        let (counts, rows_at_once) = (workspace.counts.pointer(), rows_at_once as u32);
+        // SAFETY: all volumes have one shape, to which reads are kept; bins lie within a row, rows within the counts.
+        unsafe { self.launch(launch, arguments![pair, fixed_binning, moving_binning, count, rows_at_once, counts])? };
+
+        let launch = Launch {
+            kernel: &kernels.mattes_logarithms,
+            grid: [2, 1, 1],
+            block: [COUNTING as u32, 1, 1],
+            shared: (rows * size_of::<u64>()) as u32,
+            bytes: (rows * bins * (size_of::<u64>() + size_of::<f32>())) as u64,
+        };
+        let scratch = self.scratch();
+        let (moving_scale, fixed_scale) = (moving_binning.scale, fixed_binning.scale);
+        let (logarithms, result) = (workspace.logarithms.pointer(), scratch.result.pointer());
+        // SAFETY: both tables have 2·bins² cells, the result has two numbers; no more bins than threads.
+        unsafe { self.launch(launch, arguments![counts, count, moving_scale, fixed_scale, logarithms, result])? };
+
+        let table_bytes = rows * bins * size_of::<f32>();
+        let (kernel, shared) = match table_bytes <= SHARED_BYTES {
+            true => (&kernels.mattes_update, table_bytes as u32),
+            false => (&kernels.mattes_update_wide, 0),
+        };
+        let (columns, lines) = (shape[0].div_ceil(TILE[0]), shape[1].div_ceil(TILE[1]));
+        let depth = self.depth_of_blocks(kernel, (TILE[0] * TILE[1]) as u32, columns * lines, shape[2], 2)?;
+        let launch = Launch {
+            kernel,
+            grid: [columns as u32, lines as u32, shape[2].div_ceil(depth) as u32],
+            block: [TILE[0] as u32, TILE[1] as u32, 1],
+            shared,
+            bytes: (2 + 6) * 4 * voxels as u64,
+        };
+        let (f, m, depth) = (fixed_update.write(), moving_update.write(), depth as i32);
+        // SAFETY: as above; threads outside the volume return, places in the tables are within a row of them.
+        unsafe {
+            self.launch(launch, arguments![pair, fixed_binning, moving_binning, count, logarithms, depth, f, m])?;
+        }
+        let mut information = [0.0; 2];
+        scratch.result.download_into(&mut information)?;
+        Ok(-0.5 * (information[0] + information[1]))
+    }
+}

@@ -1,0 +1,49 @@
+//! How [`Backend::mi_update`](crate::Backend::mi_update) counts, the same on every device.
+
+use crate::{Error, MiParameters};
+
+/// Bins beyond either end of a range, so that every spline fits.
+const PADDING: usize = 2;
+
+/// A spline's bins and the padding, and room for some structure.
+const LEAST_BINS: usize = 8;
+const MOST_BINS: usize = 256;
+
+/// What a voxel adds to a histogram in all.
+pub(crate) const UNIT: u32 = 1 << 16;
+
+/// From an image's values to its axis of bins; `Binning` of `cu/mattes.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Binning {
+    pub(crate) low: f32,
+    pub(crate) high: f32,
+    /// Bins per unit of intensity.
+    pub(crate) scale: f32,
+    /// The range's length in bins.
+    pub(crate) span: f32,
+}
+
+impl Binning {
+    fn new((low, high): (f32, f32), bins: usize) -> Binning {
+        let span = (bins - 2 * PADDING) as f32;
+        Binning { low, high, scale: if high > low { span / (high - low) } else { 0.0 }, span }
+    }
+
+    /// Of the fixed and of the moving image.
+    pub(crate) fn of(parameters: &MiParameters) -> [Binning; 2] {
+        parameters.ranges.map(|range| Binning::new(range, parameters.bins))
+    }
+}
+
+/// Refuses a number of bins that cannot be.
+pub(crate) fn check_bins(bins: usize) -> Result<(), Error> {
+    let (least, most) = (LEAST_BINS, MOST_BINS);
+    if (least..=most).contains(&bins) { Ok(()) } else { Err(Error::MiBins { bins, least, most }) }
+}
+
+/// Refuses scratch memory made for another number of bins.
+pub(crate) fn check_workspace(bins: usize, workspace: usize) -> Result<(), Error> {
+    let (expected, found) = (bins * bins, workspace * workspace);
+    if expected == found { Ok(()) } else { Err(Error::Length { operation: "mi_update", expected, found }) }
+}
