@@ -6,6 +6,7 @@ use antsreg_tests::Workplace;
 fn help_of_every_verb() {
     let place = Workplace::new();
     for verb in [
+        "batch",
         "apply",
         "labels",
         "overlap",
@@ -121,6 +122,7 @@ fn the_guide_names_options_that_exist() {
     let place = Workplace::new();
     let verbs = [
         "register",
+        "batch",
         "apply",
         "labels",
         "overlap",

@@ -7,13 +7,14 @@ use clap::{Args, Parser, Subcommand};
 use crate::error::CliError;
 use crate::progress::Console;
 use crate::values;
-use crate::{apply, bench, compare, completions, convert, info, jacobian, labels, overlap, register};
+use crate::{apply, batch, bench, compare, completions, convert, info, jacobian, labels, overlap, register};
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
 ///
 /// Transforms and file names are those of ANTs. Results go to standard output, everything else to standard error.
 ///
-/// Exit code: 0 done, 1 failed, 2 not understood, 130 interrupted. A command that fails leaves no file behind.
+/// Exit code: 0 done, 1 failed, 2 not understood, 3 some of many subjects failed, 130 interrupted. A command that fails
+/// leaves no file behind.
 #[derive(Debug, Parser)]
 #[command(name = "antsreg-gpu", version, max_term_width = 110, propagate_version = true)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -45,6 +46,7 @@ pub struct Common {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Register(Box<register::Args>),
+    Batch(Box<batch::Args>),
     Apply(apply::Args),
     Labels(Box<labels::Args>),
     Overlap(overlap::Args),
@@ -64,6 +66,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     let mut console = Console::new(&cli.common, threads)?;
     match cli.verb {
         Verb::Register(args) => register::run(&args, &mut console).map(drop),
+        Verb::Batch(args) => batch::run(&args, &mut console),
         Verb::Apply(args) => apply::run(args, &mut console),
         Verb::Labels(args) => labels::run(*args, &mut console),
         Verb::Overlap(args) => overlap::run(&args, &mut console),

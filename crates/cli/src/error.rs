@@ -218,6 +218,16 @@ pub enum CliError {
         /// The image of the other.
         second: PathBuf,
     },
+    /// Some of many subjects failed; the others are done.
+    #[error("{} of {of} subjects failed: {}; the reasons are in {}", failed.len(), failed.join(", "), summary.display())]
+    SomeFailed {
+        /// Their names.
+        failed: Vec<String>,
+        /// How many there are.
+        of: usize,
+        /// The table of all.
+        summary: PathBuf,
+    },
     /// The device that was asked for cannot be used.
     #[error("--device {asked} cannot be used: {reason}; there is {there}")]
     NoDevice {
@@ -342,10 +352,11 @@ pub enum UsageError {
 }
 
 impl CliError {
-    /// 2 for a command that was not understood, 1 for one that failed.
+    /// 2 for a command that was not understood, 3 where some of many subjects failed, 1 for a command that failed.
     pub fn exit_code(&self) -> u8 {
         match self {
             CliError::Usage(_) => 2,
+            CliError::SomeFailed { .. } => 3,
             _ => 1,
         }
     }
@@ -355,6 +366,7 @@ impl CliError {
         match self {
             CliError::File(io::Error { kind, .. }) => CliError::File(io::Error { path: target.into(), kind }),
             CliError::Write { source, .. } => CliError::Write { path: target.into(), source },
+            CliError::Table { source, .. } => CliError::Table { path: target.into(), source },
             CliError::Json { source, .. } => CliError::Json { path: target.into(), source },
             other => other,
         }

@@ -4,14 +4,13 @@
 
 mod apply;
 mod args;
+mod batch;
 mod bench;
-#[expect(dead_code, unused_imports, reason = "the verbs for many subjects come next")]
 mod cohort;
 mod compare;
 mod completions;
 mod convert;
 mod device;
-#[cfg_attr(not(test), expect(dead_code, reason = "the verbs for many subjects come next"))]
 mod devices;
 mod error;
 mod geometry;

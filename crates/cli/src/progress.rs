@@ -85,6 +85,24 @@ impl Console {
         (value, began.elapsed())
     }
 
+    /// Whether anyone wants to see iterations.
+    pub fn wants_iterations(&self) -> bool {
+        self.verbose || self.log.is_some()
+    }
+
+    /// An iteration, of the subject if there are many: shown when verbose, and logged.
+    pub fn iteration(&mut self, subject: Option<&str>, report: &Report) {
+        if !self.wants_iterations() {
+            return;
+        }
+        let text = subject.map_or(String::new(), |subject| format!("{subject}: ")) + &line(report);
+        if self.verbose {
+            self.note(text);
+        } else {
+            self.write_log(&text);
+        }
+    }
+
     fn write_log(&mut self, text: &dyn Display) {
         let seconds = self.began.elapsed().as_secs_f64();
         let Some(log) = &mut self.log else { return };
@@ -152,24 +170,22 @@ impl Observer for Watcher<'_> {
             bar.set_position(report.iteration as u64);
             bar.set_message(format!("{}, energy {:.6}", report.what, report.energy));
         }
-        let line = || {
-            format!(
-                "{} {}/{}, {}: iteration {} of {}, energy {:.6}",
-                name(report.stage),
-                report.level + 1,
-                report.levels,
-                report.what,
-                report.iteration,
-                report.iterations,
-                report.energy
-            )
-        };
-        if self.console.verbose {
-            self.console.note(line());
-        } else if self.console.log.is_some() {
-            self.console.write_log(&line());
-        }
+        self.console.iteration(None, report);
     }
+}
+
+/// An iteration in words.
+fn line(report: &Report) -> String {
+    format!(
+        "{} {}/{}, {}: iteration {} of {}, energy {:.6}",
+        name(report.stage),
+        report.level + 1,
+        report.levels,
+        report.what,
+        report.iteration,
+        report.iterations,
+        report.energy
+    )
 }
 
 /// What the user calls a stage.

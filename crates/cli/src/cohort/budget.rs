@@ -58,11 +58,6 @@ impl Share {
         *self.of.left() += back;
         self.of.more.notify_all();
     }
-
-    /// Adds another share of the same budget to this one.
-    pub fn join(&mut self, mut other: Share) {
-        self.bytes += std::mem::take(&mut other.bytes);
-    }
 }
 
 impl Drop for Share {
@@ -84,9 +79,9 @@ mod tests {
         assert!(budget.try_take(3).is_none());
         assert!(budget.take(11).is_none(), "more than there ever is");
         share.keep(7);
-        share.join(budget.try_take(3).expect("enough is left"));
+        let other = budget.try_take(3).expect("enough is left");
         assert!(budget.try_take(1).is_none());
-        drop(share);
+        drop((share, other));
         assert!(budget.try_take(10).is_some());
     }
 

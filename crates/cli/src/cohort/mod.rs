@@ -5,6 +5,6 @@ mod engine;
 mod pipeline;
 mod subjects;
 
-pub use engine::{Engine, Request, engines};
+pub use engine::{Engine, Registered, Request, engines};
 pub use pipeline::{Crew, run};
 pub use subjects::{Subject, list};

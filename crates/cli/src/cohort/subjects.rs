@@ -18,8 +18,8 @@ pub struct Subject {
     pub labels: Option<PathBuf>,
 }
 
-/// The columns of a table; the first two must be there.
-const COLUMNS: [&str; 4] = ["subject", "image", "mask", "labels"];
+/// The columns of a table; the first one must be there.
+const COLUMNS: [&str; 4] = ["image", "subject", "mask", "labels"];
 
 /// The subjects of each source, in order: a folder is taken for BIDS, `.csv` for a table, all else for an image.
 /// `suffix` is the BIDS suffix of the images, such as `T1w`. Two subjects of one name are refused.
@@ -57,7 +57,7 @@ fn stem(path: &Path) -> String {
     name.strip_suffix(".nii").unwrap_or(name).to_owned()
 }
 
-/// A row a subject; paths are relative to the table's folder. An empty cell is none.
+/// A row a subject; paths are relative to the table's folder. An empty cell is none; without a name the image's is taken.
 fn table(path: &Path) -> Result<Vec<Subject>, CliError> {
     let wrap = |source| CliError::Table { path: path.into(), source };
     let mut reader =
@@ -65,10 +65,9 @@ fn table(path: &Path) -> Result<Vec<Subject>, CliError> {
     let header: Vec<String> = reader.headers().map_err(wrap)?.iter().map(str::to_owned).collect();
     // Spreadsheets put a byte order mark before the first name.
     let place = |column: &str| header.iter().position(|name| name.trim_start_matches('\u{feff}') == column);
-    for column in &COLUMNS[..2] {
-        if place(column).is_none() {
-            return Err(CliError::MissingColumn { path: path.into(), column, found: header.join(", ") });
-        }
+    let column = COLUMNS[0];
+    if place(column).is_none() {
+        return Err(CliError::MissingColumn { path: path.into(), column, found: header.join(", ") });
     }
     if let Some(unknown) = header.iter().find(|name| !COLUMNS.contains(&name.trim_start_matches('\u{feff}'))) {
         let (path, column) = (path.into(), unknown.clone());
@@ -81,11 +80,10 @@ fn table(path: &Path) -> Result<Vec<Subject>, CliError> {
         let row = row.map_err(wrap)?;
         let cell = |n: usize| places[n].and_then(|place| row.get(place)).filter(|cell| !cell.is_empty());
         let line = row.position().map_or(0, csv::Position::line);
-        let needed =
-            |n: usize| cell(n).ok_or_else(|| CliError::EmptyCell { path: path.into(), line, column: COLUMNS[n] });
+        let image = cell(0).ok_or_else(|| CliError::EmptyCell { path: path.into(), line, column })?;
         subjects.push(Subject {
-            name: needed(0)?.to_owned(),
-            image: folder.join(needed(1)?),
+            name: cell(1).map_or_else(|| stem(Path::new(image)), str::to_owned),
+            image: folder.join(image),
             mask: cell(2).map(|cell| folder.join(cell)),
             labels: cell(3).map(|cell| folder.join(cell)),
         });
@@ -155,7 +153,7 @@ mod tests {
     #[test]
     fn images_tables_and_folders_go_together() {
         let folder = tempfile::tempdir().expect("a folder");
-        let table = write(folder.path(), "some.csv", "image, subject ,labels\na.nii.gz,A,\n/b.nii,B, bl.nii\n");
+        let table = write(folder.path(), "some.csv", "image, subject ,labels\na.nii.gz,,\n/b.nii,B, bl.nii\n");
         let bids = folder.path().join("study");
         let first = write(&bids, "sub-02/anat/sub-02_T1w.nii.gz", "");
         let second = write(&bids, "sub-01/ses-b/anat/sub-01_ses-b_T1w.nii", "");
@@ -166,7 +164,7 @@ mod tests {
         let labelled = Subject { labels: Some(folder.path().join("bl.nii")), ..subject("B", "/b.nii".into()) };
         let expected = [
             subject("one_T1w", "x/one_T1w.nii.gz".into()),
-            subject("A", folder.path().join("a.nii.gz")),
+            subject("a", folder.path().join("a.nii.gz")),
             labelled,
             subject("sub-01_ses-b", second),
             subject("sub-02", first),
@@ -180,7 +178,6 @@ mod tests {
         std::fs::create_dir(folder.path().join("empty")).expect("a folder");
         let cases = [
             ("subject,file\na,b\n", "`image`"),
-            ("image\na\n", "`subject`"),
             ("subject,image,age\na,b,3\n", "`age`"),
             ("subject,image\na,\n", "line 2"),
             ("subject,image\na,b,c\n", "line: 2"),

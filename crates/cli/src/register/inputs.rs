@@ -1,6 +1,9 @@
 //! What a registration reads, checked before anything is computed.
 
+use std::sync::Arc;
+
 use antsreg_core::{AffineTransform, LabelVolume, Transform, TransformChain, Volume};
+use antsreg_linear as linear;
 use nalgebra::Matrix3;
 
 use super::args::Args;
@@ -10,17 +13,36 @@ use crate::inputs;
 use crate::progress::Console;
 use crate::transforms;
 
+/// What belongs to the fixed image, and the start as typed: any number of registrations may share it.
+#[derive(Debug)]
+pub struct FixedInputs {
+    /// The image.
+    pub image: Arc<Volume>,
+    /// 1 where its voxels count.
+    pub mask: Option<Arc<Volume>>,
+    /// Its labels.
+    labels: Option<Arc<LabelVolume>>,
+    /// Labels that count in the overlap.
+    label_list: Option<Vec<i32>>,
+    /// The start as typed or by default.
+    pub start: Start,
+    /// The affine of a file.
+    given: Option<AffineTransform>,
+}
+
 /// Images, masks, labels and the start of a registration.
 #[derive(Debug)]
 pub struct Inputs {
     /// The fixed image.
-    pub fixed: Volume,
+    pub fixed: Arc<Volume>,
     /// The moving image.
     pub moving: Volume,
-    /// 1 where fixed and moving voxels count.
-    pub masks: [Option<Volume>; 2],
+    /// 1 where fixed voxels count.
+    pub fixed_mask: Option<Arc<Volume>>,
+    /// 1 where moving voxels count.
+    pub moving_mask: Option<Volume>,
     /// Labels of the fixed image.
-    pub fixed_labels: Option<LabelVolume>,
+    pub fixed_labels: Option<Arc<LabelVolume>>,
     /// Labels of the moving image.
     pub moving_labels: Option<LabelVolume>,
     /// Labels that count in the overlap.
@@ -31,47 +53,95 @@ pub struct Inputs {
     pub initial: AffineTransform,
 }
 
-impl Inputs {
-    /// Reads and checks all.
-    pub fn read(args: &Args, console: &mut Console) -> Result<Inputs, CliError> {
-        let fixed = inputs::image(&args.fixed)?;
-        let moving = inputs::image(&args.moving)?;
-        let mask = |path: &Option<_>, image: &_, volume: &Volume| -> Result<Option<Volume>, CliError> {
-            path.as_deref().map(|path| inputs::mask(path, image, &volume.grid)).transpose()
-        };
-        let masks = [mask(&args.fixed_mask, &args.fixed, &fixed)?, mask(&args.moving_mask, &args.moving, &moving)?];
-        let labels = |path: &Option<_>, image: &_, volume: &Volume| -> Result<Option<LabelVolume>, CliError> {
-            path.as_deref().map(|path| inputs::labels_of(path, image, &volume.grid)).transpose()
-        };
-        let fixed_labels = labels(&args.fixed_labels, &args.fixed, &fixed)?;
-        let moving_labels = labels(&args.moving_labels, &args.moving, &moving)?;
-        let label_list = args.label_list.as_deref().map(inputs::label_list).transpose()?;
+impl FixedInputs {
+    /// Reads and checks what does not depend on the moving image.
+    pub fn read(args: &Args) -> Result<FixedInputs, CliError> {
+        let image = inputs::image(&args.fixed)?;
+        let mask = args.fixed_mask.as_deref().map(|path| inputs::mask(path, &args.fixed, &image.grid)).transpose()?;
+        let labels = args.fixed_labels.as_deref().map(|path| inputs::labels_of(path, &args.fixed, &image.grid));
         let start = args.settings.initial_transform.clone().unwrap_or(match args.settings.transform {
             Model::SynOnly => Start::Headers,
             _ => Start::CentreOfMass,
         });
-        let initial = match &start {
-            Start::Headers => AffineTransform::identity(),
-            Start::CentreOfMass => centres_on_each_other(&fixed, &moving),
-            Start::File(file) => transforms::read_affine(file)?,
+        let given = match &start {
+            Start::File(file) => Some(transforms::read_affine(file)?),
+            _ => None,
+        };
+        Ok(FixedInputs {
+            image: Arc::new(image),
+            mask: mask.map(Arc::new),
+            labels: labels.transpose()?.map(Arc::new),
+            label_list: args.label_list.as_deref().map(inputs::label_list).transpose()?,
+            start,
+            given,
+        })
+    }
+
+    /// The start as the affine stage takes it.
+    pub fn linear_start(&self) -> linear::Start {
+        match (&self.start, self.given) {
+            (Start::CentreOfMass, _) => linear::Start::CentreOfMass,
+            (Start::File(_), Some(affine)) => linear::Start::Transform(affine),
+            _ => linear::Start::Headers,
+        }
+    }
+}
+
+impl Inputs {
+    /// Reads and checks all.
+    pub fn read(args: &Args, console: &mut Console) -> Result<Inputs, CliError> {
+        let (inputs, warnings) = Inputs::beside(&FixedInputs::read(args)?, args)?;
+        warnings.iter().for_each(|warning| console.warn(warning));
+        Ok(inputs)
+    }
+
+    /// Reads and checks what belongs to the moving image; gives warnings beside it.
+    pub fn beside(fixed_side: &FixedInputs, args: &Args) -> Result<(Inputs, Vec<String>), CliError> {
+        let FixedInputs { image: fixed, mask, labels, label_list, start, given } = fixed_side;
+        let moving = inputs::image(&args.moving)?;
+        let moving_mask = args.moving_mask.as_deref().map(|path| inputs::mask(path, &args.moving, &moving.grid));
+        let moving_labels =
+            args.moving_labels.as_deref().map(|path| inputs::labels_of(path, &args.moving, &moving.grid));
+        let initial = match (start, given) {
+            (Start::CentreOfMass, _) => centres_on_each_other(fixed, &moving),
+            (_, Some(affine)) => *affine,
+            _ => AffineTransform::identity(),
         };
         // Its inverse is needed for the way back: a singular one is refused here.
         TransformChain::new().push(start.to_string(), Transform::Affine(initial), true)?;
         let mut chain = TransformChain::new();
         chain.push(start.to_string(), Transform::Affine(initial), false)?;
-        match chain.check(&fixed.grid, Some(&moving.grid)) {
-            Ok(warnings) => warnings.iter().for_each(|warning| console.warn(format_args!("at the start, {warning}"))),
-            Err(_) => {
-                let (fixed, moving) = (args.fixed.clone(), args.moving.clone());
-                return Err(CliError::NoOverlap { fixed, moving, start: start.to_string() });
-            }
+        let warnings = chain.check(&fixed.grid, Some(&moving.grid)).map_err(|_| CliError::NoOverlap {
+            fixed: args.fixed.clone(),
+            moving: args.moving.clone(),
+            start: start.to_string(),
+        })?;
+        let inputs = Inputs {
+            fixed: fixed.clone(),
+            moving,
+            fixed_mask: mask.clone(),
+            moving_mask: moving_mask.transpose()?,
+            fixed_labels: labels.clone(),
+            moving_labels: moving_labels.transpose()?,
+            label_list: label_list.clone(),
+            start: start.clone(),
+            initial,
+        };
+        Ok((inputs, warnings.iter().map(|warning| format!("at the start, {warning}")).collect()))
+    }
+
+    /// The start as the affine stage takes it.
+    pub fn linear_start(&self) -> linear::Start {
+        match self.start {
+            Start::CentreOfMass => linear::Start::CentreOfMass,
+            Start::Headers => linear::Start::Headers,
+            Start::File(_) => linear::Start::Transform(self.initial),
         }
-        Ok(Inputs { fixed, moving, masks, fixed_labels, moving_labels, label_list, start, initial })
     }
 
     /// The masks by reference.
     pub fn masks(&self) -> [Option<&Volume>; 2] {
-        self.masks.each_ref().map(Option::as_ref)
+        [self.fixed_mask.as_deref(), self.moving_mask.as_ref()]
     }
 }
 

@@ -39,6 +39,12 @@ pub fn estimate(fixed: &Grid, moving: &Grid, masks: usize, syn: Option<&syn::Opt
     PROGRAM + inputs + linear.max(diffeomorphic)
 }
 
+/// Main memory of one more subject that is on its way, on this grid, bytes: its image; both warps, and their Jacobian; a
+/// warped image and the labels that are written.
+pub fn subject(grid: &Grid, labels: bool) -> usize {
+    grid.len() * (SCALAR + 2 * VECTOR + SCALAR + SCALAR + 2 * SCALAR * usize::from(labels))
+}
+
 /// Voxels of the finest level.
 fn finest_level(fixed: &Grid, options: &syn::Options) -> usize {
     let finest = options.levels.iter().map(|level| level.shrink).min().unwrap_or(1);

@@ -13,5 +13,11 @@ mod settings;
 mod show;
 
 pub use args::{Args, Format};
-pub use run::run;
+pub use files::Files;
+pub use inputs::{FixedInputs, Inputs};
+pub use plan::{Plan, check};
+pub use record::{Parameters, Seconds};
+pub use results::{parameters, write};
+pub use run::{Found, run};
 pub use settings::Settings;
+pub use show::stages;

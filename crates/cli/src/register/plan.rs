@@ -6,7 +6,7 @@ use antsreg_linear::{self as linear, AngleSearch, Dof, Search};
 use antsreg_syn as syn;
 
 use super::inputs::Inputs;
-use super::settings::{Model, Settings, Start};
+use super::settings::{Model, Settings};
 use crate::device::Description;
 use crate::error::UsageError;
 
@@ -67,14 +67,24 @@ pub fn check(settings: &Settings) -> Result<(), UsageError> {
 }
 
 impl Plan {
-    /// Fills in what was not typed.
-    pub fn resolve(settings: &Settings, inputs: &Inputs, device: Description) -> Result<Plan, UsageError> {
-        let linear = (settings.transform != Model::SynOnly).then(|| linear_options(settings, inputs));
+    /// Fills in what was not typed, for a fixed grid of this shape.
+    pub fn new(
+        settings: &Settings,
+        shape: [usize; 3],
+        start: linear::Start,
+        device: Description,
+    ) -> Result<Plan, UsageError> {
+        let linear = (settings.transform != Model::SynOnly).then(|| linear_options(settings, start));
         let syn = match settings.transform {
-            Model::Syn | Model::SynOnly => Some(syn_options(settings, inputs.fixed.grid.shape)?),
+            Model::Syn | Model::SynOnly => Some(syn_options(settings, shape)?),
             _ => None,
         };
-        let plan = Plan { linear, syn, device };
+        Ok(Plan { linear, syn, device })
+    }
+
+    /// The plan of a registration that its device can carry out.
+    pub fn resolve(settings: &Settings, inputs: &Inputs, device: Description) -> Result<Plan, UsageError> {
+        let plan = Plan::new(settings, inputs.fixed.grid.shape, inputs.linear_start(), device)?;
         plan.check_radius(inputs.masks().iter().any(Option::is_some))?;
         Ok(plan)
     }
@@ -90,7 +100,8 @@ impl Plan {
     }
 }
 
-fn linear_options(settings: &Settings, inputs: &Inputs) -> linear::Options {
+/// Parameters of the affine stage, starting as said.
+pub fn linear_options(settings: &Settings, start: linear::Start) -> linear::Options {
     let defaults = settings.preset.linear();
     let dof = match settings.transform {
         Model::Rigid => Dof::Rigid6,
@@ -111,11 +122,6 @@ fn linear_options(settings: &Settings, inputs: &Inputs) -> linear::Options {
             principal_axes: usual.principal_axes && !settings.no_principal_axes,
         }),
     };
-    let start = match inputs.start {
-        Start::CentreOfMass => linear::Start::CentreOfMass,
-        Start::Headers => linear::Start::Headers,
-        Start::File(_) => linear::Start::Transform(inputs.initial),
-    };
     linear::Options {
         dof,
         start,
@@ -126,7 +132,8 @@ fn linear_options(settings: &Settings, inputs: &Inputs) -> linear::Options {
     }
 }
 
-fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Options, UsageError> {
+/// Parameters of the diffeomorphic stage for a fixed grid of this shape.
+pub fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Options, UsageError> {
     let defaults = settings.preset.syn();
     Ok(syn::Options {
         channels: defaults.channels,

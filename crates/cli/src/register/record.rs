@@ -355,3 +355,10 @@ pub struct Seconds {
     /// Everything up to this record.
     pub total: f64,
 }
+
+impl Seconds {
+    /// Of all parts that were timed.
+    pub fn sum(&self) -> f64 {
+        self.read + self.linear.unwrap_or(0.0) + self.syn.unwrap_or(0.0) + self.outputs
+    }
+}

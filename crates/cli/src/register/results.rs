@@ -1,5 +1,6 @@
 //! From what the stages found to files: warps, images, labels, scores and the record.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use antsreg_core::io::{itk, nifti};
@@ -11,20 +12,32 @@ use antsreg_syn as syn;
 use super::args::Args;
 use super::files::Files;
 use super::inputs::Inputs;
+use super::memory;
 use super::plan::{self, Plan};
 use super::record::{
     ImageRecord, InputsRecord, JacobianRecord, LinearRecord, OverlapRecord, Parameters, Record, Seconds, Similarity,
     SynRecord,
 };
 use super::run::Found;
-use super::{memory, show};
+use super::settings::Start;
 use crate::error::CliError;
 use crate::jacobian::{Consistency, Summary};
-use crate::progress::Console;
 use crate::staging::Outputs;
 use crate::{compare, overlap};
 
-/// Writes everything; the files appear at the end, together.
+/// What was written.
+#[derive(Debug)]
+pub struct Written {
+    /// The record, as it stands in its file.
+    pub record: Record,
+    /// Overlap of the labels, if there were any to score.
+    pub overlap: Option<Overlap>,
+    /// The files.
+    pub paths: Vec<PathBuf>,
+}
+
+/// Writes everything; the files appear at the end, together. `total_seconds` tells, from the seconds of the parts, how long
+/// all took so far.
 pub fn write(
     args: &Args,
     inputs: &Inputs,
@@ -32,8 +45,9 @@ pub fn write(
     files: &Files,
     found: Found,
     mut seconds: Seconds,
-    console: &mut Console,
-) -> Result<Option<Overlap>, CliError> {
+    threads: usize,
+    total_seconds: impl FnOnce(&Seconds) -> f64,
+) -> Result<Written, CliError> {
     let began = Instant::now();
     let mut outputs = Outputs::new();
     let Found { affine, linear, syn, device_memory, profile } = found;
@@ -42,7 +56,7 @@ pub fn write(
     let similarity = images(args, inputs, files, [&forward, &backward], &mut outputs)?;
     let overlap = labels(args, inputs, files, &forward, &mut outputs)?;
     seconds.outputs = began.elapsed().as_secs_f64();
-    seconds.total = console.elapsed().as_secs_f64();
+    seconds.total = total_seconds(&seconds);
     let record = Record {
         linear: linear.as_ref().map(LinearRecord::from),
         syn: levels,
@@ -52,18 +66,15 @@ pub fn write(
         seconds,
         device_memory,
         profile,
-        ..blank(args, inputs, plan, files, &affine, console)
+        ..blank(args, inputs, plan, files, &affine, threads)
     };
     outputs.write(&files.record, |path| {
         let json =
             serde_json::to_string_pretty(&record).map_err(|source| CliError::Json { path: path.into(), source })?;
         std::fs::write(path, json + "\n").map_err(|source| CliError::Write { path: path.into(), source })
     })?;
-    for path in outputs.commit()? {
-        console.note(format_args!("wrote {}", path.display()));
-    }
-    crate::output::print(&show::outcome(&record))?;
-    Ok(overlap)
+    let paths = outputs.commit()?;
+    Ok(Written { record, overlap, paths })
 }
 
 /// The two ways between the images, and what the warps are like.
@@ -87,7 +98,7 @@ fn warps(
     let mut jacobian = None;
     backward.push("0GenericAffine", Transform::Affine(*affine), true)?;
     if let Some(syn::Outcome { warp, inverse_warp, .. }) = syn {
-        let mask = inputs.masks[0].as_ref();
+        let mask = inputs.masks()[0];
         jacobian = Some(JacobianRecord {
             warp: Summary::of(&warp, mask)?,
             inverse_warp: Summary::of(&inverse_warp, mask)?,
@@ -114,7 +125,7 @@ fn images(
     [forward, backward]: [&TransformChain; 2],
     outputs: &mut Outputs,
 ) -> Result<Similarity, CliError> {
-    let (fixed, moving, mask) = (&inputs.fixed, &inputs.moving, inputs.masks[0].as_ref());
+    let (fixed, moving, mask) = (inputs.fixed.as_ref(), &inputs.moving, inputs.masks()[0]);
     let read =
         |volume: &Volume, onto, chain: &_| apply::resample(volume, onto, chain, args.interpolation.into(), 0.0);
     let start = TransformChain::from(vec![Transform::Affine(inputs.initial)]);
@@ -156,7 +167,7 @@ fn blank(
     plan: &Plan,
     files: &Files,
     affine: &AffineTransform,
-    console: &Console,
+    threads: usize,
 ) -> Record {
     let matrix = affine.to_homogeneous();
     Record {
@@ -164,7 +175,7 @@ fn blank(
         version: env!("CARGO_PKG_VERSION"),
         command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         device: plan.device.clone(),
-        threads: console.threads,
+        threads,
         inputs: InputsRecord {
             fixed: ImageRecord::new(&args.fixed, &inputs.fixed.grid),
             moving: ImageRecord::new(&args.moving, &inputs.moving.grid),
@@ -173,15 +184,7 @@ fn blank(
             fixed_labels: args.fixed_labels.clone(),
             moving_labels: args.moving_labels.clone(),
         },
-        parameters: Parameters {
-            transform: plan::name(args.settings.transform),
-            preset: args.settings.preset,
-            start: inputs.start.to_string(),
-            interpolation: args.interpolation,
-            label_interpolation: args.label_interpolation,
-            linear: plan.linear.as_ref().map(Into::into),
-            syn: plan.syn.as_ref().map(Into::into),
-        },
+        parameters: parameters(args, &inputs.start, plan),
         linear: None,
         syn: None,
         affine_ras: std::array::from_fn(|row| std::array::from_fn(|column| matrix[(row, column)])),
@@ -193,5 +196,18 @@ fn blank(
         device_memory: None,
         profile: None,
         outputs: files.all().into_iter().map(Into::into).collect(),
+    }
+}
+
+/// What was asked for, as the record has it.
+pub fn parameters(args: &Args, start: &Start, plan: &Plan) -> Parameters {
+    Parameters {
+        transform: plan::name(args.settings.transform),
+        preset: args.settings.preset,
+        start: start.to_string(),
+        interpolation: args.interpolation,
+        label_interpolation: args.label_interpolation,
+        linear: plan.linear.as_ref().map(Into::into),
+        syn: plan.syn.as_ref().map(Into::into),
     }
 }

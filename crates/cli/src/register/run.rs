@@ -13,7 +13,8 @@ use super::memory::DeviceMemory;
 use super::plan::{self, Plan};
 use super::profile::Profile;
 use super::record::Seconds;
-use super::{results, show};
+use super::results::{self, Written};
+use super::show;
 use crate::device::{Device, DeviceChoice, Opened};
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
@@ -60,7 +61,14 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliErr
         found.device_memory = memory.map(|memory| memory.after(cuda)).transpose()?;
         found.profile = args.profile.then(|| Profile::finish(cuda, console)).transpose()?;
     }
-    results::write(args, &inputs, &plan, &files, found, seconds, console)
+    let total = |_: &Seconds| console.elapsed().as_secs_f64();
+    let Written { record, overlap, paths } =
+        results::write(args, &inputs, &plan, &files, found, seconds, console.threads, total)?;
+    for path in paths {
+        console.note(format_args!("wrote {}", path.display()));
+    }
+    crate::output::print(&show::outcome(&record))?;
+    Ok(overlap)
 }
 
 /// Reads the files while the device gets ready. The device is waited for even where reading fails: a program must not
@@ -97,7 +105,7 @@ fn stages<B: Backend>(
     console: &mut Console,
 ) -> Result<Found, CliError> {
     let [fixed_mask, moving_mask] = inputs.masks();
-    let (fixed, moving) = ((&inputs.fixed, fixed_mask), (&inputs.moving, moving_mask));
+    let (fixed, moving) = ((inputs.fixed.as_ref(), fixed_mask), (&inputs.moving, moving_mask));
     let mut found = Found { affine: inputs.initial, linear: None, syn: None, device_memory: None, profile: None };
     if let Some(options) = &plan.linear {
         let (outcome, took) = console

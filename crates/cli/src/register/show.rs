@@ -129,6 +129,18 @@ pub fn outcome(record: &Record) -> String {
     rows.iter().map(|row| format!("{:<width$}  {}\n", row[0], row[1])).collect()
 }
 
+/// The parameters of the stages.
+pub fn stages(plan: &Plan) -> String {
+    let mut text = String::new();
+    if let Some(linear) = &plan.linear {
+        text.push_str(&format!("\nAffine stage: correlation ratio\n{}", list(&linear_options(linear))));
+    }
+    if let Some(syn) = &plan.syn {
+        text.push_str(&format!("\nSyN stage: windowed cross-correlation\n{}", list(&syn_options(syn))));
+    }
+    text
+}
+
 fn list(parameters: &[(&str, String)]) -> String {
     parameters.iter().map(|(option, value)| format!("  {option} {value}\n").replace(" \n", "\n")).collect()
 }

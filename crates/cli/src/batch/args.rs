@@ -1,0 +1,155 @@
+//! The options of `batch`, as typed, and the registration that they amount to for each subject.
+
+use std::path::{Path, PathBuf};
+
+use crate::cohort::{self, Subject};
+use crate::error::{CliError, UsageError};
+use crate::interpolation::{ImageInterpolation, LabelInterpolation};
+use crate::register::{self, Format, Settings};
+use crate::values;
+
+/// Normalise many subjects to one fixed image.
+///
+/// Each subject is registered as `register` does it, with the same options and the same bytes in the files, but the fixed
+/// image is prepared once, and subjects are read and written while others are computed.
+///
+/// A subject that fails is named with its reason and the others are done; the exit code is then 3.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_long_help = AFTER)]
+pub struct Args {
+    /// Subjects: images (NIfTI), tables (.csv) with the columns image and, if wanted, subject, mask and labels, or BIDS
+    /// folders
+    #[arg(value_name = "SUBJECT", required = true, help_heading = "Input")]
+    pub subjects: Vec<PathBuf>,
+    /// Image to which all are brought (NIfTI)
+    #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
+    pub fixed: PathBuf,
+    /// Fixed voxels that count, as for `register`
+    #[arg(long, value_name = "IMAGE", help_heading = "Input")]
+    pub fixed_mask: Option<PathBuf>,
+    /// Label map of the fixed image: the overlap with it of each subject that has labels is recorded
+    #[arg(long, value_name = "IMAGE", help_heading = "Input")]
+    pub fixed_labels: Option<PathBuf>,
+    /// Labels that count in the overlap: a file of numbers, or 1,2,5 [default: all but 0]
+    #[arg(long, value_name = "LIST", help_heading = "Input", requires = "fixed_labels")]
+    pub label_list: Option<String>,
+    /// Suffix of the images taken from BIDS folders [default: T1w]
+    #[arg(long, value_name = "SUFFIX", help_heading = "Input")]
+    pub bids_suffix: Option<String>,
+
+    /// Folder for all output, made if it does not exist
+    #[arg(short, long, value_name = "FOLDER", help_heading = "Output")]
+    pub output: PathBuf,
+    /// Leave out subjects whose files are all there, made of the same files by the same parameters
+    #[arg(long, help_heading = "Output")]
+    pub resume: bool,
+    /// Format of images and warps
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+    /// Do not write the images Warped and InverseWarped
+    #[arg(long, help_heading = "Output")]
+    pub no_warped: bool,
+    /// Do not write the inverse: 1InverseWarp and InverseWarped
+    #[arg(long, help_heading = "Output")]
+    pub no_inverse: bool,
+    /// How the warped images are read between voxels
+    #[arg(
+        short = 'n',
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "HOW",
+        help_heading = "Output",
+        conflicts_with = "no_warped"
+    )]
+    pub interpolation: ImageInterpolation,
+    /// How the subjects' labels are read between voxels [default: generic-label]
+    #[arg(long, value_enum, help_heading = "Output", value_name = "HOW")]
+    pub label_interpolation: Option<LabelInterpolation>,
+    /// Print what would be done and the memory it would take, then stop
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+
+    /// Registrations at a time on each device [default: 2 on a GPU, 1 on the processor]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Registration")]
+    pub workers: Option<usize>,
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+const AFTER: &str = "\
+Output:
+  FOLDER/SUBJECT_0GenericAffine.mat and so on, as `register -o FOLDER/SUBJECT_` writes them
+  FOLDER/summary.csv    a row a subject: status and reason, seconds, cost, energies, overlap, Jacobian, files
+
+Exit code: 3 if subjects failed and all others are done.
+
+Examples:
+  antsreg-gpu batch -f template.nii.gz -o out sub-*_T1w.nii.gz --device cuda:all
+  antsreg-gpu batch -f template.nii.gz -o out study/ --format nii --resume
+  antsreg-gpu batch -f template.nii.gz --fixed-labels template_labels.nii.gz -o out subjects.csv";
+
+/// The suffix of BIDS for what most studies normalise.
+const USUAL_SUFFIX: &str = "T1w";
+
+impl Args {
+    /// The subjects, and for each the registration; refuses options that would do nothing.
+    pub fn jobs(&self) -> Result<Vec<(Subject, register::Args)>, CliError> {
+        let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
+        if self.bids_suffix.is_some() && !self.subjects.iter().any(|source| source.is_dir()) {
+            return no_effect("--bids-suffix", "subjects that are not in a folder");
+        }
+        let subjects = cohort::list(&self.subjects, self.bids_suffix.as_deref().unwrap_or(USUAL_SUFFIX))?;
+        let labels = [
+            ("--fixed-labels", self.fixed_labels.is_some()),
+            ("--label-interpolation", self.label_interpolation.is_some()),
+        ];
+        if let Some((option, _)) = labels.into_iter().find(|(_, given)| *given)
+            && subjects.iter().all(|subject| subject.labels.is_none())
+        {
+            return no_effect(option, "subjects without labels, which are a column of a table");
+        }
+        Ok(subjects.into_iter().map(|subject| (subject.clone(), self.of(subject))).collect())
+    }
+
+    /// What `register` would be told for a subject.
+    fn of(&self, subject: Subject) -> register::Args {
+        // Without a label map of its own there is nothing to score.
+        let scored = subject.labels.is_some();
+        register::Args {
+            fixed: self.fixed.clone(),
+            moving: subject.image,
+            fixed_mask: self.fixed_mask.clone(),
+            moving_mask: subject.mask,
+            fixed_labels: self.fixed_labels.clone().filter(|_| scored),
+            moving_labels: subject.labels,
+            label_list: self.label_list.clone().filter(|_| scored),
+            output: prefix(&self.output, &subject.name),
+            format: self.format,
+            no_warped: self.no_warped,
+            no_inverse: self.no_inverse,
+            interpolation: self.interpolation,
+            label_interpolation: self.label_interpolation.unwrap_or_default(),
+            dry_run: false,
+            profile: false,
+            settings: self.settings.clone(),
+        }
+    }
+
+    /// What all registrations share.
+    pub fn shared(&self) -> register::Args {
+        let nobody = Subject { name: String::new(), image: PathBuf::new(), mask: None, labels: None };
+        let (fixed_labels, label_list) = (self.fixed_labels.clone(), self.label_list.clone());
+        register::Args { fixed_labels, label_list, ..self.of(nobody) }
+    }
+
+    /// The table of all subjects.
+    pub fn summary(&self) -> PathBuf {
+        self.output.join("summary.csv")
+    }
+}
+
+/// What a subject's file names begin with.
+fn prefix(folder: &Path, name: &str) -> String {
+    format!("{}_", folder.join(name).display())
+}

@@ -1,0 +1,223 @@
+//! Runs `batch`: checks everything first, then reads, registers and writes at the same time.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use antsreg_core::report::{Observer, Report};
+use serde_json::Value;
+
+use super::args::Args;
+use super::summary::{self, Row, Status};
+use super::{resume, show};
+use crate::cohort::{self, Crew, Engine, Registered, Request};
+use crate::device::Description;
+use crate::devices;
+use crate::error::{CliError, UsageError};
+use crate::progress::Console;
+use crate::register::{self, Files, FixedInputs, Found, Inputs, Plan, Seconds};
+use crate::staging::{self, Outputs};
+
+/// A subject that is to be registered.
+struct Job {
+    /// Its place in the summary.
+    place: usize,
+    name: String,
+    args: register::Args,
+}
+
+/// What a job has become on its way, or why it got no further.
+struct Passing<T> {
+    job: Job,
+    seconds: Seconds,
+    what: Result<T, CliError>,
+}
+
+/// What is computed, and where.
+struct Computed {
+    inputs: Inputs,
+    plan: Plan,
+    found: Found,
+}
+
+/// Runs `batch`.
+pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
+    register::check(&args.settings)?;
+    let subjects = args.jobs()?;
+    let choices = args.settings.device.all()?;
+    // Both are waited for: a program must not end while a driver starts.
+    let (fixed, opened) = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| devices::open(&choices, args.workers));
+        let fixed = FixedInputs::read(&args.shared());
+        (fixed, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let (fixed, opened) = (fixed?, opened?);
+    // Finds what no subject could change: levels that do not fit the image, for instance.
+    let plan = Plan::new(&args.settings, fixed.image.grid.shape, fixed.linear_start(), Description::Cpu)?;
+    let notes = opened.iter().filter_map(|opened| opened.note()).collect::<Vec<_>>();
+    let engines = cohort::engines(opened)?;
+    let crew = Crew::for_workers(engines.len());
+    let jobs = subjects.into_iter().enumerate();
+    let jobs: Vec<Job> = jobs.map(|(place, (subject, args))| Job { place, name: subject.name, args }).collect();
+    let mut rows: Vec<Row> = jobs
+        .iter()
+        .map(|job| {
+            let files = Files::new(&job.args);
+            let parameters = register::parameters(&job.args, &fixed.start, &plan);
+            let record = args.resume.then(|| resume::finished(&job.args, &files, &parameters)).flatten();
+            let status = if record.is_some() { Status::Skipped } else { Status::Failed("not begun".into()) };
+            Row { subject: job.name.clone(), status, record: record.unwrap_or(Value::Null), files }
+        })
+        .collect();
+    if args.dry_run {
+        let devices: Vec<&Description> = engines.iter().map(|engine| &engine.description).collect();
+        return crate::output::print(&show::plan(args, &fixed, &plan, &devices, crew, &rows));
+    }
+    notes.iter().for_each(|note| console.note(note));
+    std::fs::create_dir_all(&args.output)
+        .map_err(|source| CliError::OutputFolder { folder: args.output.clone(), source })?;
+    let jobs: Vec<Job> = jobs.into_iter().filter(|job| rows[job.place].status != Status::Skipped).collect();
+    check_outputs(args, &jobs, &rows)?;
+    let began = Instant::now();
+    let busy = register_all(jobs, &fixed, engines, crew, console, &mut rows);
+    let wall = began.elapsed().as_secs_f64();
+    let mut outputs = Outputs::new();
+    outputs.write(&args.summary(), |path| summary::write(path, &rows))?;
+    outputs.commit()?;
+    console.note(format_args!("wrote {}", args.summary().display()));
+    end(args, &rows, wall, busy)
+}
+
+/// Whether the folder takes files, and none of them is an input of any subject.
+fn check_outputs(args: &Args, jobs: &[Job], rows: &[Row]) -> Result<(), CliError> {
+    staging::check_writable(&args.summary())?;
+    let shared = [Some(&args.fixed), args.fixed_mask.as_ref(), args.fixed_labels.as_ref()];
+    let own = jobs.iter().flat_map(|job| {
+        let register::Args { moving, moving_mask, moving_labels, .. } = &job.args;
+        [Some(moving), moving_mask.as_ref(), moving_labels.as_ref()]
+    });
+    let inputs = shared.into_iter().chain(own).flatten().chain(&args.subjects);
+    let inputs: BTreeSet<PathBuf> = inputs.filter_map(|input| input.canonicalize().ok()).collect();
+    let summary = args.summary();
+    let outputs = jobs.iter().flat_map(|job| rows[job.place].files.all()).chain([summary.as_path()]);
+    for output in outputs {
+        if output.canonicalize().is_ok_and(|existing| inputs.contains(&existing)) {
+            return Err(UsageError::OverInput(output.display().to_string()).into());
+        }
+    }
+    Ok(())
+}
+
+/// Takes all jobs through the stages. Returns the share of the workers' time in which they computed.
+fn register_all(
+    jobs: Vec<Job>,
+    fixed: &FixedInputs,
+    engines: Vec<Engine>,
+    crew: Crew,
+    console: &mut Console,
+    rows: &mut [Row],
+) -> f64 {
+    let (began, count, workers) = (Instant::now(), jobs.len(), engines.len());
+    let (threads, iterations) = (console.threads, console.wants_iterations());
+    let console = Mutex::new(console);
+    let computing = Mutex::new(0.0);
+    let read = |job: Job| {
+        let began = Instant::now();
+        let read = Inputs::beside(fixed, &job.args);
+        let seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
+        let what = read.map(|(inputs, warnings)| {
+            warnings.iter().for_each(|warning| lock(&console).warn(format_args!("{}: {warning}", job.name)));
+            inputs
+        });
+        Passing { job, seconds, what }
+    };
+    let compute = |engine: &mut Engine, Passing { job, mut seconds, what }: Passing<Inputs>| {
+        let began = Instant::now();
+        let mut lines = Lines { console: iterations.then_some(&console), name: &job.name };
+        let what = what.and_then(|inputs| compute(engine, &job, inputs, &mut seconds, &mut lines));
+        *lock(&computing) += began.elapsed().as_secs_f64();
+        Passing { job, seconds, what }
+    };
+    let write = |Passing { job, seconds, what }: Passing<Computed>| {
+        let what = what.and_then(|Computed { inputs, plan, found }| {
+            let (files, total) = (Files::new(&job.args), Seconds::sum);
+            let written = register::write(&job.args, &inputs, &plan, &files, found, seconds, threads, total)?;
+            // The figures of the summary are read off the record's text, as they are of subjects that were done before.
+            let text = serde_json::to_vec(&written.record);
+            text.and_then(|text| serde_json::from_slice(&text))
+                .map_err(|source| CliError::Json { path: files.record, source })
+        });
+        (job, what)
+    };
+    let mut ended = 0;
+    cohort::run(jobs, crew, engines, read, compute, write, |(job, what)| {
+        ended += 1;
+        let (row, mut console) = (&mut rows[job.place], lock(&console));
+        match what {
+            Ok(record) => {
+                console.note(format_args!("[{ended}/{count}] {}: {}", job.name, show::done(&record)));
+                (row.status, row.record) = (Status::Done, record);
+            }
+            Err(error) => {
+                console.warn(format_args!("[{ended}/{count}] {} failed: {error}", job.name));
+                row.status = Status::Failed(error.to_string());
+            }
+        }
+    });
+    *lock(&computing) / (began.elapsed().as_secs_f64() * workers as f64).max(f64::MIN_POSITIVE)
+}
+
+/// Both stages of one subject.
+fn compute(
+    engine: &mut Engine,
+    job: &Job,
+    inputs: Inputs,
+    seconds: &mut Seconds,
+    observer: &mut dyn Observer,
+) -> Result<Computed, CliError> {
+    let plan = Plan::resolve(&job.args.settings, &inputs, engine.description.clone())?;
+    let request = Request {
+        fixed: &inputs.fixed,
+        fixed_mask: inputs.fixed_mask.as_ref(),
+        moving: &inputs.moving,
+        moving_mask: inputs.moving_mask.as_ref(),
+        initial: inputs.initial,
+        linear: plan.linear.as_ref(),
+        syn: plan.syn.as_ref(),
+    };
+    let Registered { affine, linear, linear_seconds, syn, syn_seconds } = engine.register(&request, observer)?;
+    (seconds.linear, seconds.syn) = (linear_seconds, syn_seconds);
+    let found = Found { affine, linear, syn, device_memory: None, profile: None };
+    Ok(Computed { inputs, plan, found })
+}
+
+/// Says how it went, and fails where a subject has.
+fn end(args: &Args, rows: &[Row], wall: f64, busy: f64) -> Result<(), CliError> {
+    let failed: Vec<String> =
+        rows.iter().filter(|row| matches!(row.status, Status::Failed(_))).map(|row| row.subject.clone()).collect();
+    crate::output::print(&show::outcome(rows, wall, busy))?;
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::SomeFailed { failed, of: rows.len(), summary: args.summary() })
+}
+
+/// Reports iterations under the subject's name, where they are wanted.
+struct Lines<'a, 'b> {
+    console: Option<&'a Mutex<&'b mut Console>>,
+    name: &'a str,
+}
+
+impl Observer for Lines<'_, '_> {
+    fn report(&mut self, report: &Report) {
+        if let Some(console) = self.console {
+            lock(console).iteration(Some(self.name), report);
+        }
+    }
+}
+
+/// The lock, also after a panic in another thread: nothing is left half done under it.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

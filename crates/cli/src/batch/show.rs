@@ -1,0 +1,97 @@
+//! The plan and the outcome of `batch` in words.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::args::Args;
+use super::summary::{Row, Status};
+use crate::cohort::Crew;
+use crate::device::Description;
+use crate::geometry;
+use crate::register::{self, FixedInputs, Plan, memory};
+
+/// What would be done.
+pub fn plan(
+    args: &Args,
+    fixed: &FixedInputs,
+    plan: &Plan,
+    devices: &[&Description],
+    crew: Crew,
+    rows: &[Row],
+) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "Fixed    {}: {}", args.fixed.display(), geometry::describe(&fixed.image.grid));
+    let _ = writeln!(text, "Start    {}", fixed.start);
+    for device in devices {
+        let _ = writeln!(text, "Worker   {device}");
+    }
+    // Of subjects on the grid of the fixed image.
+    let grid = &fixed.image.grid;
+    let subject = memory::subject(grid, args.fixed_labels.is_some());
+    let most = crew.most_jobs(devices.len());
+    let bytes = memory::estimate(grid, grid, usize::from(fixed.mask.is_some()), plan.syn.as_ref()) + most * subject;
+    let _ = writeln!(text, "Memory   about {:.2} GB, for up to {most} subjects at once", bytes as f64 / 1e9);
+    text.push_str(&register::stages(plan));
+    let _ = writeln!(text, "\nSubjects");
+    for row in rows {
+        let note = match row.status {
+            Status::Skipped => "  (done already)",
+            _ if row.files.record.exists() => "  (will be replaced)",
+            _ => "",
+        };
+        let _ = writeln!(text, "  {}: {}{note}", row.subject, row.files.record.with_file_name("").display());
+    }
+    text
+}
+
+/// A subject that is done, on a line.
+pub fn done(record: &Value) -> String {
+    let number = |pointer: &str| record.pointer(pointer).and_then(Value::as_f64);
+    let mut text = format!("{:.2} s", number("/seconds/total").unwrap_or(0.0));
+    for (name, pointer) in [
+        ("read", "/seconds/read"),
+        ("affine", "/seconds/linear"),
+        ("syn", "/seconds/syn"),
+        ("outputs", "/seconds/outputs"),
+    ] {
+        if let Some(seconds) = number(pointer) {
+            text.push_str(&format!(", {name} {seconds:.2}"));
+        }
+    }
+    for (name, pointer) in [("cost", "/linear/cost"), ("mean Jaccard", "/overlap/mean_jaccard")] {
+        if let Some(value) = number(pointer) {
+            text.push_str(&format!("; {name} {value:.4}"));
+        }
+    }
+    text
+}
+
+/// All of them together.
+pub fn outcome(rows: &[Row], wall: f64, busy: f64) -> String {
+    let count = |wanted: fn(&Status) -> bool| rows.iter().filter(|row| wanted(&row.status)).count();
+    let done = count(|status| *status == Status::Done);
+    let (skipped, failed) = (count(|status| *status == Status::Skipped), count(|s| matches!(s, Status::Failed(_))));
+    let mut text = format!("Subjects  {done} done, {skipped} skipped, {failed} failed\n");
+    if done > 0 {
+        let rate = done as f64 / wall;
+        text.push_str(&format!(
+            "Seconds   {wall:.2}: {rate:.2} subjects a second, workers computing {:.0} % of it\n",
+            100.0 * busy
+        ));
+        let mean = |pointer: &str| {
+            let of_row = |row: &Row| row.record.pointer(pointer).and_then(Value::as_f64);
+            let values: Vec<f64> = rows.iter().filter(|row| row.status == Status::Done).filter_map(of_row).collect();
+            values.iter().sum::<f64>() / values.len().max(1) as f64
+        };
+        text.push_str(&format!(
+            "A subject read {:.2}, affine {:.2}, syn {:.2}, outputs {:.2} s on average\n",
+            mean("/seconds/read"),
+            mean("/seconds/linear"),
+            mean("/seconds/syn"),
+            mean("/seconds/outputs")
+        ));
+    }
+    text
+}

@@ -1,0 +1,229 @@
+//! `batch`: many subjects by one process, each as `register` would have done it.
+
+use antsreg_core::AffineTransform;
+use antsreg_tests::{Brain, Workplace, grid};
+use nalgebra::{Matrix3, Rotation3, Vector3};
+use serde_json::Value;
+
+/// Coarse, so that a registration takes a moment.
+const SPACING: f64 = 8.0;
+
+/// A folder with a fixed brain and three subjects, each elsewhere and of another shape, on grids of their own, and a table
+/// that names them; `a` has labels, `b` a mask.
+fn cohort() -> Workplace {
+    let place = Workplace::new();
+    let onto = grid(SPACING, [0.0; 3], Matrix3::identity());
+    Brain { warp_mm: 4.0, ..Brain::standard() }.write_image(&onto, &place.path("f.nii.gz"));
+    Brain { warp_mm: 4.0, ..Brain::standard() }.write_labels(&onto, &place.path("fl.nii.gz"));
+    for (name, angle, spacing) in [("a", 0.1, SPACING), ("b", -0.15, 7.0), ("c", 0.2, 9.0)] {
+        let turn = Rotation3::from_euler_angles(angle, -0.1, 0.5 * angle).into_inner();
+        let scales = Vector3::new(1.0 + 0.3 * angle, 1.0, 1.0 - 0.2 * angle);
+        let translation = Vector3::new(60.0 * angle, -8.0, 5.0);
+        let subject = Brain::moved(&AffineTransform { matrix: turn * Matrix3::from_diagonal(&scales), translation });
+        let own = grid(spacing, translation.into(), Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)));
+        subject.write_image(&own, &place.path(&format!("{name}.nii.gz")));
+        subject.write_labels(&own, &place.path(&format!("{name}l.nii.gz")));
+    }
+    place.file(
+        "t.csv",
+        b"subject,image,labels,mask\none,a.nii.gz,al.nii.gz,\ntwo,b.nii.gz,,bl.nii.gz\nthree,c.nii.gz,,\n",
+    );
+    place
+}
+
+/// What `register` is told for each subject of the table, but for the output.
+const ALONE: [(&str, &str); 3] = [
+    ("one", "-m a.nii.gz --moving-labels al.nii.gz --fixed-labels fl.nii.gz"),
+    ("two", "-m b.nii.gz --moving-mask bl.nii.gz"),
+    ("three", "-m c.nii.gz"),
+];
+
+/// Names in a folder of the workplace, sorted.
+fn names(place: &Workplace, folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(place.path(folder)).expect("the folder");
+    let mut names: Vec<String> = entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into()).collect();
+    names.sort();
+    names
+}
+
+/// A record without what differs between two runs: times, memory, and how they were asked for.
+fn record(place: &Workplace, name: &str) -> Value {
+    let mut record: Value = serde_json::from_slice(&place.read(name)).expect("the record is JSON");
+    let object = record.as_object_mut().expect("an object");
+    for varying in ["seconds", "peak_memory_bytes", "command_line", "outputs", "threads"] {
+        object.remove(varying).expect(varying);
+    }
+    record
+}
+
+/// The rows of the summary by column.
+fn summary(place: &Workplace, folder: &str) -> Vec<Vec<(String, String)>> {
+    let mut reader = csv::Reader::from_path(place.path(&format!("{folder}/summary.csv"))).expect("the summary");
+    let header = reader.headers().expect("a header").clone();
+    let row = |row: csv::StringRecord| header.iter().zip(&row).map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+    reader.records().map(|record| row(record.expect("a row"))).collect()
+}
+
+fn cell<'a>(row: &'a [(String, String)], column: &str) -> &'a str {
+    &row.iter().find(|(name, _)| name == column).unwrap_or_else(|| panic!("no column {column}")).1
+}
+
+#[test]
+fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
+    let place = cohort();
+    std::fs::create_dir(place.path("alone")).expect("a folder");
+    for (name, rest) in ALONE {
+        place.succeed(&format!("register -f f.nii.gz -o alone/{name}_ --device cpu --format nii {rest}"));
+    }
+    for (folder, workers) in [("w1", "--workers 1 --threads 2"), ("w3", "--workers 3 --threads 1")] {
+        let line = format!(
+            "batch t.csv -f f.nii.gz --fixed-labels fl.nii.gz -o {folder} --device cpu --format nii {workers}"
+        );
+        let run = place.succeed(&line);
+        assert!(run.stdout.contains("3 done, 0 skipped, 0 failed"), "{}", run.stdout);
+        let mut written = names(&place, folder);
+        written.retain(|name| name != "summary.csv");
+        assert_eq!(written, names(&place, "alone"));
+        for name in written {
+            let (alone, here) = (format!("alone/{name}"), format!("{folder}/{name}"));
+            if name.ends_with("record.json") {
+                assert_eq!(record(&place, &here), record(&place, &alone));
+            } else {
+                assert!(place.read(&here) == place.read(&alone), "{here} differs from what register wrote");
+            }
+        }
+    }
+    let rows = summary(&place, "w3");
+    let subjects: Vec<_> = rows.iter().map(|row| (cell(row, "subject"), cell(row, "status"))).collect();
+    assert_eq!(subjects, [("one", "done"), ("two", "done"), ("three", "done")]);
+    let recorded = record(&place, "w3/one_record.json");
+    for (column, pointer) in [
+        ("affine_cost", "/linear/cost"),
+        ("mean_jaccard", "/overlap/mean_jaccard"),
+        ("jacobian_minimum", "/jacobian/warp/minimum"),
+        ("jacobian_maximum", "/jacobian/warp/maximum"),
+        ("correlation", "/similarity/correlation"),
+    ] {
+        let number: f64 = cell(&rows[0], column).parse().expect(column);
+        let expected = recorded.pointer(pointer).and_then(Value::as_f64).expect(pointer);
+        // Text to number and back may turn the last digit.
+        assert!((number - expected).abs() <= 1e-12 * expected.abs(), "{column}: {number}, {expected}");
+    }
+    assert_eq!(
+        cell(&rows[0], "energies").split(' ').count(),
+        recorded["syn"]["levels"].as_array().map_or(0, Vec::len)
+    );
+    assert_eq!((cell(&rows[1], "mean_jaccard"), cell(&rows[1], "labels")), ("", ""));
+    for column in ["affine", "warp", "inverse_warp", "warped", "inverse_warped", "labels", "overlap", "record"] {
+        let file = cell(&rows[0], column);
+        assert!(place.path(file).is_file() && file.starts_with("w3/one_"), "{column}: {file}");
+    }
+    assert!(cell(&rows[2], "seconds").parse::<f64>().is_ok_and(|seconds| seconds > 0.0));
+    assert_eq!(cell(&rows[2], "device"), "cpu");
+}
+
+#[test]
+fn a_subject_that_fails_is_named_and_the_others_are_done() {
+    let place = cohort();
+    place.file("broken.nii.gz", b"not an image");
+    let run = place
+        .run("batch a.nii.gz broken.nii.gz gone.nii.gz b.nii.gz -f f.nii.gz -o out -t rigid --device cpu --quiet");
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    for words in ["broken failed: broken.nii.gz: ", "gone failed: gone.nii.gz: "] {
+        assert!(run.stderr.contains(words), "`{words}` is missing in: {}", run.stderr);
+    }
+    assert!(run.stderr.contains("error: 2 of 4 subjects failed: broken, gone; "), "{}", run.stderr);
+    let written = ["a_0GenericAffine.mat", "a_InverseWarped.nii.gz", "a_Warped.nii.gz", "a_record.json"];
+    let written = written.iter().flat_map(|name| [(*name).to_owned(), name.replace("a_", "b_")]);
+    let mut written: Vec<String> = written.chain(["summary.csv".to_owned()]).collect();
+    written.sort();
+    assert_eq!(names(&place, "out"), written, "nothing of a failed subject is left, nor anything hidden");
+    let rows = summary(&place, "out");
+    let statuses: Vec<_> = rows.iter().map(|row| (cell(row, "subject"), cell(row, "status"))).collect();
+    assert_eq!(statuses, [("a", "done"), ("broken", "failed"), ("gone", "failed"), ("b", "done")]);
+    assert!(cell(&rows[2], "reason").starts_with("gone.nii.gz: "), "{}", cell(&rows[2], "reason"));
+    assert_eq!((cell(&rows[1], "affine"), cell(&rows[1], "seconds")), ("", ""));
+}
+
+#[test]
+fn resuming_leaves_out_what_is_there_and_was_made_alike() {
+    let place = cohort();
+    let line = "batch t.csv -f f.nii.gz -o out -t rigid --device cpu --resume";
+    let ran = |rest: &str| place.succeed(&format!("{line}{rest}")).stdout;
+    assert!(ran("").contains("3 done, 0 skipped, 0 failed"));
+    let (first, before) = (summary(&place, "out"), place.read("out/one_record.json"));
+    assert!(ran("").contains("0 done, 3 skipped, 0 failed"));
+    assert!(place.read("out/one_record.json") == before, "a subject was done again");
+    for (row, earlier) in summary(&place, "out").iter().zip(&first) {
+        assert_eq!((cell(row, "status"), cell(row, "affine_cost")), ("skipped", cell(earlier, "affine_cost")));
+        assert_eq!((cell(row, "record"), cell(row, "seconds")), (cell(earlier, "record"), cell(earlier, "seconds")));
+    }
+    // A file that is missing, and an input that changed.
+    let warped = place.read("out/two_Warped.nii.gz");
+    std::fs::remove_file(place.path("out/two_Warped.nii.gz")).expect("it was there");
+    let image = place.read("c.nii.gz");
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    place.file("c.nii.gz", &image);
+    assert!(ran("").contains("2 done, 1 skipped, 0 failed"));
+    assert!(place.read("out/two_Warped.nii.gz") == warped);
+    // Other parameters make other results.
+    assert!(ran(" --bins 128").contains("3 done, 0 skipped, 0 failed"));
+    assert!(
+        place.succeed("batch t.csv -f f.nii.gz -o out -t rigid --device cpu").stdout.contains("3 done, 0 skipped")
+    );
+}
+
+#[test]
+fn a_bids_folder_is_read_and_a_dry_run_only_tells() {
+    let place = cohort();
+    for (name, from) in [("sub-1/anat/sub-1_T1w", "a"), ("sub-2/ses-x/anat/sub-2_ses-x_T1w", "b")] {
+        let path = place.path(&format!("study/{name}.nii.gz"));
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::copy(place.path(&format!("{from}.nii.gz")), path).expect("a copy");
+    }
+    let before = place.names();
+    let run = place.succeed("batch study -f f.nii.gz -o made/out --device cpu --workers 2 --dry-run");
+    for words in
+        ["Worker   cpu\nWorker   cpu\n", "Memory   about ", "subjects at once", "--shrink-factors", "  sub-2_ses-x"]
+    {
+        assert!(run.stdout.contains(words), "`{words}` is missing in: {}", run.stdout);
+    }
+    assert_eq!(place.names(), before);
+    place.succeed("batch study -f f.nii.gz -o made/out -t rigid --device cpu --no-warped");
+    let expected = [
+        "sub-1_0GenericAffine.mat",
+        "sub-1_record.json",
+        "sub-2_ses-x_0GenericAffine.mat",
+        "sub-2_ses-x_record.json",
+        "summary.csv",
+    ];
+    assert_eq!(names(&place, "made/out"), expected);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_before_anything_is_done() {
+    let place = cohort();
+    place.file("no_image.csv", b"subject,file\na,a.nii.gz\n");
+    place.file("twice.csv", b"subject,image\nx,a.nii.gz\nx,b.nii.gz\n");
+    let cases = [
+        (1, "no_image.csv", vec!["no_image.csv", "`image`", "subject, file"]),
+        (1, "twice.csv", vec!["`x`", "a.nii.gz", "b.nii.gz"]),
+        (1, "missing.csv", vec!["missing.csv"]),
+        (2, "a.nii.gz --fixed-labels fl.nii.gz", vec!["--fixed-labels", "labels"]),
+        (2, "a.nii.gz --label-interpolation nearest", vec!["--label-interpolation"]),
+        (2, "a.nii.gz --bids-suffix T2w", vec!["--bids-suffix"]),
+        (2, "t.csv -t rigid --iterations 5", vec!["--iterations"]),
+        (2, "t.csv --shrink-factors 64 --smoothing-sigmas 0 --iterations 1", vec!["shrink factor 64"]),
+        (1, "t.csv --device cuda:9999", vec!["cuda:9999"]),
+    ];
+    for (code, rest, words) in cases {
+        let message = place.refuse(code, &format!("batch -f f.nii.gz -o out {rest}"));
+        for word in words {
+            assert!(message.contains(word), "`{word}` is missing in: {message}");
+        }
+    }
+    // The summary would take the table's place.
+    std::fs::copy(place.path("t.csv"), place.path("summary.csv")).expect("a copy");
+    let message = place.refuse(2, "batch -f f.nii.gz -o . summary.csv --device cpu");
+    assert!(message.contains("summary.csv"), "{message}");
+}
