@@ -13,6 +13,91 @@ pub enum Sampling {
     Nearest,
 }
 
+/// How a pair of voxels enters a joint histogram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JointSampling {
+    /// The trilinear moving value y lies at t = (bins − 1)·(y − low)/(high − low), clamped to 0…bins−1, and is shared by
+    /// the two bins around t in proportion: the cost has no steps where a value passes from bin to bin.
+    Trilinear,
+    /// Partial volume (Maes et al. 1997; Sun 2010, eqs. 12 to 15): no value is interpolated. Each of the eight voxels
+    /// around the point counts in its own bin ⌊bins·(y − low)/(high − low)⌋, clamped, with its trilinear weight.
+    PartialVolume,
+}
+
+/// The moving side of a joint histogram.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JointParameters {
+    /// What enters.
+    pub sampling: JointSampling,
+    /// Number of bins.
+    pub bins: usize,
+    /// The intensities that the bins cover.
+    pub low_high: (f32, f32),
+}
+
+impl JointParameters {
+    /// Bins that a joint histogram may have on either side.
+    pub const BINS: std::ops::RangeInclusive<usize> = 2..=1024;
+    /// What a sample of weight 1 adds to a histogram: weights are rounded to its inverse, so that sums are exact.
+    pub const UNIT: u32 = 1 << 16;
+
+    /// From a value above `low` to its position among the bins.
+    pub(crate) fn scale(&self) -> f32 {
+        let bins = match self.sampling {
+            JointSampling::Trilinear => self.bins.saturating_sub(1),
+            JointSampling::PartialVolume => self.bins,
+        };
+        bins as f32 * range_scale(self.low_high)
+    }
+}
+
+/// From a value above `low` to its share of the range.
+pub(crate) fn range_scale((low, high): (f32, f32)) -> f32 {
+    if high > low { 1.0 / (high - low) } else { 0.0 }
+}
+
+/// Entropies of a joint histogram, nats.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Entropies {
+    /// Sum of the weights of all samples.
+    pub weight: f64,
+    /// H(X) of the fixed values.
+    pub fixed: f64,
+    /// H(Y) of the moving values.
+    pub moving: f64,
+    /// H(X,Y).
+    pub joint: f64,
+}
+
+impl Entropies {
+    /// H(X) + H(Y) − H(X,Y), nats.
+    pub fn mutual_information(&self) -> f64 {
+        self.fixed + self.moving - self.joint
+    }
+
+    /// (H(X) + H(Y)) / H(X,Y), from 1 to 2; 1 where nothing varies.
+    pub fn normalised_mutual_information(&self) -> f64 {
+        if self.joint > 0.0 { (self.fixed + self.moving) / self.joint } else { 1.0 }
+    }
+}
+
+/// Moments of the pairs of values under a transform; see [`Backend::moments`].
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Moments {
+    /// Σw.
+    pub weight: f64,
+    /// Σw·x.
+    pub fixed: f64,
+    /// Σw·y.
+    pub moving: f64,
+    /// Σw·x².
+    pub fixed_fixed: f64,
+    /// Σw·y².
+    pub moving_moving: f64,
+    /// Σw·x·y.
+    pub fixed_moving: f64,
+}
+
 /// Which gradient of the windowed CC drives the update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CcDerivative {
@@ -91,7 +176,7 @@ pub trait Backend: Sized + Sync {
     type Image: Send + Sync;
     /// A displacement field on the device.
     type Field: Send + Sync;
-    /// Fixed voxels with their bins, as the correlation ratio wants them.
+    /// Fixed voxels with their bins, as the correlation ratio and joint histograms want them.
     type FixedBins: Send + Sync;
     /// Scratch memory of [`cc_update`](Backend::cc_update) for one shape.
     type CcWorkspace: Send;
@@ -135,7 +220,7 @@ pub trait Backend: Sized + Sync {
     ) -> Result<(), Error>;
 
     /// Assigns each fixed voxel the bin ⌊bins·(value − low)/(high − low)⌋, clamped to 0…bins−1, for
-    /// [`correlation_ratio`](Backend::correlation_ratio). Voxels of zero weight are left out.
+    /// [`correlation_ratio`](Backend::correlation_ratio) and [`joint_entropies`](Backend::joint_entropies). Voxels of zero weight are left out.
     fn bin_fixed(
         &self,
         fixed: &Self::Image,
@@ -158,6 +243,49 @@ pub trait Backend: Sized + Sync {
         edge_voxels: [f64; 3],
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<f64>, Error>;
+
+    /// The joint histogram of one transform: element `fixed bin · moving bins + moving bin` is the weight of the samples
+    /// there, in units of 1/[`UNIT`](JointParameters::UNIT).
+    ///
+    /// A fixed voxel counts with the weight that it has in [`correlation_ratio`](Backend::correlation_ratio), at most 1.
+    /// Weights are rounded to whole units before they are added. Coordinates and values are computed in single precision
+    /// in an order that is part of the contract (`cpu/samples.rs`): all devices give the same histogram, bit for bit.
+    fn joint_histogram(
+        &self,
+        fixed: &Self::FixedBins,
+        moving: &Self::Image,
+        moving_weight: Option<&Self::Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        fixed_to_moving: &AffineTransform,
+    ) -> Result<Vec<u64>, Error>;
+
+    /// The entropies of the joint histogram of each transform of a batch: H = −Σ p·ln p over the joint histogram and its
+    /// two marginal ones (Shams 2010, 2.1). All zero where nothing overlaps.
+    ///
+    /// Mutual information is H(X) + H(Y) − H(X,Y); normalised, (H(X) + H(Y)) / H(X,Y) (Studholme 1999).
+    fn joint_entropies(
+        &self,
+        fixed: &Self::FixedBins,
+        moving: &Self::Image,
+        moving_weight: Option<&Self::Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<Entropies>, Error>;
+
+    /// The moments of the pairs (x, y) of fixed and trilinearly sampled moving values under each transform of a batch, both
+    /// as shares of their ranges, (value − low)/(high − low). Weights are those of
+    /// [`correlation_ratio`](Backend::correlation_ratio).
+    fn moments(
+        &self,
+        fixed: &Self::Image,
+        moving: &Self::Image,
+        weights: [Option<&Self::Image>; 2],
+        low_high: [(f32, f32); 2],
+        edge_voxels: [f64; 3],
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<Moments>, Error>;
 
     /// Scratch memory for [`cc_update`](Backend::cc_update).
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<Self::CcWorkspace, Error>;

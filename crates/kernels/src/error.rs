@@ -1,5 +1,7 @@
 //! What can go wrong on a device.
 
+use crate::JointParameters;
+
 /// A whole-volume operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -100,6 +102,18 @@ pub enum Error {
         /// The most there can be.
         most: usize,
     },
+    /// A joint histogram with too few bins or too many.
+    #[error("joint_histogram: {fixed} × {moving} bins; {least} to {most} are possible on either side")]
+    JointBins {
+        /// Bins of the fixed image.
+        fixed: usize,
+        /// Bins of the moving image.
+        moving: usize,
+        /// Fewest possible.
+        least: usize,
+        /// Most possible.
+        most: usize,
+    },
     /// A window that the device's kernels do not cover.
     #[error(
         "cc_update: radius {radius} with masks or the exact derivative; {least} to {most} are possible on this device"
@@ -118,6 +132,15 @@ impl Error {
     /// Refuses an operand of another shape.
     pub(crate) fn check_shape(operation: &'static str, expected: [usize; 3], found: [usize; 3]) -> Result<(), Error> {
         if expected == found { Ok(()) } else { Err(Error::Shape { operation, expected, found }) }
+    }
+
+    /// Refuses a joint histogram of a size that the kernels do not cover.
+    pub(crate) fn check_joint_bins(fixed: usize, moving: usize) -> Result<(), Error> {
+        let possible = JointParameters::BINS;
+        if possible.contains(&fixed) && possible.contains(&moving) {
+            return Ok(());
+        }
+        Err(Error::JointBins { fixed, moving, least: *possible.start(), most: *possible.end() })
     }
 
     /// Refuses a buffer whose length does not fill the shape.

@@ -13,7 +13,8 @@ mod mattes;
 mod relax;
 
 pub use backend::{
-    Backend, CcDerivative, CcParameters, Inversion, InversionLimits, MiParameters, RelaxLimits, Sampling,
+    Backend, CcDerivative, CcParameters, Entropies, Inversion, InversionLimits, JointParameters, JointSampling,
+    MiParameters, Moments, RelaxLimits, Sampling,
 };
 pub use cpu::Cpu;
 pub use cuda::Cuda;

@@ -3,10 +3,10 @@
 //! The work is cut into (slab of slices × transform) pieces whose size depends on the volume alone, and pieces are added
 //! up in their order: the result does not depend on the number of threads.
 
-mod backdrop;
-mod cells;
+pub(super) mod backdrop;
+pub(super) mod cells;
 mod piece;
-mod rows;
+pub(super) mod rows;
 
 use antsreg_core::AffineTransform;
 use rayon::prelude::*;
@@ -25,15 +25,15 @@ const LEAST_COUNT: f64 = 2.0;
 /// Fixed voxels by bin.
 #[derive(Debug, Clone)]
 pub struct FixedBins {
-    shape: [usize; 3],
+    pub(super) shape: [usize; 3],
     /// Number of bins.
-    bins: usize,
+    pub(super) bins: usize,
     /// The bin of each voxel.
-    bin: Vec<u16>,
+    pub(super) bin: Vec<u16>,
     /// The weight of each voxel; all one if absent.
-    weight: Option<Vec<f32>>,
+    pub(super) weight: Option<Vec<f32>>,
     /// The part of each row that has weight, `start..end`; whole rows if absent.
-    extents: Option<Vec<[u32; 2]>>,
+    pub(super) extents: Option<Vec<[u32; 2]>>,
 }
 
 /// See [`Backend::bin_fixed`](crate::Backend::bin_fixed).
@@ -56,7 +56,7 @@ pub(super) fn bin_fixed(
 }
 
 /// From the first positive weight of a row to behind the last.
-fn extent(row: &[f32]) -> [u32; 2] {
+pub(super) fn extent(row: &[f32]) -> [u32; 2] {
     let start = row.iter().position(|weight| *weight > 0.0);
     let last = row.iter().rposition(|weight| *weight > 0.0);
     match (start, last) {

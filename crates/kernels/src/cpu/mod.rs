@@ -11,10 +11,13 @@ mod gradient;
 mod image;
 mod invert;
 mod jacobian;
+mod joint_histogram;
 mod mattes;
 mod mix;
+mod moments;
 mod relax;
 mod resample;
+mod samples;
 mod smooth;
 
 use antsreg_core::AffineTransform;
@@ -25,7 +28,10 @@ pub use field::Field;
 pub use image::Image;
 pub use mattes::MiWorkspace;
 
-use crate::{Backend, CcParameters, Error, Inversion, InversionLimits, MiParameters, RelaxLimits, Sampling};
+use crate::{
+    Backend, CcParameters, Entropies, Error, Inversion, InversionLimits, JointParameters, MiParameters, Moments,
+    RelaxLimits, Sampling,
+};
 
 /// The CPU backend. It uses the rayon pool it is called in.
 #[derive(Debug, Clone, Copy, Default)]
@@ -120,6 +126,42 @@ impl Backend for Cpu {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<f64>, Error> {
         correlation_ratio::costs(fixed, moving, moving_weight, edge_voxels, fixed_to_moving)
+    }
+
+    fn joint_histogram(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        fixed_to_moving: &AffineTransform,
+    ) -> Result<Vec<u64>, Error> {
+        joint_histogram::histogram(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
+    }
+
+    fn joint_entropies(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<Entropies>, Error> {
+        joint_histogram::entropies(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
+    }
+
+    fn moments(
+        &self,
+        fixed: &Image,
+        moving: &Image,
+        weights: [Option<&Image>; 2],
+        low_high: [(f32, f32); 2],
+        edge_voxels: [f64; 3],
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<Moments>, Error> {
+        moments::moments(fixed, moving, weights, low_high, edge_voxels, fixed_to_moving)
     }
 
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {

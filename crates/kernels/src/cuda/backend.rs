@@ -3,7 +3,10 @@
 use antsreg_core::AffineTransform;
 
 use super::{CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace};
-use crate::{Backend, CcParameters, Error, Inversion, InversionLimits, MiParameters, RelaxLimits, Sampling};
+use crate::{
+    Backend, CcParameters, Entropies, Error, Inversion, InversionLimits, JointParameters, MiParameters, Moments,
+    RelaxLimits, Sampling,
+};
 
 impl Backend for Cuda {
     type Image = Image;
@@ -80,6 +83,42 @@ impl Backend for Cuda {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<f64>, Error> {
         self.correlation_ratios(fixed, moving, moving_weight, edge_voxels, fixed_to_moving)
+    }
+
+    fn joint_histogram(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        fixed_to_moving: &AffineTransform,
+    ) -> Result<Vec<u64>, Error> {
+        self.joint_histogram_of(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
+    }
+
+    fn joint_entropies(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<Entropies>, Error> {
+        self.entropies_of(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
+    }
+
+    fn moments(
+        &self,
+        fixed: &Image,
+        moving: &Image,
+        weights: [Option<&Image>; 2],
+        low_high: [(f32, f32); 2],
+        edge_voxels: [f64; 3],
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<Moments>, Error> {
+        self.moments_of(fixed, moving, weights, low_high, edge_voxels, fixed_to_moving)
     }
 
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {

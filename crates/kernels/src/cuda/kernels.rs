@@ -114,10 +114,12 @@ module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_update]);
 module!(Compose, "compose", [compose_fields, advance]);
 module!(Invert, "invert", [invert, inversion_error]);
 module!(Jacobian, "jacobian", [jacobian_determinant]);
+module!(JointHistogram, "joint_histogram", [joint_rows_trilinear, joint_rows_partial, joint_counts, joint_entropies]);
 module!(Layout, "layout", [split_vectors, join_vectors]);
 module!(Mattes, "mattes", [mattes_histograms, mattes_logarithms, mattes_update, mattes_update_wide]);
 module!(MaxNorm, "max_norm", [max_norm]);
 module!(Mix, "mix", [magnitude, add_scaled]);
+module!(Moments, "moments", [moments, moments_totals]);
 module!(Resample, "resample", [resample]);
 module!(ResizeField, "resize_field", [resize_field]);
 module!(Smooth, "smooth", [smooth_3, smooth_4, smooth_6, smooth_8, smooth_axis]);
@@ -177,10 +179,12 @@ pub fn all_ptx() -> Vec<Ptx> {
         CorrelationRatio::PTX,
         Invert::PTX,
         Jacobian::PTX,
+        JointHistogram::PTX,
         Layout::PTX,
         Mattes::PTX,
         MaxNorm::PTX,
         Mix::PTX,
+        Moments::PTX,
         Resample::PTX,
         ResizeField::PTX,
         Smooth::PTX,
@@ -209,6 +213,8 @@ pub(super) struct Kernels {
     cc_direct: OnceLock<CcDirect>,
     mattes: OnceLock<Mattes>,
     mix: OnceLock<Mix>,
+    joint_histogram: OnceLock<JointHistogram>,
+    moments: OnceLock<Moments>,
     cc_tiled: [OnceLock<CcTiled>; CcTiled::PTX.len()],
 }
 
@@ -230,6 +236,8 @@ impl Kernels {
             cc_direct: OnceLock::new(),
             mattes: OnceLock::new(),
             mix: OnceLock::new(),
+            joint_histogram: OnceLock::new(),
+            moments: OnceLock::new(),
             cc_tiled: Default::default(),
         })
     }
@@ -240,6 +248,16 @@ impl Kernels {
             return Ok(None);
         };
         once(&self.cc_tiled[index], || CcTiled::load(&CcTiled::PTX[index], device)).map(Some)
+    }
+
+    /// Joint histograms.
+    pub(super) fn joint_histogram(&self, device: &Arc<Device>) -> Result<&JointHistogram, Error> {
+        once(&self.joint_histogram, || JointHistogram::load(device))
+    }
+
+    /// Moments of pairs of values.
+    pub(super) fn moments(&self, device: &Arc<Device>) -> Result<&Moments, Error> {
+        once(&self.moments, || Moments::load(device))
     }
 
     /// The direct cross-correlation.

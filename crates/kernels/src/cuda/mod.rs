@@ -16,13 +16,16 @@ mod direct;
 mod field;
 mod image;
 mod inversion;
+mod joint_histogram;
 mod kernels;
 mod launch;
 mod mattes;
 mod mix;
+mod moments;
 mod profile;
 mod relax;
 mod resample;
+mod samples;
 mod smooth;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,6 +69,10 @@ struct Scratch {
     longest: Buffer<f32>,
     /// Of the correlation ratio.
     batch: correlation_ratio::BatchBuffers,
+    /// Of joint histograms.
+    joint: joint_histogram::JointBuffers,
+    /// Of moments.
+    moments: moments::MomentBuffers,
 }
 
 impl Cuda {
@@ -88,6 +95,8 @@ impl Cuda {
             result: Buffer::zeroed(&device, 2)?,
             longest: Buffer::zeroed(&device, 1)?,
             batch: Default::default(),
+            joint: Default::default(),
+            moments: Default::default(),
         };
         Ok(Cuda { kernels, scratch: Mutex::new(scratch), filtered: AtomicBool::new(false), device })
     }

@@ -3,7 +3,9 @@
 mod fields;
 mod images;
 mod information;
+mod joint;
 mod metric;
+mod moments;
 mod naive;
 mod scene;
 mod threads;

@@ -11,7 +11,7 @@ pub fn index([nx, ny, _]: [usize; 3], [i, j, k]: [usize; 3]) -> usize {
 }
 
 /// The eight neighbours of a point, clamped to the volume, with their weights.
-fn neighbours(shape: [usize; 3], point: [f64; 3]) -> impl Iterator<Item = (usize, f64)> {
+pub fn neighbours(shape: [usize; 3], point: [f64; 3]) -> impl Iterator<Item = (usize, f64)> {
     let clamped: [f64; 3] = std::array::from_fn(|axis| point[axis].clamp(0.0, shape[axis] as f64 - 1.0));
     (0..8).map(move |corner| {
         let mut weight = 1.0;
@@ -150,4 +150,40 @@ impl CrossCorrelation<'_> {
             .map(|v| self.window(v).value())
             .sum()
     }
+}
+
+/// A fixed voxel's sample of the moving image under a transform.
+pub struct Sample {
+    /// Number of the fixed voxel.
+    pub at: usize,
+    /// Where it falls.
+    pub point: [f64; 3],
+    pub weight: f64,
+}
+
+/// Every sample of positive weight: the product of the ramps at the edge, the voxel's own weight and the moving weight.
+pub fn samples(
+    fixed_shape: [usize; 3],
+    fixed_weight: Option<&[f32]>,
+    moving_shape: [usize; 3],
+    moving_weight: Option<&[f32]>,
+    edge_voxels: [f64; 3],
+    map: &AffineTransform,
+) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for (at, voxel) in voxels(fixed_shape).enumerate() {
+        let point = apply(map, voxel.map(|i| i as f64));
+        let mut weight = 1.0;
+        for axis in 0..3 {
+            let distance = point[axis].min(moving_shape[axis] as f64 - 1.0 - point[axis]);
+            let ramp = if edge_voxels[axis] > 0.0 { distance / edge_voxels[axis] } else { 1.0 };
+            weight *= if distance >= 0.0 { ramp.min(1.0) } else { 0.0 };
+        }
+        if weight > 0.0 {
+            weight *= fixed_weight.map_or(1.0, |weights| f64::from(weights[at]));
+            weight *= moving_weight.map_or(1.0, |weights| trilinear(weights, moving_shape, point));
+            samples.push(Sample { at, point, weight });
+        }
+    }
+    samples
 }

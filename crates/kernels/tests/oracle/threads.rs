@@ -1,4 +1,4 @@
-use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, MiParameters};
+use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, JointParameters, JointSampling, MiParameters};
 
 use super::scene;
 
@@ -28,6 +28,13 @@ fn bits(threads: usize) -> Vec<u32> {
         values.extend(Cpu.download(&smoothed).unwrap().iter().map(|value| value.to_bits()));
         let sums = [energy, information, magnitude].map(f64::to_bits);
         values.extend(sums.iter().flat_map(|bits| [*bits as u32, (bits >> 32) as u32]));
+        let binned = Cpu.bin_fixed(&fixed, None, (0.0, 1.0), 12).unwrap();
+        let maps = vec![scene::oblique_map(); 3];
+        let parameters = JointParameters { sampling: JointSampling::Trilinear, bins: 14, low_high: (0.0, 1.0) };
+        let joint = Cpu.joint_entropies(&binned, &moving, None, [1.0; 3], &parameters, &maps).unwrap();
+        let moments = Cpu.moments(&fixed, &moving, [None; 2], [(0.0, 1.0); 2], [1.0; 3], &maps).unwrap();
+        let sums = joint.iter().map(|found| found.joint).chain(moments.iter().map(|found| found.fixed_moving));
+        values.extend(sums.flat_map(|sum| [sum.to_bits() as u32, (sum.to_bits() >> 32) as u32]));
         values
     })
 }

@@ -2,7 +2,8 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{
-    Backend, CcDerivative, CcParameters, Error, InversionLimits, MiParameters, RelaxLimits, Sampling,
+    Backend, CcDerivative, CcParameters, Error, InversionLimits, JointParameters, JointSampling, MiParameters,
+    Moments, RelaxLimits, Sampling,
 };
 
 use crate::world::World;
@@ -27,6 +28,9 @@ const ENERGY: (f64, &str) = (1e-4, "window sums in another order, averaged");
 const MOMENTS: (f64, &str) = (5e-5, "coordinates and products in single precision");
 /// Histograms are the same to the bit; the two libraries' logarithms are not always.
 const LOGARITHMS: (f64, &str) = (1e-6, "logarithms of two libraries, rounded to single precision");
+/// Beside that, terms of up to a few thousand samples in single precision.
+const PAIRS: (f64, &str) = (5e-5, "coordinates, products and partial sums in single precision");
+const ENTROPIES: (f64, &str) = (1e-12, "logarithms and sums of double precision in another order");
 const MEAN: (f64, &str) = (1e-12, "sums of double precision in another order");
 
 struct Outcomes<'a, B: Backend> {
@@ -68,6 +72,8 @@ pub fn run<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error
     images(&mut out, world)?;
     fields(&mut out, world)?;
     correlation_ratio(&mut out, world)?;
+    joint_histograms(&mut out, world)?;
+    moments(&mut out, world)?;
     cross_correlation(&mut out, world)?;
     mutual_information(&mut out, world)?;
     Ok(out.list)
@@ -180,6 +186,63 @@ fn correlation_ratio<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Re
         backend.resample(&moving, &world.map(angle), 0.0, &mut changed)?;
         let costs = backend.correlation_ratio(&sorted, &changed, None, [1.0; 3], &maps[..1])?;
         out.values("correlation_ratio, rewritten", MOMENTS, costs);
+    }
+    Ok(())
+}
+
+fn joint_histograms<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let backend = out.backend;
+    let fixed = backend.upload(world.shape, &World::image(world.shape, 13))?;
+    let weight = backend.upload(world.shape, &World::mask(world.shape, 17))?;
+    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
+    let moving_weight = backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?;
+    let mut maps: Vec<AffineTransform> = (0..37).map(|n| world.map(0.02 * f64::from(n) - 0.3)).collect();
+    maps[5].translation.x += 1e4;
+    maps[6].matrix[(0, 0)] = f64::NAN;
+    for sampling in [JointSampling::Trilinear, JointSampling::PartialVolume] {
+        for (fixed_bins, bins, edge) in [(32, 64, [4.0, 3.0, 2.0]), (2, 300, [0.5; 3]), (100, 7, [0.0; 3])] {
+            for (weights, fixed_weight, moving_weight) in
+                [("", None, None), (", weighted", Some(&weight), Some(&moving_weight))]
+            {
+                let name = format!("{sampling:?} {fixed_bins}×{bins}{weights}");
+                let sorted = backend.bin_fixed(&fixed, fixed_weight, (0.1, 0.9), fixed_bins)?;
+                let parameters = JointParameters { sampling, bins, low_high: (0.05, 0.95) };
+                for map in [&maps[0], &maps[15], &maps[30], &maps[5], &maps[6], &AffineTransform::identity()] {
+                    let counts = backend.joint_histogram(&sorted, &moving, moving_weight, edge, &parameters, map)?;
+                    let counts = counts.into_iter().map(|count| count as f64).collect();
+                    out.values(format!("joint_histogram {name}"), EXACT, counts);
+                }
+                let entropies = backend.joint_entropies(&sorted, &moving, moving_weight, edge, &parameters, &maps)?;
+                let values = entropies.iter().flat_map(|found| [found.fixed, found.moving, found.joint]).collect();
+                out.values(format!("joint_entropies {name}"), ENTROPIES, values);
+                let weights = entropies.iter().map(|found| found.weight).collect();
+                out.values(format!("joint_entropies {name}, weight"), EXACT, weights);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn moments<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let backend = out.backend;
+    let fixed = backend.upload(world.shape, &World::image(world.shape, 13))?;
+    let weight = backend.upload(world.shape, &World::mask(world.shape, 17))?;
+    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
+    let moving_weight = backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?;
+    let mut maps: Vec<AffineTransform> = (0..37).map(|n| world.map(0.02 * f64::from(n) - 0.3)).collect();
+    maps[5].translation.x += 1e4;
+    maps[6].matrix[(0, 0)] = f64::NAN;
+    for edge in [[4.0, 3.0, 2.0], [0.0; 3]] {
+        for weights in [[None, None], [Some(&weight), Some(&moving_weight)]] {
+            let found = backend.moments(&fixed, &moving, weights, [(0.1, 0.9), (0.0, 2.0)], edge, &maps)?;
+            let name = format!("moments, {} weights", weights.iter().flatten().count());
+            let part = |get: fn(&Moments) -> f64| found.iter().map(get).collect::<Vec<f64>>();
+            let parts: [fn(&Moments) -> f64; 6] =
+                [|m| m.weight, |m| m.fixed, |m| m.moving, |m| m.fixed_fixed, |m| m.moving_moving, |m| m.fixed_moving];
+            for get in parts {
+                out.values(name.clone(), PAIRS, part(get));
+            }
+        }
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::cpu::image::Image;
 const BLOCK: usize = 8;
 
 /// The parts of an image that have one value, that of its first voxel.
-pub(super) struct Backdrop {
+pub(in crate::cpu) struct Backdrop {
     pub value: f32,
     /// Entries along each axis: blocks and one.
     size: [usize; 3],
@@ -49,10 +49,16 @@ impl Backdrop {
     /// Whether the samples of part of a row, which lies inside the image, all have the backdrop's value.
     #[inline(always)]
     pub fn covers(&self, row: &Row, range: &Range<usize>) -> bool {
+        let cell = |x: usize| std::array::from_fn(|axis| (row.start[axis] + x as f64 * row.step[axis]) as i32);
+        self.covers_cells(cell(range.start), cell(range.end - 1))
+    }
+
+    /// Whether the samples in all cells of the box between two cells have the backdrop's value.
+    #[inline(always)]
+    pub fn covers_cells(&self, one: [i32; 3], other: [i32; 3]) -> bool {
         let (mut low, mut high) = ([0; 3], [0; 3]);
         for axis in 0..3 {
-            let first = (row.start[axis] + range.start as f64 * row.step[axis]) as i32;
-            let last = (row.start[axis] + (range.end - 1) as f64 * row.step[axis]) as i32;
+            let (first, last) = (one[axis], other[axis]);
             let top = self.size[axis] - 2;
             low[axis] = (first.min(last).max(0) as usize / BLOCK).min(top);
             high[axis] = (first.max(last).max(0) as usize / BLOCK).min(top) + 1;

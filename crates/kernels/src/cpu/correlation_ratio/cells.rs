@@ -4,7 +4,7 @@ use super::rows::Row;
 use crate::cpu::image::Image;
 
 /// Samples in one step of a vector loop.
-pub(super) const LANES: usize = 16;
+pub(in crate::cpu) const LANES: usize = 16;
 
 /// 1.5·2²³: adding it to a small float rounds that to a whole number, which then stands in the low bits.
 const ROUNDER: f32 = 12_582_912.0;
@@ -12,16 +12,22 @@ const ROUNDER: f32 = 12_582_912.0;
 /// The bits in which it stands.
 const INDEX_BITS: u32 = 0x3f_ffff;
 
+/// A whole number of 0…2²² as an integer.
+#[inline(always)]
+pub(in crate::cpu) fn whole(number: f32) -> u32 {
+    (number + ROUNDER).to_bits() & INDEX_BITS
+}
+
 /// Cells of the moving image in which a block of samples lies, and where in them.
 ///
 /// A block is long enough for a value to reach memory before the next loop reads it back in a vector.
-pub(super) struct Cells {
-    offset: [[u32; LANES]; Cells::GROUPS],
-    fraction: [[[f32; LANES]; Cells::GROUPS]; 3],
+pub(in crate::cpu) struct Cells {
+    pub offset: [[u32; LANES]; Cells::GROUPS],
+    pub fraction: [[[f32; LANES]; Cells::GROUPS]; 3],
     /// Product over the axes of the ramp at the edge of the field of view.
     pub edge_weight: [[f32; LANES]; Cells::GROUPS],
     /// The voxels around each sample: four pairs of neighbours in x.
-    pairs: [[[[f32; 2]; LANES]; 4]; Cells::GROUPS],
+    pub pairs: [[[[f32; 2]; LANES]; 4]; Cells::GROUPS],
 }
 
 impl Cells {
@@ -66,8 +72,7 @@ impl Cells {
                     let cell = if cell < last_cell { cell } else { last_cell };
                     let cell = if cell > 0.0 { cell } else { 0.0 };
                     self.fraction[axis][group][lane] = position - cell;
-                    let index = (cell + ROUNDER).to_bits() & INDEX_BITS;
-                    offset[lane] = offset[lane].wrapping_add(index.wrapping_mul(strides[axis]));
+                    offset[lane] = offset[lane].wrapping_add(whole(cell).wrapping_mul(strides[axis]));
                     if WEIGHTED && edge > 0.0 {
                         let other = last - position;
                         let distance = if position < other { position } else { other };
@@ -81,14 +86,13 @@ impl Cells {
         }
     }
 
-    /// Trilinear values in the first `count` cells.
+    /// Reads the voxels of the first `count` cells.
     #[inline(always)]
-    pub fn interpolate(&mut self, image: &Image, count: usize, values: &mut [[f32; LANES]; Cells::GROUPS]) {
+    pub fn gather(&mut self, image: &Image, count: usize) {
         let [nx, ny, _] = image.shape;
         let plane = nx * ny;
         let span = plane + nx + 2;
-        let groups = count.div_ceil(LANES);
-        for (pairs, offsets) in self.pairs.iter_mut().zip(&self.offset).take(groups) {
+        for (pairs, offsets) in self.pairs.iter_mut().zip(&self.offset).take(count.div_ceil(LANES)) {
             for (lane, offset) in offsets.iter().enumerate() {
                 let offset = *offset as usize;
                 let cell = &image.voxels[offset..offset + span];
@@ -98,7 +102,13 @@ impl Cells {
                 pairs[3][lane] = [cell[plane + nx], cell[plane + nx + 1]];
             }
         }
-        for group in 0..groups {
+    }
+
+    /// Trilinear values in the first `count` cells.
+    #[inline(always)]
+    pub fn interpolate(&mut self, image: &Image, count: usize, values: &mut [[f32; LANES]; Cells::GROUPS]) {
+        self.gather(image, count);
+        for group in 0..count.div_ceil(LANES) {
             let pairs = &self.pairs[group];
             let (fx, fy, fz) = (&self.fraction[0][group], &self.fraction[1][group], &self.fraction[2][group]);
             let mut columns = [[0.0f32; 2]; LANES];

@@ -6,7 +6,7 @@ use nalgebra::Vector3;
 
 /// A row of fixed voxels seen in the moving image: voxel x is at `start + x·step` (voxel indices).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(in crate::cpu) struct Row {
     pub start: Vector3<f64>,
     pub step: Vector3<f64>,
 }

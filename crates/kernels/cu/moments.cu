@@ -1,0 +1,62 @@
+// Moments of the pairs of fixed and moving values under a batch of transforms. Voxels are taken brick by brick (8×8×8), so
+// that those of a block read neighbouring places of the moving image.
+#include "reduce.cuh"
+#include "samples.cuh"
+
+#define BRICK 8
+// Voxels of a block.
+#define RUN 4096
+
+// Values as shares of their ranges: (value − low)·scale.
+struct Ranges {
+    float fixed_low, fixed_scale, moving_low, moving_scale;
+};
+
+// sums[8 · (transform · blocks + block) …] = Σw, Σwx, Σwy, Σwx², Σwy², Σwxy, 0, 0.
+extern "C" __global__ void __launch_bounds__(256)
+    moments(const float *READ values, const float *READ weights, Shape fixed, Moving moving, Ranges ranges,
+            const Map *READ maps, float *sums)
+{
+    const Map &map = maps[blockIdx.y];
+    const unsigned int columns = (fixed.x + BRICK - 1) / BRICK, rows = (fixed.y + BRICK - 1) / BRICK;
+    float own[6] = {0.f, 0.f, 0.f, 0.f, 0.f, 0.f};
+    for (unsigned int at = threadIdx.x; at < RUN; at += blockDim.x) {
+        const unsigned int position = blockIdx.x * RUN + at, brick = position / (BRICK * BRICK * BRICK);
+        const unsigned int local = position % (BRICK * BRICK * BRICK);
+        const int i = brick % columns * BRICK + local % BRICK;
+        const int j = brick / columns % rows * BRICK + local / BRICK % BRICK;
+        const int k = brick / columns / rows * BRICK + local / (BRICK * BRICK);
+        if (i >= fixed.x || j >= fixed.y || k >= fixed.z) continue;
+        const unsigned int voxel = ((unsigned int)k * fixed.y + j) * fixed.x + i;
+        if (weights && !(weights[voxel] > 0.f)) continue;
+        const Sample sample(map, moving, voxel, fixed, weights ? weights + voxel : nullptr);
+        if (!(sample.weight > 0.f)) continue;
+        const float x = (values[voxel] - ranges.fixed_low) * ranges.fixed_scale;
+        const float y = (sample.value(moving.image) - ranges.moving_low) * ranges.moving_scale;
+        const float wx = sample.weight * x, wy = sample.weight * y;
+        own[0] += sample.weight;
+        own[1] += wx;
+        own[2] += wy;
+        own[3] = fmaf(wx, x, own[3]);
+        own[4] = fmaf(wy, y, own[4]);
+        own[5] = fmaf(wx, y, own[5]);
+    }
+    float *out = sums + 8 * ((size_t)blockIdx.y * gridDim.x + blockIdx.x);
+#pragma unroll
+    for (int moment = 0; moment < 6; ++moment) {
+        const float sum = block_sum(own[moment]);
+        if (threadIdx.x == 0) out[moment] = sum;
+    }
+}
+
+// totals[6 · transform …] from the sums of its blocks. A block a transform, a warp a moment.
+extern "C" __global__ void __launch_bounds__(192)
+    moments_totals(const float *READ sums, int blocks, double *totals)
+{
+    const int lane = threadIdx.x % 32, moment = threadIdx.x / 32;
+    const float *own = sums + 8 * (size_t)blockIdx.x * blocks;
+    double total = 0.0;
+    for (int block = lane; block < blocks; block += 32) total += own[8 * block + moment];
+    total = warp_sum(total);
+    if (lane == 0) totals[6 * blockIdx.x + moment] = total;
+}

@@ -1,0 +1,216 @@
+//! Joint histograms of fixed bins and moving values, and their entropies.
+//!
+//! Weights are whole numbers, so sums do not depend on how the work is cut: each thread fills a histogram of its own, and
+//! these are added.
+
+use std::ops::Range;
+
+use antsreg_core::AffineTransform;
+use rayon::prelude::*;
+
+use super::correlation_ratio::FixedBins;
+use super::correlation_ratio::backdrop::Backdrop;
+use super::correlation_ratio::cells::{Cells, LANES, whole};
+use super::image::Image;
+use super::samples::{Block, Operands, Samples};
+use crate::{Entropies, Error, JointParameters, JointSampling};
+
+/// Fixed voxels in a piece of work, at least: many more than a histogram has cells that must be added.
+const LEAST_SAMPLES: usize = 1 << 15;
+
+/// See [`Backend::joint_histogram`](crate::Backend::joint_histogram).
+pub(super) fn histogram(
+    fixed: &FixedBins,
+    moving: &Image,
+    moving_weight: Option<&Image>,
+    edge_voxels: [f64; 3],
+    parameters: &JointParameters,
+    fixed_to_moving: &AffineTransform,
+) -> Result<Vec<u64>, Error> {
+    let backdrop = Backdrop::of(moving);
+    let joint = Joint::new(fixed, moving, moving_weight, edge_voxels, parameters, Some(&backdrop))?;
+    Ok(joint.histogram(fixed_to_moving, rayon::current_num_threads()))
+}
+
+/// See [`Backend::joint_entropies`](crate::Backend::joint_entropies).
+pub(super) fn entropies(
+    fixed: &FixedBins,
+    moving: &Image,
+    moving_weight: Option<&Image>,
+    edge_voxels: [f64; 3],
+    parameters: &JointParameters,
+    fixed_to_moving: &[AffineTransform],
+) -> Result<Vec<Entropies>, Error> {
+    // It takes a pass over the moving image to know its backdrop.
+    let samples = fixed.bin.len() * fixed_to_moving.len();
+    let backdrop = (samples >= moving.voxels.len()).then(|| Backdrop::of(moving));
+    let joint = Joint::new(fixed, moving, moving_weight, edge_voxels, parameters, backdrop.as_ref())?;
+    let pieces = rayon::current_num_threads().div_ceil(fixed_to_moving.len().max(1));
+    Ok(fixed_to_moving
+        .par_iter()
+        .map(|transform| of_counts(&joint.histogram(transform, pieces), parameters.bins))
+        .collect())
+}
+
+/// Entropies of a joint histogram with so many moving bins.
+fn of_counts(counts: &[u64], moving_bins: usize) -> Entropies {
+    let mut moving = vec![0; moving_bins];
+    let (mut total, mut fixed_sum, mut joint_sum) = (0, 0.0, 0.0);
+    for row in counts.chunks_exact(moving_bins) {
+        moving.iter_mut().zip(row).for_each(|(sum, count)| *sum += count);
+        let weight = row.iter().sum::<u64>();
+        total += weight;
+        fixed_sum += term(weight);
+        joint_sum += row.iter().map(|count| term(*count)).sum::<f64>();
+    }
+    let moving_sum: f64 = moving.into_iter().map(term).sum();
+    let units = total as f64;
+    // −Σ p·ln p with p = n/N is ln N − Σ n·ln n / N.
+    let entropy = |sum: f64| if total > 0 { (units.ln() - sum / units).max(0.0) } else { 0.0 };
+    Entropies {
+        weight: units / f64::from(JointParameters::UNIT),
+        fixed: entropy(fixed_sum),
+        moving: entropy(moving_sum),
+        joint: entropy(joint_sum),
+    }
+}
+
+/// n·ln n.
+fn term(count: u64) -> f64 {
+    let count = count as f64;
+    if count > 0.0 { count * count.ln() } else { 0.0 }
+}
+
+/// All that a histogram is made of, but for the transform.
+struct Joint<'a> {
+    fixed: &'a FixedBins,
+    operands: Operands<'a>,
+    sampling: JointSampling,
+    bins: usize,
+    low: f32,
+    /// From values to positions among the bins.
+    scale: f32,
+}
+
+impl<'a> Joint<'a> {
+    fn new(
+        fixed: &'a FixedBins,
+        moving: &'a Image,
+        moving_weight: Option<&'a Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        backdrop: Option<&'a Backdrop>,
+    ) -> Result<Self, Error> {
+        if let Some(weight) = moving_weight {
+            Error::check_shape("joint_histogram", moving.shape, weight.shape)?;
+        }
+        let JointParameters { sampling, bins, low_high: (low, _) } = *parameters;
+        Error::check_joint_bins(fixed.bins, bins)?;
+        let operands = Operands {
+            shape: fixed.shape,
+            fixed_weight: fixed.weight.as_deref(),
+            extents: fixed.extents.as_deref(),
+            moving,
+            moving_weight,
+            edge_voxels,
+            backdrop,
+        };
+        Ok(Joint { fixed, operands, sampling, bins, low, scale: parameters.scale() })
+    }
+
+    /// The histogram of one transform, made of about so many pieces.
+    fn histogram(&self, fixed_to_moving: &AffineTransform, pieces: usize) -> Vec<u64> {
+        let [nx, ny, nz] = self.fixed.shape;
+        let least = LEAST_SAMPLES.div_ceil((nx * ny).max(1));
+        let slices = nz.div_ceil(pieces.max(1)).max(least).max(1);
+        (0..nz.div_ceil(slices))
+            .into_par_iter()
+            .map(|piece| self.piece(piece * slices..((piece + 1) * slices).min(nz), fixed_to_moving))
+            .reduce_with(|mut sum, other| {
+                sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += other);
+                sum
+            })
+            .unwrap_or_else(|| vec![0; self.fixed.bins * self.bins])
+    }
+
+    /// The histogram of some slices.
+    fn piece(&self, slices: Range<usize>, fixed_to_moving: &AffineTransform) -> Vec<u64> {
+        let mut counts = vec![0; self.fixed.bins * self.bins];
+        let mut samples = Samples::new(self.operands);
+        crate::cpu::wide(
+            #[inline(always)]
+            || match self.sampling {
+                JointSampling::Trilinear => {
+                    samples.visit::<true>(slices, fixed_to_moving, |block| self.share(block, &mut counts));
+                }
+                JointSampling::PartialVolume => {
+                    samples.visit::<false>(slices, fixed_to_moving, |block| self.spread(block, &mut counts));
+                }
+            },
+        );
+        counts
+    }
+
+    /// Adds a block of values, each to the two bins around it.
+    #[inline(always)]
+    fn share(&self, block: &Block, counts: &mut [u64]) {
+        let top = (self.bins - 1) as f32;
+        // The units of each sample, those of them that go to the upper bin, and the lower bin.
+        let mut shares = [[[0u32; LANES]; 3]; Cells::GROUPS];
+        for (group, shares) in shares.iter_mut().enumerate().take(block.count.div_ceil(LANES)) {
+            for lane in 0..LANES {
+                let at = ((block.values[group][lane] - self.low) * self.scale).max(0.0).min(top);
+                let bin = at.floor().min(top - 1.0);
+                let whole_weight = units(block.weights[group][lane].min(1.0));
+                shares[0][lane] = whole_weight;
+                shares[1][lane] = units_of((at - bin) * whole_weight as f32);
+                shares[2][lane] = whole(bin);
+            }
+        }
+        let bins = &self.fixed.bin[block.first..block.first + block.count];
+        for (number, fixed_bin) in bins.iter().enumerate() {
+            let [all, upper, bin] = [0, 1, 2].map(|part| shares[number / LANES][part][number % LANES]);
+            let at = usize::from(*fixed_bin) * self.bins + bin as usize;
+            let pair = &mut counts[at..at + 2];
+            pair[0] += u64::from(all - upper);
+            pair[1] += u64::from(upper);
+        }
+    }
+
+    /// Adds the eight voxels around each sample of a block.
+    #[inline(always)]
+    fn spread(&self, block: &Block, counts: &mut [u64]) {
+        let top = (self.bins - 1) as f32;
+        let bins = &self.fixed.bin[block.first..block.first + block.count];
+        for (number, fixed_bin) in bins.iter().enumerate() {
+            let (group, lane) = (number / LANES, number % LANES);
+            let weight = block.weights[group][lane].min(1.0);
+            if weight <= 0.0 {
+                continue;
+            }
+            let [tx, ty, tz] = [0, 1, 2].map(|axis| block.cells.fraction[axis][group][lane]);
+            let row = &mut counts[usize::from(*fixed_bin) * self.bins..][..self.bins];
+            for corner in 0..4 {
+                let y = if corner & 1 == 1 { ty } else { 1.0 - ty };
+                let z = if corner >> 1 == 1 { tz } else { 1.0 - tz };
+                let outer = weight * z * y;
+                for (value, x) in block.cells.pairs[group][corner][lane].into_iter().zip([1.0 - tx, tx]) {
+                    let bin = ((value - self.low) * self.scale).max(0.0).min(top) as usize;
+                    row[bin] += u64::from(units(outer * x));
+                }
+            }
+        }
+    }
+}
+
+/// A weight of at most 1 in whole units.
+#[inline(always)]
+fn units(weight: f32) -> u32 {
+    units_of(weight * JointParameters::UNIT as f32)
+}
+
+/// Rounded to the nearest whole number.
+#[inline(always)]
+fn units_of(amount: f32) -> u32 {
+    whole((amount + 0.5).floor())
+}

@@ -1,0 +1,100 @@
+//! Moments of pairs of fixed and moving values, for normalised correlation and least squares.
+//!
+//! The work is cut into (slab × transform) pieces whose size depends on the volume alone, added up in their order.
+
+use std::ops::Range;
+
+use antsreg_core::AffineTransform;
+use rayon::prelude::*;
+
+use super::correlation_ratio::backdrop::Backdrop;
+use super::correlation_ratio::extent;
+use super::image::Image;
+use super::samples::{Operands, Samples};
+use crate::backend::range_scale;
+use crate::{Error, Moments};
+
+/// Samples in a slab, about.
+const SLAB_SAMPLES: usize = 1 << 15;
+
+/// See [`Backend::moments`](crate::Backend::moments).
+pub(super) fn moments(
+    fixed: &Image,
+    moving: &Image,
+    weights: [Option<&Image>; 2],
+    low_high: [(f32, f32); 2],
+    edge_voxels: [f64; 3],
+    fixed_to_moving: &[AffineTransform],
+) -> Result<Vec<Moments>, Error> {
+    for (image, weight) in [fixed, moving].into_iter().zip(weights) {
+        if let Some(weight) = weight {
+            Error::check_shape("moments", image.shape, weight.shape)?;
+        }
+    }
+    let [fixed_weight, moving_weight] = weights;
+    let extents: Option<Vec<[u32; 2]>> =
+        fixed_weight.map(|weight| weight.voxels.chunks_exact(fixed.shape[0]).map(extent).collect());
+    let count = fixed_to_moving.len();
+    let backdrop = (fixed.voxels.len() * count >= moving.voxels.len()).then(|| Backdrop::of(moving));
+    let operands = Operands {
+        shape: fixed.shape,
+        fixed_weight: fixed_weight.map(|weight| weight.voxels.as_slice()),
+        extents: extents.as_deref(),
+        moving,
+        moving_weight,
+        edge_voxels,
+        backdrop: backdrop.as_ref(),
+    };
+    let slab_slices = SLAB_SAMPLES.div_ceil((fixed.shape[0] * fixed.shape[1]).max(1));
+    let slabs = fixed.shape[2].div_ceil(slab_slices);
+    let pieces: Vec<[f64; 6]> = (0..slabs * count)
+        .into_par_iter()
+        .map(|task| {
+            let (slab, transform) = (task / count, task % count);
+            let slices = slab * slab_slices..((slab + 1) * slab_slices).min(fixed.shape[2]);
+            piece(fixed, operands, low_high, slices, &fixed_to_moving[transform])
+        })
+        .collect();
+    Ok((0..count)
+        .map(|transform| {
+            let mut sums = [0.0; 6];
+            for slab in 0..slabs {
+                let piece = &pieces[slab * count + transform];
+                sums.iter_mut().zip(piece).for_each(|(sum, part)| *sum += part);
+            }
+            let [weight, fixed, moving, fixed_fixed, moving_moving, fixed_moving] = sums;
+            Moments { weight, fixed, moving, fixed_fixed, moving_moving, fixed_moving }
+        })
+        .collect())
+}
+
+fn piece(
+    fixed: &Image,
+    operands: Operands,
+    [fixed_range, moving_range]: [(f32, f32); 2],
+    slices: Range<usize>,
+    fixed_to_moving: &AffineTransform,
+) -> [f64; 6] {
+    let scales = [range_scale(fixed_range), range_scale(moving_range)];
+    let mut sums = [0.0; 6];
+    let mut samples = Samples::new(operands);
+    crate::cpu::wide(
+        #[inline(always)]
+        || {
+            samples.visit::<true>(slices, fixed_to_moving, |block| {
+                let own = &fixed.voxels[block.first..block.first + block.count];
+                let moving = block.values.as_flattened().iter().zip(block.weights.as_flattened());
+                // Few enough terms for single precision.
+                let mut block_sums = [0.0f32; 6];
+                for (fixed, (moving, weight)) in own.iter().zip(moving) {
+                    let (x, y) = ((fixed - fixed_range.0) * scales[0], (moving - moving_range.0) * scales[1]);
+                    let (wx, wy) = (weight * x, weight * y);
+                    let terms = [*weight, wx, wy, wx * x, wy * y, wx * y];
+                    block_sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+                }
+                sums.iter_mut().zip(block_sums).for_each(|(sum, part)| *sum += f64::from(part));
+            });
+        },
+    );
+    sums
+}

@@ -1,0 +1,196 @@
+//! Samples of the moving image under rows of fixed voxels, for joint histograms and moments.
+//!
+//! In single precision and in an order that `cu/samples.cuh` repeats, so that both devices see the same numbers:
+//! x = m₀·i + (m₁·j + (m₂·k + m₃)) with fused products; interpolation along y, then z, then x.
+
+use std::ops::Range;
+
+use antsreg_core::AffineTransform;
+use nalgebra::Vector3;
+
+use super::correlation_ratio::backdrop::Backdrop;
+use super::correlation_ratio::cells::{Cells, LANES, whole};
+use super::correlation_ratio::rows::Row;
+use super::image::Image;
+
+/// How far outside the moving image a row is still looked at, voxels: more than positions are rounded by. What is outside
+/// in single precision has no weight.
+const SLACK: f64 = 0.01;
+
+/// One number for each sample of a block.
+pub(super) type Lanes = [[f32; LANES]; Cells::GROUPS];
+
+/// What samples are taken of.
+#[derive(Clone, Copy)]
+pub(super) struct Operands<'a> {
+    /// Of the fixed image.
+    pub shape: [usize; 3],
+    /// Of each fixed voxel; one if absent.
+    pub fixed_weight: Option<&'a [f32]>,
+    /// The part of each fixed row that has weight.
+    pub extents: Option<&'a [[u32; 2]]>,
+    pub moving: &'a Image,
+    pub moving_weight: Option<&'a Image>,
+    pub edge_voxels: [f64; 3],
+    pub backdrop: Option<&'a Backdrop>,
+}
+
+/// A block of samples of one row.
+pub(super) struct Block<'b> {
+    /// Index of the first fixed voxel.
+    pub first: usize,
+    pub count: usize,
+    pub weights: &'b Lanes,
+    /// Trilinear moving values, if they were asked for.
+    pub values: &'b Lanes,
+    /// The voxels around each sample, and where it lies between them.
+    pub cells: &'b Cells,
+}
+
+/// Takes samples.
+pub(super) struct Samples<'a> {
+    operands: Operands<'a>,
+    per_edge: [f32; 3],
+    cells: Cells,
+    weights: Lanes,
+    values: Lanes,
+}
+
+/// A row of fixed voxels seen in the moving image.
+struct SingleRow {
+    base: [f32; 3],
+    step: [f32; 3],
+}
+
+impl<'a> Samples<'a> {
+    pub fn new(operands: Operands<'a>) -> Self {
+        let zeros = [[0.0; LANES]; Cells::GROUPS];
+        let per_edge = operands.edge_voxels.map(|edge| (1.0 / edge) as f32);
+        Samples { operands, per_edge, cells: Cells::new(), weights: zeros, values: zeros }
+    }
+
+    /// Gives the samples of `slices` to `each`, block by block; with interpolated values or without.
+    #[inline(always)]
+    pub fn visit<const INTERPOLATED: bool>(
+        &mut self,
+        slices: Range<usize>,
+        fixed_to_moving: &AffineTransform,
+        mut each: impl FnMut(&Block),
+    ) {
+        let [nx, ny, _] = self.operands.shape;
+        let shape = self.operands.moving.shape;
+        let finite = fixed_to_moving.matrix.iter().chain(&fixed_to_moving.translation).all(|v| v.is_finite());
+        // A volume one voxel thin is all border.
+        if !finite || shape.iter().any(|n| *n < 2) {
+            return;
+        }
+        let map = single(fixed_to_moving);
+        let step = fixed_to_moving.matrix.column(0).into_owned();
+        for k in slices {
+            for j in 0..ny {
+                let number = k * ny + j;
+                let within = match self.operands.extents {
+                    Some(extents) => extents[number][0] as usize..extents[number][1] as usize,
+                    None => 0..nx,
+                };
+                let start = fixed_to_moving.matrix * Vector3::new(0.0, j as f64, k as f64);
+                let row = Row { start: start + fixed_to_moving.translation, step };
+                let range = row.inside(shape, [-SLACK; 3], within);
+                let base = |axis: usize| map[axis][1].mul_add(j as f32, map[axis][2].mul_add(k as f32, map[axis][3]));
+                let row =
+                    SingleRow { base: std::array::from_fn(base), step: std::array::from_fn(|axis| map[axis][0]) };
+                for first in range.clone().step_by(Cells::BLOCK) {
+                    let count = (range.end - first).min(Cells::BLOCK);
+                    self.fill::<INTERPOLATED>(&row, first, count, number * nx);
+                    each(&Block {
+                        first: number * nx + first,
+                        count,
+                        weights: &self.weights,
+                        values: &self.values,
+                        cells: &self.cells,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Weights of a block, and values or the voxels that they lie between.
+    #[inline(always)]
+    fn fill<const INTERPOLATED: bool>(&mut self, row: &SingleRow, first: usize, count: usize, row_start: usize) {
+        let Samples { operands, cells, weights, values, .. } = self;
+        locate(row, first, count, operands.moving.shape, self.per_edge, cells);
+        *weights = cells.edge_weight;
+        if let Some(fixed_weight) = operands.fixed_weight {
+            let own = &fixed_weight[row_start + first..][..count];
+            weights.as_flattened_mut().iter_mut().zip(own).for_each(|(weight, own)| *weight *= own);
+        }
+        if let Some(moving_weight) = operands.moving_weight {
+            cells.interpolate(moving_weight, count, values);
+            let sampled = values.as_flattened();
+            weights.as_flattened_mut().iter_mut().zip(sampled).for_each(|(weight, other)| *weight *= other);
+        }
+        let empty = operands.backdrop.filter(|backdrop| {
+            let cell = |lane: usize| cell_of(row, first + lane, operands.moving.shape);
+            backdrop.covers_cells(cell(0), cell(count - 1))
+        });
+        match (empty, INTERPOLATED) {
+            (Some(backdrop), true) => values.as_flattened_mut().fill(backdrop.value),
+            (Some(backdrop), false) => cells.pairs.as_flattened_mut().iter_mut().for_each(|pairs| {
+                pairs.as_flattened_mut().fill(backdrop.value);
+            }),
+            (None, true) => cells.interpolate(operands.moving, count, values),
+            (None, false) => cells.gather(operands.moving, count),
+        }
+    }
+}
+
+/// The map in single precision, row by row.
+fn single(map: &AffineTransform) -> [[f32; 4]; 3] {
+    std::array::from_fn(|row| {
+        std::array::from_fn(|column| match column {
+            3 => map.translation[row] as f32,
+            _ => map.matrix[(row, column)] as f32,
+        })
+    })
+}
+
+/// The cell of a voxel of a row, clamped to the image.
+#[inline(always)]
+fn cell_of(row: &SingleRow, x: usize, shape: [usize; 3]) -> [i32; 3] {
+    std::array::from_fn(|axis| {
+        let position = row.step[axis].mul_add(x as f32, row.base[axis]);
+        cell(position.max(0.0).min((shape[axis] - 1) as f32), shape[axis]) as i32
+    })
+}
+
+/// Low corner of the cell of a clamped coordinate.
+#[inline(always)]
+fn cell(clamped: f32, n: usize) -> f32 {
+    clamped.floor().min((n - 2) as f32)
+}
+
+/// Finds the cells of the samples `first..first + count` of a row, and their weights at the edge.
+#[inline(always)]
+fn locate(row: &SingleRow, first: usize, count: usize, shape: [usize; 3], per_edge: [f32; 3], cells: &mut Cells) {
+    let strides = [1, shape[0] as u32, (shape[0] * shape[1]) as u32];
+    for group in 0..count.div_ceil(LANES) {
+        let mut offset = [0u32; LANES];
+        let mut weight = [1.0f32; LANES];
+        let start = (first + group * LANES) as f32;
+        for axis in 0..3 {
+            let last = (shape[axis] - 1) as f32;
+            for lane in 0..LANES {
+                let position = row.step[axis].mul_add(start + lane as f32, row.base[axis]);
+                let distance = position.min(last - position);
+                // On the border without a ramp 0·∞ goes to 1.
+                weight[lane] *= if distance >= 0.0 { (distance * per_edge[axis]).min(1.0) } else { 0.0 };
+                let clamped = position.max(0.0).min(last);
+                let cell = cell(clamped, shape[axis]);
+                cells.fraction[axis][group][lane] = clamped - cell;
+                offset[lane] = offset[lane].wrapping_add(whole(cell).wrapping_mul(strides[axis]));
+            }
+        }
+        cells.offset[group] = offset;
+        cells.edge_weight[group] = weight;
+    }
+}

@@ -1,0 +1,183 @@
+//! Joint histograms and entropies of a batch of transforms, row by row from sorted segments.
+
+use antsreg_core::AffineTransform;
+
+use super::Cuda;
+use super::bins::FixedBins;
+use super::buffer::Buffer;
+use super::image::Image;
+use super::launch::{Argument, Launch, Shape, arguments};
+use super::samples::{Moving, grown, map};
+use crate::{Entropies, Error, JointParameters, JointSampling};
+
+/// `Joint` of `cu/joint_histogram.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Joint {
+    low: f32,
+    scale: f32,
+    bins: i32,
+    copies: i32,
+}
+impl Argument for Joint {}
+
+/// Threads that fill one row.
+const THREADS: u32 = 128;
+
+/// Transforms of one launch: the grid's second dimension.
+const MOST_TRANSFORMS: usize = 65_535;
+
+/// Shared memory for the copies of a row: enough for a copy a lane up to 128 bins, little enough that many blocks share a
+/// multiprocessor.
+const ROW_BYTES: usize = 16 << 10;
+
+/// Device memory for rows and histograms; a larger batch is done in parts.
+const BATCH_BYTES: usize = 64 << 20;
+
+/// Device memory of a batch, kept from call to call.
+#[derive(Default)]
+pub(super) struct JointBuffers {
+    maps: Option<Buffer<[f32; 12]>>,
+    rows: Option<Buffer<u32>>,
+    counts: Option<Buffer<u64>>,
+    /// Three sums for each row of each histogram.
+    row_terms: Option<Buffer<f64>>,
+    entropies: Option<Buffer<f64>>,
+}
+
+impl Joint {
+    fn new(parameters: &JointParameters) -> Joint {
+        // At most one copy for each lane of a warp.
+        let copies = (ROW_BYTES / (size_of::<u32>() * parameters.bins)).clamp(1, 32);
+        Joint {
+            low: parameters.low_high.0,
+            scale: parameters.scale(),
+            bins: parameters.bins as i32,
+            copies: 1 << copies.ilog2(),
+        }
+    }
+
+    fn shared_bytes(&self) -> u32 {
+        (self.bins * self.copies) as u32 * size_of::<u32>() as u32
+    }
+}
+
+impl Cuda {
+    pub(super) fn joint_histogram_of(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        fixed_to_moving: &AffineTransform,
+    ) -> Result<Vec<u64>, Error> {
+        Error::check_joint_bins(fixed.bins, parameters.bins)?;
+        let cells = fixed.bins * parameters.bins;
+        if fixed.segment_count == 0 || moving.shape.iter().any(|n| *n < 2) {
+            return Ok(vec![0; cells]);
+        }
+        let operand = Moving::new(self, moving, moving_weight, edge_voxels)?;
+        let mut scratch = self.scratch();
+        let buffers = &mut scratch.joint;
+        self.fill_counts(buffers, fixed, operand, moving.len(), parameters, std::slice::from_ref(fixed_to_moving))?;
+        buffers.counts.as_ref().map_or(Ok(Vec::new()), |counts| counts.download(cells))
+    }
+
+    pub(super) fn entropies_of(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<Entropies>, Error> {
+        Error::check_joint_bins(fixed.bins, parameters.bins)?;
+        // A volume one voxel thin is all border; without fixed voxels there is nothing to compare.
+        if fixed.segment_count == 0 || moving.shape.iter().any(|n| *n < 2) {
+            let nothing = Entropies { weight: 0.0, fixed: 0.0, moving: 0.0, joint: 0.0 };
+            return Ok(vec![nothing; fixed_to_moving.len()]);
+        }
+        let operand = Moving::new(self, moving, moving_weight, edge_voxels)?;
+        let row = parameters.bins * (fixed.segment_count * size_of::<u32>() + fixed.bins * size_of::<u64>());
+        let at_once = (BATCH_BYTES / row).clamp(1, MOST_TRANSFORMS);
+        let kernels = self.kernels.joint_histogram(&self.device)?;
+        let mut all = Vec::with_capacity(fixed_to_moving.len());
+        for batch in fixed_to_moving.chunks(at_once) {
+            let mut scratch = self.scratch();
+            let buffers = &mut scratch.joint;
+            let (counts, row_terms) = self.fill_counts(buffers, fixed, operand, moving.len(), parameters, batch)?;
+            let out = grown(&mut buffers.entropies, 4 * batch.len(), &self.device)?;
+            let launch = Launch {
+                kernel: &kernels.joint_entropies,
+                grid: [batch.len() as u32, 1, 1],
+                block: [(parameters.bins.max(fixed.bins).next_multiple_of(32) as u32).min(1024), 1, 1],
+                shared: 0,
+                bytes: (8 * fixed.bins * parameters.bins * batch.len()) as u64,
+            };
+            let (fixed_bins, bins, entropies) = (fixed.bins as i32, parameters.bins as i32, out.pointer());
+            // SAFETY: one block a transform, with its histogram in `counts`, three numbers a row in `row_terms` and four in
+            // `entropies`.
+            unsafe { self.launch(launch, arguments![counts, row_terms, fixed_bins, bins, entropies])? };
+            all.extend(out.download(4 * batch.len())?.chunks_exact(4).map(|parts| Entropies {
+                weight: parts[0] / f64::from(JointParameters::UNIT),
+                fixed: parts[1],
+                moving: parts[2],
+                joint: parts[3],
+            }));
+        }
+        Ok(all)
+    }
+
+    /// Leaves the histograms of a batch in `buffers`: addresses of their counters and of the sums of their rows.
+    fn fill_counts(
+        &self,
+        buffers: &mut JointBuffers,
+        fixed: &FixedBins,
+        moving: Moving,
+        moving_voxels: usize,
+        parameters: &JointParameters,
+        batch: &[AffineTransform],
+    ) -> Result<(u64, u64), Error> {
+        let (transforms, bins, segments) = (batch.len(), parameters.bins, fixed.segment_count);
+        let device = &self.device;
+        let map_buffer = grown(&mut buffers.maps, transforms, device)?;
+        map_buffer.upload(&batch.iter().map(map).collect::<Vec<_>>())?;
+        let maps = map_buffer.pointer();
+        let rows = grown(&mut buffers.rows, transforms * segments * bins, device)?.pointer();
+        let counts = grown(&mut buffers.counts, transforms * fixed.bins * bins, device)?.pointer();
+        let row_terms = grown(&mut buffers.row_terms, 3 * transforms * fixed.bins, device)?.pointer();
+        let joint = Joint::new(parameters);
+        let kernels = self.kernels.joint_histogram(device)?;
+        let launch = Launch {
+            kernel: match parameters.sampling {
+                JointSampling::Trilinear => &kernels.joint_rows_trilinear,
+                JointSampling::PartialVolume => &kernels.joint_rows_partial,
+            },
+            grid: [segments as u32, transforms as u32, 1],
+            block: [THREADS, 1, 1],
+            shared: joint.shared_bytes(),
+            // The fixed list per transform; the moving image once, as it stays in cache.
+            bytes: 4 * (fixed.counted * transforms + moving_voxels) as u64,
+        };
+        let (sorted, table) = (fixed.sorted.pointer(), fixed.segments.pointer());
+        let weights = fixed.weights.as_ref().map_or(0, Buffer::pointer);
+        let shape = Shape::of(fixed.shape);
+        // SAFETY: one block a segment and transform, with a row of `bins` counters each; segments lie within `sorted` and
+        // `weights`; bins are clamped to the row; textures clamp their coordinates. A segment has at most 8192 voxels, so
+        // no counter of 32 bits overflows.
+        unsafe { self.launch(launch, arguments![sorted, weights, table, shape, moving, joint, maps, rows])? };
+        let launch = Launch {
+            kernel: &kernels.joint_counts,
+            grid: [fixed.bins as u32, transforms as u32, 1],
+            block: [256, 1, 1],
+            shared: 0,
+            bytes: (4 * transforms * segments * bins + 8 * transforms * fixed.bins * bins) as u64,
+        };
+        let (bin_segments, bins, segments) = (fixed.bin_segments.pointer(), bins as i32, segments as i32);
+        // SAFETY: one block a fixed bin and transform; `bin_segments` has one element more than there are fixed bins.
+        unsafe { self.launch(launch, arguments![rows, bin_segments, bins, segments, counts, row_terms])? };
+        Ok((counts, row_terms))
+    }
+}

@@ -1,0 +1,109 @@
+//! Moments of pairs of values under a batch of transforms.
+
+use antsreg_core::AffineTransform;
+
+use super::Cuda;
+use super::buffer::Buffer;
+use super::image::Image;
+use super::launch::{Argument, Launch, Shape, arguments};
+use super::samples::{Moving, grown, map};
+use crate::backend::range_scale;
+use crate::{Error, Moments};
+
+/// `Ranges` of `cu/moments.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Ranges {
+    fixed_low: f32,
+    fixed_scale: f32,
+    moving_low: f32,
+    moving_scale: f32,
+}
+impl Argument for Ranges {}
+
+/// Voxels on an edge of a brick and voxels of a block, as in `cu/moments.cu`.
+const BRICK: usize = 8;
+const RUN: usize = 4096;
+
+/// Transforms of one launch: the grid's second dimension.
+const MOST_TRANSFORMS: usize = 65_535;
+
+/// Device memory of a batch, kept from call to call.
+#[derive(Default)]
+pub(super) struct MomentBuffers {
+    maps: Option<Buffer<[f32; 12]>>,
+    /// Eight floats a block and transform.
+    sums: Option<Buffer<f32>>,
+    totals: Option<Buffer<f64>>,
+}
+
+impl Cuda {
+    pub(super) fn moments_of(
+        &self,
+        fixed: &Image,
+        moving: &Image,
+        [fixed_weight, moving_weight]: [Option<&Image>; 2],
+        [fixed_range, moving_range]: [(f32, f32); 2],
+        edge_voxels: [f64; 3],
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<Moments>, Error> {
+        if let Some(weight) = fixed_weight {
+            Error::check_shape("moments", fixed.shape, weight.shape)?;
+        }
+        // A volume one voxel thin is all border.
+        if moving.shape.iter().any(|n| *n < 2) {
+            return Ok(vec![Moments::default(); fixed_to_moving.len()]);
+        }
+        let operand = Moving::new(self, moving, moving_weight, edge_voxels)?;
+        let ranges = Ranges {
+            fixed_low: fixed_range.0,
+            fixed_scale: range_scale(fixed_range),
+            moving_low: moving_range.0,
+            moving_scale: range_scale(moving_range),
+        };
+        let bricks: usize = fixed.shape.iter().map(|n| n.div_ceil(BRICK)).product();
+        let blocks = (bricks * BRICK.pow(3)).div_ceil(RUN);
+        let kernels = self.kernels.moments(&self.device)?;
+        let mut all = Vec::with_capacity(fixed_to_moving.len());
+        for batch in fixed_to_moving.chunks(MOST_TRANSFORMS) {
+            let mut scratch = self.scratch();
+            let buffers = &mut scratch.moments;
+            let map_buffer = grown(&mut buffers.maps, batch.len(), &self.device)?;
+            map_buffer.upload(&batch.iter().map(map).collect::<Vec<_>>())?;
+            let maps = map_buffer.pointer();
+            let sums = grown(&mut buffers.sums, 8 * blocks * batch.len(), &self.device)?.pointer();
+            let totals_buffer = grown(&mut buffers.totals, 6 * batch.len(), &self.device)?;
+            let launch = Launch {
+                kernel: &kernels.moments,
+                grid: [blocks as u32, batch.len() as u32, 1],
+                block: [256, 1, 1],
+                shared: 0,
+                bytes: 4 * (fixed.len() * batch.len() + moving.len()) as u64,
+            };
+            let (values, weights, shape) =
+                (fixed.read(), fixed_weight.map_or(0, Image::read), Shape::of(fixed.shape));
+            // SAFETY: one block a run of bricks and transform, with eight floats of `sums` each; positions outside the
+            // volume are skipped; textures clamp their coordinates.
+            unsafe { self.launch(launch, arguments![values, weights, shape, operand, ranges, maps, sums])? };
+            let launch = Launch {
+                kernel: &kernels.moments_totals,
+                grid: [batch.len() as u32, 1, 1],
+                block: [192, 1, 1],
+                shared: 0,
+                bytes: (32 * blocks * batch.len()) as u64,
+            };
+            let (count, totals) = (blocks as i32, totals_buffer.pointer());
+            // SAFETY: a warp for each of six moments, and six numbers a transform in `totals`.
+            unsafe { self.launch(launch, arguments![sums, count, totals])? };
+            all.extend(totals_buffer.download(6 * batch.len())?.chunks_exact(6).map(|sums| Moments {
+                weight: sums[0],
+                fixed: sums[1],
+                moving: sums[2],
+                fixed_fixed: sums[3],
+                moving_moving: sums[4],
+                fixed_moving: sums[5],
+            }));
+        }
+        Ok(all)
+    }
+}

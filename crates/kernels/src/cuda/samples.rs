@@ -1,0 +1,65 @@
+//! Operands of kernels that sample the moving image (`cu/samples.cuh`).
+
+use std::sync::Arc;
+
+use antsreg_core::AffineTransform;
+
+use super::Cuda;
+use super::buffer::{Buffer, Plain};
+use super::device::Device;
+use super::image::Image;
+use super::launch::{Argument, Shape, Vector};
+use crate::Error;
+
+/// `Moving` of `cu/samples.cuh`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moving {
+    image: u64,
+    weight: u64,
+    weighted: i32,
+    shape: Shape,
+    per_edge: Vector,
+}
+impl Argument for Moving {}
+
+impl Moving {
+    pub(super) fn new(
+        cuda: &Cuda,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+    ) -> Result<Moving, Error> {
+        if let Some(weight) = moving_weight {
+            Error::check_shape("moving weight", moving.shape, weight.shape)?;
+        }
+        let weight = moving_weight.map(|weight| weight.texture(&cuda.device)).transpose()?;
+        Ok(Moving {
+            image: moving.texture(&cuda.device)?.exact,
+            weight: weight.map_or(0, |weight| weight.exact),
+            weighted: i32::from(weight.is_some()),
+            shape: Shape::of(moving.shape),
+            per_edge: Vector(edge_voxels.map(|edge| (1.0 / edge) as f32)),
+        })
+    }
+}
+
+/// `Map` of `cu/samples.cuh`.
+pub(super) fn map(transform: &AffineTransform) -> [f32; 12] {
+    std::array::from_fn(|element| match (element / 4, element % 4) {
+        (row, 3) => transform.translation[row] as f32,
+        (row, column) => transform.matrix[(row, column)] as f32,
+    })
+}
+
+/// The buffer, replaced by a larger one if it has less than `len` elements.
+pub(super) fn grown<'b, T: Plain>(
+    buffer: &'b mut Option<Buffer<T>>,
+    len: usize,
+    device: &Arc<Device>,
+) -> Result<&'b mut Buffer<T>, Error> {
+    match buffer.take_if(|buffer| buffer.len() >= len) {
+        Some(large) => Ok(buffer.insert(large)),
+        None => Ok(buffer.insert(Buffer::uninitialised(device, len.next_power_of_two())?)),
+    }
+}
