@@ -63,6 +63,16 @@ pub enum Error {
     /// A weight is zero, or negative or NaN somewhere.
     #[error("the weight of the {0} image must be positive somewhere and nowhere negative")]
     Weight(Side),
+    /// A weight leaves too little to fill bins with.
+    #[error("the mask of the {side} image leaves {found} voxels, fewer than there are bins: {bins}")]
+    FewVoxels {
+        /// Which image.
+        side: Side,
+        /// Voxels of positive weight.
+        found: usize,
+        /// Bins at 1 mm.
+        bins: usize,
+    },
     /// The images do not overlap wherever the search looked.
     #[error("the images do not overlap, or are constant where they do, at the start and wherever the search looked")]
     NoOverlap,

@@ -28,7 +28,15 @@ type Kept<T> = Mutex<Vec<(f64, T)>>;
 /// The fixed image as one level sees it.
 pub(crate) struct FixedLevel<B: Backend> {
     pub grid: Grid,
-    pub bins: B::FixedBins,
+    pub values: FixedValues<B>,
+}
+
+/// The voxels of a level as the cost wants them.
+pub(crate) enum FixedValues<B: Backend> {
+    /// In so many bins.
+    Binned(B::FixedBins, usize),
+    /// As they are.
+    Plain { image: B::Image, weight: Option<B::Image> },
 }
 
 impl<B: Backend> Fixed<B> {
@@ -69,8 +77,23 @@ impl<B: Backend> Fixed<B> {
         search::run(&images, &frame, &poses, &self.options, &mut Progress::new(observer))
     }
 
+    /// The costs of transforms of `moving`, fixed → moving, RAS mm, as the search sees them on a level of `mm`, which may be
+    /// finer than the voxels.
+    pub fn costs(
+        &self,
+        backend: &B,
+        moving: &Volume,
+        moving_weight: Option<&Volume>,
+        mm: f64,
+        transforms: &[AffineTransform],
+    ) -> Result<Vec<f64>, Error> {
+        let images = Images::new(backend, self, moving, moving_weight)?;
+        let near = transforms.first().copied().unwrap_or_else(AffineTransform::identity);
+        images.level(mm, &near)?.costs_of(transforms)
+    }
+
     pub(crate) fn level(&self, backend: &B, mm: f64) -> Result<Arc<FixedLevel<B>>, Error> {
-        kept(&self.levels, mm, || Ok(Arc::new(self.source.fixed_level(backend, mm, self.options.bins)?)))
+        kept(&self.levels, mm, || Ok(Arc::new(self.source.fixed_level(backend, mm, &self.options)?)))
     }
 
     pub(crate) fn pose(&self, backend: &B, mm: f64) -> Result<Pose, Error> {

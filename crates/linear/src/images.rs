@@ -4,10 +4,10 @@ use antsreg_core::{AffineTransform, Grid, Volume, intensity};
 use antsreg_kernels::Backend;
 use nalgebra::{Matrix3, Point3, Vector3};
 
-use crate::fixed::{Fixed, FixedLevel};
+use crate::fixed::{Fixed, FixedLevel, FixedValues};
 use crate::level::Level;
 use crate::pose::Pose;
-use crate::{Error, Options, Side};
+use crate::{Cost, Error, Options, Side};
 
 /// Full width at half maximum of a Gaussian of standard deviation 1.
 const FWHM: f64 = 2.354_820_045;
@@ -61,6 +61,9 @@ impl<'a, B: Backend> Images<'a, B> {
         Ok(Level {
             backend,
             mm,
+            cost: self.fixed.options.cost,
+            histogram: self.fixed.options.histogram,
+            low_high: [self.fixed.source.low_high, moving.low_high],
             moving: moving.blurred(backend, &moving_grid, mm)?,
             moving_weight: match &moving.weight {
                 Some(weight) => Some(resampled(backend, weight, &moving.grid, &moving_grid)?),
@@ -96,8 +99,8 @@ impl<B: Backend> Source<B> {
         let shape = volume.grid.shape;
         let weight = match weight {
             Some(weight) => {
-                check_weight(side, volume, weight)?;
-                Some(backend.upload(shape, &weight.voxels)?)
+                check_weight(side, volume, weight, options)?;
+                Some(upload_weight(backend, weight, options.cost)?)
             }
             None => None,
         };
@@ -121,17 +124,20 @@ impl<B: Backend> Source<B> {
         Ok(Pose::of(&Volume { grid, voxels }))
     }
 
-    /// The image as the fixed one of a level of `mm`: on an isotropic grid, `bins` of them at 1 mm.
-    pub fn fixed_level(&self, backend: &B, mm: f64, bins: usize) -> Result<FixedLevel<B>, Error> {
+    /// The image as the fixed one of a level of `mm`: on an isotropic grid, in bins if the cost has any.
+    pub fn fixed_level(&self, backend: &B, mm: f64, options: &Options) -> Result<FixedLevel<B>, Error> {
         let grid = isotropic(&self.grid, mm);
         let image = self.blurred(backend, &grid, mm)?;
         let weight = match &self.weight {
             Some(weight) => Some(blurred(backend, weight, &self.grid, &grid, mm)?),
             None => None,
         };
-        let bins = ((bins as f64 / mm).round() as usize).max(2);
-        let bins = backend.bin_fixed(&image, weight.as_ref(), self.low_high, bins)?;
-        Ok(FixedLevel { grid, bins })
+        if !options.cost.has_bins() {
+            return Ok(FixedLevel { grid, values: FixedValues::Plain { image, weight } });
+        }
+        let bins = options.cost.bins_at(options.bins, mm);
+        let binned = backend.bin_fixed(&image, weight.as_ref(), self.low_high, bins)?;
+        Ok(FixedLevel { grid, values: FixedValues::Binned(binned, bins) })
     }
 
     fn blurred(&self, backend: &B, to: &Grid, mm: f64) -> Result<B::Image, Error> {
@@ -154,12 +160,29 @@ fn resampled<B: Backend>(backend: &B, image: &B::Image, from: &Grid, to: &Grid) 
 /// Positions of an image and its weight may differ by this much, mm: headers round.
 const SAME_GRID_MM: f64 = 1e-2;
 
-fn check_weight(side: Side, volume: &Volume, weight: &Volume) -> Result<(), Error> {
+fn check_weight(side: Side, volume: &Volume, weight: &Volume, options: &Options) -> Result<(), Error> {
     if !weight.grid.matches(&volume.grid, SAME_GRID_MM) {
         return Err(Error::WeightGrid { side, expected: volume.grid.shape, found: weight.grid.shape });
     }
     let usable = weight.voxels.iter().all(|value| *value >= 0.0 && value.is_finite());
-    if usable && weight.voxels.iter().any(|value| *value > 0.0) { Ok(()) } else { Err(Error::Weight(side)) }
+    let found = weight.voxels.iter().filter(|value| **value > 0.0).count();
+    if !usable || found == 0 {
+        return Err(Error::Weight(side));
+    }
+    if options.cost.has_bins() && found < options.bins {
+        return Err(Error::FewVoxels { side, found, bins: options.bins });
+    }
+    Ok(())
+}
+
+/// A joint histogram takes weights of at most 1. Only their ratios matter to it.
+fn upload_weight<B: Backend>(backend: &B, weight: &Volume, cost: Cost) -> Result<B::Image, Error> {
+    let most = weight.voxels.iter().fold(1.0f32, |most, value| most.max(*value));
+    if !cost.has_joint_histogram() || most <= 1.0 {
+        return Ok(backend.upload(weight.grid.shape, &weight.voxels)?);
+    }
+    let scaled: Vec<f32> = weight.voxels.iter().map(|value| value / most).collect();
+    Ok(backend.upload(weight.grid.shape, &scaled)?)
 }
 
 /// The range between the given shares of the voxels; all of it where an object is too small to show there.

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::Backend;
+use antsreg_kernels::{Backend, JointParameters, JointSampling};
 
 use crate::coordinate_search::{Candidate, SWEEPS, best_first, descend};
-use crate::fixed::FixedLevel;
+use crate::fixed::{FixedLevel, FixedValues};
 use crate::parameters::{Frame, Parameters, directions};
-use crate::{Dof, Error};
+use crate::{Cost, Dof, Error};
 
 pub(crate) struct Level<'a, B: Backend> {
     pub backend: &'a B,
     /// Spacing of the fixed grid.
     pub mm: f64,
+    pub cost: Cost,
+    pub histogram: JointSampling,
+    /// Ranges of the fixed and the moving intensities.
+    pub low_high: [(f32, f32); 2],
     pub fixed: Arc<FixedLevel<B>>,
     pub moving: B::Image,
     pub moving_weight: Option<B::Image>,
@@ -28,14 +32,7 @@ impl<B: Backend> Level<'_, B> {
         let transforms: Vec<Option<AffineTransform>> =
             batch.iter().map(|parameters| self.voxel_map(frame, parameters)).collect();
         let usable: Vec<AffineTransform> = transforms.iter().flatten().copied().collect();
-        let costs = self.backend.correlation_ratio(
-            &self.fixed.bins,
-            &self.moving,
-            self.moving_weight.as_ref(),
-            self.edge_voxels,
-            &usable,
-        )?;
-        let mut costs = costs.into_iter();
+        let mut costs = self.measured(&usable)?.into_iter();
         Ok(transforms.iter().map(|usable| usable.and_then(|_| costs.next()).unwrap_or(1.0)).collect())
     }
 
@@ -56,8 +53,35 @@ impl<B: Backend> Level<'_, B> {
         Ok(found)
     }
 
+    /// The cost of each transform, fixed → moving, RAS mm.
+    pub fn costs_of(&self, transforms: &[AffineTransform]) -> Result<Vec<f64>, Error> {
+        self.measured(&transforms.iter().map(|transform| self.between_voxels(transform)).collect::<Vec<_>>())
+    }
+
+    /// The cost of each map between voxels.
+    fn measured(&self, maps: &[AffineTransform]) -> Result<Vec<f64>, Error> {
+        let Level { backend, cost, moving, edge_voxels, low_high, .. } = self;
+        let weight = self.moving_weight.as_ref();
+        Ok(match &self.fixed.values {
+            FixedValues::Binned(fixed, bins) if cost.has_joint_histogram() => {
+                let parameters = JointParameters { sampling: self.histogram, bins: *bins, low_high: low_high[1] };
+                let entropies = backend.joint_entropies(fixed, moving, weight, *edge_voxels, &parameters, maps)?;
+                entropies.iter().map(|entropies| cost.of_entropies(entropies, *bins)).collect()
+            }
+            FixedValues::Binned(fixed, _) => backend.correlation_ratio(fixed, moving, weight, *edge_voxels, maps)?,
+            FixedValues::Plain { image, weight: own } => {
+                let weights = [own.as_ref(), weight];
+                let moments = backend.moments(image, moving, weights, *low_high, *edge_voxels, maps)?;
+                moments.iter().map(|moments| cost.of_moments(moments)).collect()
+            }
+        })
+    }
+
     fn voxel_map(&self, frame: &Frame, parameters: &Parameters) -> Option<AffineTransform> {
-        let world = frame.transform(parameters)?;
-        Some(self.world_to_moving_voxel.after(&world).after(&self.fixed_voxel_to_world))
+        Some(self.between_voxels(&frame.transform(parameters)?))
+    }
+
+    fn between_voxels(&self, fixed_to_moving: &AffineTransform) -> AffineTransform {
+        self.world_to_moving_voxel.after(fixed_to_moving).after(&self.fixed_voxel_to_world)
     }
 }

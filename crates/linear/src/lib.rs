@@ -1,4 +1,4 @@
-//! Linear registration by correlation ratio: FLIRT's multi-start, multi-resolution search.
+//! Linear registration: FLIRT's multi-start, multi-resolution search, by correlation ratio or another [`Cost`].
 //!
 //! [`register`] finds the affine map from the fixed to the moving world that makes the fixed image predict the moving one
 //! best. The search is made of state machines that ask for costs, so that every round of all its starts is one batch for
@@ -6,6 +6,7 @@
 
 mod compare;
 mod coordinate_search;
+mod cost;
 mod error;
 mod fixed;
 mod images;
@@ -23,6 +24,7 @@ use antsreg_core::Volume;
 use antsreg_core::report::Observer;
 use antsreg_kernels::Backend;
 
+pub use cost::Cost;
 pub use error::{Error, Side};
 pub use fixed::Fixed;
 pub use options::{AngleSearch, Dof, Options, Outcome, Search, Start};

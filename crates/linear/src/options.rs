@@ -1,8 +1,9 @@
 //! What a caller may choose, and what it gets back.
 
 use antsreg_core::AffineTransform;
+use antsreg_kernels::{JointParameters, JointSampling};
 
-use crate::Error;
+use crate::{Cost, Error};
 
 /// Degrees of freedom of the transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +75,7 @@ impl Default for AngleSearch {
     }
 }
 
-/// Parameters of the linear stage; the defaults are FLIRT's.
+/// Parameters of the linear stage; the defaults are FLIRT's, for its correlation ratio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Degrees of freedom.
@@ -83,7 +84,12 @@ pub struct Options {
     pub start: Start,
     /// Rotations looked at.
     pub search: Search,
-    /// Bins over the fixed intensities at 1 mm; a level of s mm uses bins / s.
+    /// What is minimised.
+    pub cost: Cost,
+    /// How joint histograms are filled, for the costs made of them.
+    pub histogram: JointSampling,
+    /// Bins over the intensities at 1 mm, for the costs that have any. A level of s mm uses bins / s, and bins / √s on
+    /// either side of a joint histogram.
     pub bins: usize,
     /// Finest level used, mm: 8, 4, 2 or 1. Levels finer than the voxels are skipped in any case.
     pub finest_mm: f64,
@@ -97,17 +103,24 @@ impl Default for Options {
             dof: Dof::Affine12,
             start: Start::CentreOfMass,
             search: Search::Angles(AngleSearch::default()),
-            bins: 256,
+            cost: Cost::CorrelationRatio,
+            histogram: JointSampling::Trilinear,
+            bins: Cost::CorrelationRatio.default_bins(),
             finest_mm: 1.0,
             robust_shares: [0.02, 0.98],
         }
     }
 }
 
-/// Bins a fixed image may have at 1 mm.
-const BINS: std::ops::RangeInclusive<usize> = 16..=4096;
+/// Bins that intensities may have at 1 mm.
+const BINS: std::ops::RangeInclusive<usize> = JointParameters::BINS;
 
 impl Options {
+    /// The defaults of a cost.
+    pub fn of(cost: Cost) -> Options {
+        Options { cost, bins: cost.default_bins(), ..Options::default() }
+    }
+
     /// Refuses values that mean nothing.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if !BINS.contains(&self.bins) {
@@ -140,7 +153,7 @@ impl Options {
 pub struct Outcome {
     /// Fixed → moving, RAS mm.
     pub transform: AffineTransform,
-    /// Cost 1 − η at the finest level used.
+    /// Cost at the finest level used.
     pub cost: f64,
     /// (level in mm, cost at its end), coarsest first.
     pub levels: Vec<(f64, f64)>,

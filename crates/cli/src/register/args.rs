@@ -9,7 +9,8 @@ use crate::interpolation::{ImageInterpolation, LabelInterpolation};
 
 /// Register a moving image to a fixed one.
 ///
-/// The affine stage searches all orientations with the correlation ratio (after FLIRT), the diffeomorphic stage maximises
+/// The affine stage searches all orientations (after FLIRT) by the correlation ratio or another cost; mi and nmi match any
+/// two modalities. The diffeomorphic stage maximises
 /// windowed cross-correlation symmetrically (SyN, after ANTs).
 ///
 /// Files of those names that exist are replaced; they appear together when everything is done.

@@ -2,11 +2,11 @@
 
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_kernels::{CcDerivative, Cuda};
-use antsreg_linear::{self as linear, AngleSearch, Dof, Search};
+use antsreg_linear::{self as linear, AngleSearch, Cost, Dof, Search};
 use antsreg_syn as syn;
 
 use super::inputs::Inputs;
-use super::settings::{Model, Settings};
+use super::settings::{Measure, Model, Settings};
 use crate::device::Description;
 use crate::error::UsageError;
 
@@ -35,6 +35,8 @@ pub fn check(settings: &Settings) -> Result<(), UsageError> {
         given("--fine-step-degrees", settings.fine_step_degrees.is_some()),
         given("--no-principal-axes", settings.no_principal_axes),
         given("--no-search", settings.no_search),
+        given("--cost", settings.cost.is_some()),
+        given("--histogram", settings.histogram.is_some()),
         given("--bins", settings.bins.is_some()),
         given("--finest-mm", settings.finest_mm.is_some()),
         given("--robust-range", settings.robust_range.is_some()),
@@ -63,7 +65,20 @@ pub fn check(settings: &Settings) -> Result<(), UsageError> {
     if let Some(option) = useless {
         return Err(UsageError::NoEffect { option, with: model });
     }
-    Ok(())
+    let cost = cost(settings);
+    let useless = [
+        given("--histogram", settings.histogram.is_some() && !cost.has_joint_histogram()),
+        given("--bins", settings.bins.is_some() && !cost.has_bins()),
+    ];
+    match useless.into_iter().flatten().next() {
+        Some(option) => Err(UsageError::NoEffect { option, with: format!("--cost {}", Measure::from(cost)) }),
+        None => Ok(()),
+    }
+}
+
+/// What the affine stage minimises.
+fn cost(settings: &Settings) -> Cost {
+    settings.cost.map_or(settings.preset.linear().cost, Cost::from)
 }
 
 impl Plan {
@@ -103,6 +118,8 @@ impl Plan {
 /// Parameters of the affine stage, starting as said.
 pub fn linear_options(settings: &Settings, start: linear::Start) -> linear::Options {
     let defaults = settings.preset.linear();
+    let cost = cost(settings);
+    let usual_bins = if cost == defaults.cost { defaults.bins } else { cost.default_bins() };
     let dof = match settings.transform {
         Model::Rigid => Dof::Rigid6,
         Model::Similarity => Dof::Similarity7,
@@ -126,7 +143,9 @@ pub fn linear_options(settings: &Settings, start: linear::Start) -> linear::Opti
         dof,
         start,
         search,
-        bins: settings.bins.map_or(defaults.bins, usize::from),
+        cost,
+        histogram: settings.histogram.map_or(defaults.histogram, Into::into),
+        bins: settings.bins.map_or(usual_bins, usize::from),
         finest_mm: settings.finest_mm.unwrap_or(defaults.finest_mm),
         robust_shares: settings.robust_range.map_or(defaults.robust_shares, |typed| typed.0),
     }

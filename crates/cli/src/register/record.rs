@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::memory::DeviceMemory;
 use super::profile::Profile;
+use super::settings::{Filling, Measure};
 use crate::device::Description;
 use crate::interpolation::{ImageInterpolation, LabelInterpolation};
 use crate::jacobian::{Consistency, Summary};
@@ -125,8 +126,12 @@ pub struct LinearParameters {
     pub dof: u8,
     /// Rotations searched; absent without a search.
     pub search: Option<SearchParameters>,
-    /// Bins at 1 mm.
-    pub bins: usize,
+    /// What was minimised.
+    pub cost: String,
+    /// How joint histograms were filled, if there were any.
+    pub histogram: Option<String>,
+    /// Bins at 1 mm, if intensities were put into bins.
+    pub bins: Option<usize>,
     /// Finest level.
     pub finest_mm: f64,
     /// Shares of the voxels between which intensities are kept.
@@ -159,7 +164,9 @@ impl From<&linear::Options> for LinearParameters {
                 }),
                 Search::None => None,
             },
-            bins: options.bins,
+            cost: Measure::from(options.cost).to_string(),
+            histogram: options.cost.has_joint_histogram().then(|| Filling::from(options.histogram).to_string()),
+            bins: options.cost.has_bins().then_some(options.bins),
             finest_mm: options.finest_mm,
             robust_shares: options.robust_shares,
         }
@@ -233,7 +240,7 @@ impl From<&syn::Options> for SynParameters {
 /// What the affine stage did.
 #[derive(Debug, Serialize)]
 pub struct LinearRecord {
-    /// Cost 1 − η at the end.
+    /// Cost at the end, 0 to 1.
     pub cost: f64,
     /// Cost at the end of each level, coarse to fine.
     pub levels: Vec<LinearLevel>,

@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use antsreg_kernels::CcDerivative;
-use antsreg_linear::{AngleSearch, Dof, Search};
+use antsreg_kernels::{CcDerivative, JointSampling};
+use antsreg_linear::{AngleSearch, Cost, Dof, Search};
 use clap::ValueEnum;
 
 use crate::devices::Devices;
@@ -52,8 +52,14 @@ pub struct Settings {
     /// Refine the start only; no search over orientations
     #[arg(long, help_heading = "Affine stage", conflicts_with_all = ["search_degrees", "coarse_step_degrees", "fine_step_degrees", "no_principal_axes"])]
     pub no_search: bool,
-    #[arg(long, value_parser = clap::value_parser!(u16).range(16..=4096), value_name = "N", help_heading = "Affine stage",
-        help = help("Bins over the fixed intensities at 1 mm; a level of s mm uses N/s", |p| p.linear().bins.to_string()))]
+    #[arg(long, value_enum, value_name = "COST", help_heading = "Affine stage",
+        help = help("What the affine stage minimises", |p| Measure::from(p.linear().cost).to_string()))]
+    pub cost: Option<Measure>,
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Affine stage",
+        help = help("How the joint histogram of mi and nmi is filled", |p| Filling::from(p.linear().histogram).to_string()))]
+    pub histogram: Option<Filling>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(2..=1024), value_name = "N", help_heading = "Affine stage",
+        help = bins_help())]
     pub bins: Option<u16>,
     #[arg(long, value_parser = finest, value_name = "MM", help_heading = "Affine stage",
         help = help("Finest level of the affine stage, mm: 8, 4, 2 or 1", |p| p.linear().finest_mm.to_string()))]
@@ -131,6 +137,106 @@ pub enum Model {
     /// SyN alone, from the start given
     #[value(alias = "so")]
     SynOnly,
+}
+
+/// What the affine stage minimises, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Measure {
+    /// Correlation ratio: one modality or two
+    Cr,
+    /// Mutual information: any two modalities
+    Mi,
+    /// Normalised mutual information: any two, of differing fields of view
+    Nmi,
+    /// Normalised correlation: one modality
+    Ncc,
+    /// Least squares: one modality, one scale of intensity
+    Lsq,
+}
+
+impl From<Cost> for Measure {
+    fn from(cost: Cost) -> Measure {
+        match cost {
+            Cost::CorrelationRatio => Measure::Cr,
+            Cost::MutualInformation => Measure::Mi,
+            Cost::NormalisedMutualInformation => Measure::Nmi,
+            Cost::NormalisedCorrelation => Measure::Ncc,
+            Cost::LeastSquares => Measure::Lsq,
+        }
+    }
+}
+
+impl From<Measure> for Cost {
+    fn from(measure: Measure) -> Cost {
+        match measure {
+            Measure::Cr => Cost::CorrelationRatio,
+            Measure::Mi => Cost::MutualInformation,
+            Measure::Nmi => Cost::NormalisedMutualInformation,
+            Measure::Ncc => Cost::NormalisedCorrelation,
+            Measure::Lsq => Cost::LeastSquares,
+        }
+    }
+}
+
+impl Measure {
+    /// In words, for reports.
+    pub fn words(self) -> &'static str {
+        match self {
+            Measure::Cr => "correlation ratio",
+            Measure::Mi => "mutual information",
+            Measure::Nmi => "normalised mutual information",
+            Measure::Ncc => "normalised correlation",
+            Measure::Lsq => "least squares",
+        }
+    }
+}
+
+impl std::fmt::Display for Measure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Measure::Cr => "cr",
+            Measure::Mi => "mi",
+            Measure::Nmi => "nmi",
+            Measure::Ncc => "ncc",
+            Measure::Lsq => "lsq",
+        })
+    }
+}
+
+/// How a joint histogram is filled, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Filling {
+    /// Interpolated moving values
+    Trilinear,
+    /// The values of the eight voxels around a point, by their partial volume
+    PartialVolume,
+}
+
+impl From<JointSampling> for Filling {
+    fn from(sampling: JointSampling) -> Filling {
+        match sampling {
+            JointSampling::Trilinear => Filling::Trilinear,
+            JointSampling::PartialVolume => Filling::PartialVolume,
+        }
+    }
+}
+
+impl From<Filling> for JointSampling {
+    fn from(filling: Filling) -> JointSampling {
+        match filling {
+            Filling::Trilinear => JointSampling::Trilinear,
+            Filling::PartialVolume => JointSampling::PartialVolume,
+        }
+    }
+}
+
+impl std::fmt::Display for Filling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Filling::Trilinear => "trilinear",
+            Filling::PartialVolume => "partial-volume",
+        })
+    }
 }
 
 /// Which gradient of the windowed correlation drives the update, as typed.
@@ -218,6 +324,14 @@ fn finest(text: &str) -> Result<f64, ValueError> {
         Ok(mm) if [8.0, 4.0, 2.0, 1.0].contains(&mm) => Ok(mm),
         _ => Err(ValueError::OutOfRange { expected: "8, 4, 2 or 1", found: text.into() }),
     }
+}
+
+fn bins_help() -> String {
+    let [ratio, joint] = [Cost::CorrelationRatio, Cost::MutualInformation].map(Cost::default_bins);
+    format!(
+        "Bins over the intensities at 1 mm. A level of s mm uses N/s for cr, N/√s on either side for mi and nmi \
+         [default: {ratio} for cr, {joint} for mi and nmi]"
+    )
 }
 
 fn search(preset: Preset) -> AngleSearch {

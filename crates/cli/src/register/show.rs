@@ -12,7 +12,7 @@ use super::inputs::Inputs;
 use super::memory::{self, DeviceMemory};
 use super::plan::{self, Plan};
 use super::record::{Record, dof};
-use super::settings::Derivative;
+use super::settings::{Derivative, Filling, Measure};
 use crate::presets::per_level;
 use crate::{geometry, table};
 
@@ -46,7 +46,7 @@ pub fn plan(
     }
     let mut options = Vec::new();
     if let Some(linear) = &plan.linear {
-        let _ = writeln!(text, "\nAffine stage: correlation ratio");
+        let _ = writeln!(text, "\nAffine stage: {}", Measure::from(linear.cost).words());
         let parameters = linear_options(linear);
         text.push_str(&list(&parameters));
         options.extend(parameters);
@@ -160,7 +160,13 @@ fn linear_options(options: &linear::Options) -> Vec<(&'static str, String)> {
         }
         Search::None => parameters.push(("--no-search", String::new())),
     }
-    parameters.push(("--bins", options.bins.to_string()));
+    parameters.push(("--cost", Measure::from(options.cost).to_string()));
+    if options.cost.has_joint_histogram() {
+        parameters.push(("--histogram", Filling::from(options.histogram).to_string()));
+    }
+    if options.cost.has_bins() {
+        parameters.push(("--bins", options.bins.to_string()));
+    }
     parameters.push(("--finest-mm", options.finest_mm.to_string()));
     parameters.push(("--robust-range", options.robust_shares.map(|share| share.to_string()).join(",")));
     parameters

@@ -32,7 +32,7 @@ const MOST_TRANSFORMS: usize = 65_535;
 const ROW_BYTES: usize = 16 << 10;
 
 /// Device memory for rows and histograms; a larger batch is done in parts.
-const BATCH_BYTES: usize = 64 << 20;
+const BATCH_BYTES: usize = 32 << 20;
 
 /// Device memory of a batch, kept from call to call.
 #[derive(Default)]

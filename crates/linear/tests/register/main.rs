@@ -1,5 +1,6 @@
 //! The linear stage as its callers see it.
 
+mod costs;
 mod object;
 mod prepared;
 mod recovery;

@@ -3,7 +3,7 @@
 use crate::object::fixed;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Cpu;
-use antsreg_linear::{AngleSearch, Error, Options, Search, Side, Start, register};
+use antsreg_linear::{AngleSearch, Cost, Error, Options, Search, Side, Start, register};
 use nalgebra::{Matrix3, Vector3};
 
 fn refused(fixed: &Volume, moving: &Volume, weights: [Option<&Volume>; 2], options: &Options) -> Error {
@@ -53,6 +53,42 @@ fn weights_that_do_not_fit_or_are_empty() {
 }
 
 #[test]
+fn weights_that_leave_fewer_voxels_than_bins() {
+    let image = fixed();
+    let mut few = Volume::filled(image.grid.clone(), 0.0);
+    few.voxels[20_000..20_063].fill(1.0);
+    let options = Options::of(Cost::MutualInformation);
+    for (weights, side) in [([Some(&few), None], Side::Fixed), ([None, Some(&few)], Side::Moving)] {
+        let error = refused(&image, &image, weights, &options);
+        assert!(matches!(error, Error::FewVoxels { side: found, .. } if found == side), "{error}");
+        let text = format!("the mask of the {side} image leaves 63 voxels, fewer than there are bins: 64");
+        assert_eq!(error.to_string(), text);
+    }
+}
+
+#[test]
+fn images_of_one_intensity_where_they_count() {
+    let (image, ones) = (fixed(), Volume::filled(fixed().grid, 1.0));
+    // Bright in one corner, which the mask leaves out.
+    let mut corner = Volume::filled(image.grid.clone(), 5.0);
+    let mut mask = ones.clone();
+    for index in 0..image.grid.len() {
+        let [i, j, k] = [index % 37, index / 37 % 45, index / 37 / 45];
+        if i < 12 && j < 12 && k < 12 {
+            corner.voxels[index] = 900.0;
+        }
+        if i < 24 && j < 24 && k < 24 {
+            mask.voxels[index] = 0.0;
+        }
+    }
+    for cost in [Cost::CorrelationRatio, Cost::MutualInformation, Cost::NormalisedCorrelation] {
+        let options = Options { search: Search::None, ..Options::of(cost) };
+        let error = refused(&image, &corner, [None, Some(&mask)], &options);
+        assert!(matches!(error, Error::NoOverlap), "{error} by {cost:?}");
+    }
+}
+
+#[test]
 fn images_that_never_meet() {
     let far = AffineTransform { matrix: Matrix3::identity(), translation: Vector3::new(1e4, 0.0, 0.0) };
     let options = Options { start: Start::Transform(far), search: Search::None, ..Options::default() };
@@ -71,7 +107,10 @@ fn options_without_meaning() {
     let image = fixed();
     let refused = |options: Options| refused(&image, &image, [None; 2], &options);
     let angles = |angles| Options { search: Search::Angles(angles), ..Options::default() };
-    assert!(matches!(refused(Options { bins: 1, ..Options::default() }), Error::Bins { found: 1, .. }));
+    for found in [0, 1, 1025] {
+        let error = refused(Options { bins: found, ..Options::default() });
+        assert_eq!(error.to_string(), format!("bins: {found}, expected 2 to 1024"));
+    }
     assert!(matches!(refused(Options { finest_mm: 3.0, ..Options::default() }), Error::FinestLevel(_)));
     for robust_shares in [[0.5, 0.5], [-0.1, 0.9], [0.0, 1.1], [f64::NAN, 1.0]] {
         assert!(matches!(refused(Options { robust_shares, ..Options::default() }), Error::RobustShares(_)));

@@ -1,0 +1,64 @@
+//! Costs of histograms and clouds whose similarity is known.
+
+use super::*;
+
+fn moments(pairs: &[[f64; 2]]) -> Moments {
+    let sum = |term: fn([f64; 2]) -> f64| pairs.iter().map(|pair| term(*pair)).sum::<f64>();
+    Moments {
+        weight: pairs.len() as f64,
+        fixed: sum(|[x, _]| x),
+        moving: sum(|[_, y]| y),
+        fixed_fixed: sum(|[x, _]| x * x),
+        moving_moving: sum(|[_, y]| y * y),
+        fixed_moving: sum(|[x, y]| x * y),
+    }
+}
+
+fn costs(pairs: &[[f64; 2]]) -> [f64; 2] {
+    [Cost::NormalisedCorrelation, Cost::LeastSquares].map(|cost| cost.of_moments(&moments(pairs)))
+}
+
+#[test]
+fn correlation_knows_any_line_and_least_squares_one() {
+    let values = [0.1, 0.7, 0.4, 0.9];
+    let [correlation, squares] = costs(&values.map(|x| [x, x]));
+    assert!(correlation.abs() < 1e-12 && squares.abs() < 1e-12);
+    let [correlation, squares] = costs(&values.map(|x| [x, 0.8 - 0.5 * x]));
+    assert!(correlation.abs() < 1e-12 && squares > 0.99);
+    // Differences ±0.1 about y = x; Σ(y − ȳ)² = 0.5 by hand.
+    let [_, squares] = costs(&[[0.1, 0.0], [0.4, 0.5], [0.4, 0.5], [1.1, 1.0]]);
+    assert!((squares - 0.04 / 0.5).abs() < 1e-12, "{squares}");
+}
+
+#[test]
+fn clouds_without_spread_cost_one() {
+    for pairs in [vec![[0.3, 0.3]; 50], vec![[0.0, 0.0]; 50], Vec::new(), vec![[0.0, 0.0], [1.0, 1.0]]] {
+        assert_eq!(costs(&pairs), [1.0, 1.0], "{pairs:?}");
+    }
+    assert_eq!(costs(&[[0.2, 0.5], [0.4, 0.5], [0.9, 0.5]]), [1.0, 1.0]);
+}
+
+#[test]
+fn information_is_scaled_to_costs() {
+    let ln = |n: f64| n.ln();
+    let entropies = |weight, fixed, moving, joint| Entropies { weight, fixed, moving, joint };
+    let (mutual, normalised) = (Cost::MutualInformation, Cost::NormalisedMutualInformation);
+    let same = entropies(1e4, ln(16.0), ln(16.0), ln(16.0));
+    assert!(mutual.of_entropies(&same, 16).abs() < 1e-12 && normalised.of_entropies(&same, 16).abs() < 1e-12);
+    let independent = entropies(1e4, ln(8.0), ln(4.0), ln(32.0));
+    assert!((mutual.of_entropies(&independent, 16) - 1.0).abs() < 1e-12);
+    assert!((normalised.of_entropies(&independent, 16) - 1.0).abs() < 1e-12);
+    let between = entropies(1e4, ln(8.0), ln(8.0), ln(16.0));
+    assert!((mutual.of_entropies(&between, 16) - 0.5).abs() < 1e-12);
+    assert!((normalised.of_entropies(&between, 16) - 0.5).abs() < 1e-12);
+    // The same, from too few voxels.
+    assert_eq!(mutual.of_entropies(&entropies(255.0, ln(8.0), ln(8.0), ln(16.0)), 16), 1.0);
+    assert_eq!(normalised.of_entropies(&entropies(0.0, 0.0, 0.0, 0.0), 16), 1.0);
+}
+
+#[test]
+fn coarse_levels_have_fewer_bins() {
+    assert_eq!([8.0, 4.0, 2.0, 1.0].map(|mm| Cost::CorrelationRatio.bins_at(256, mm)), [32, 64, 128, 256]);
+    assert_eq!([8.0, 4.0, 2.0, 1.0].map(|mm| Cost::MutualInformation.bins_at(64, mm)), [23, 32, 45, 64]);
+    assert_eq!(Cost::CorrelationRatio.bins_at(2, 8.0), 2);
+}

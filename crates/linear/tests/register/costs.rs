@@ -1,0 +1,81 @@
+//! Every cost finds what it can be expected to find.
+
+use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
+use antsreg_core::{AffineTransform, Volume};
+use antsreg_kernels::{Cpu, JointSampling};
+use antsreg_linear::{Cost, Dof, Error, Fixed, Options, Search, Start, register};
+
+const ALL: [Cost; 5] = [
+    Cost::CorrelationRatio,
+    Cost::MutualInformation,
+    Cost::NormalisedMutualInformation,
+    Cost::NormalisedCorrelation,
+    Cost::LeastSquares,
+];
+
+/// A tenth of a voxel, as for the correlation ratio alone; a joint histogram of so few voxels is rougher.
+const TOLERANCE_MM: f64 = 0.4;
+const ROUGH_TOLERANCE_MM: f64 = 0.8;
+
+fn options(cost: Cost, histogram: JointSampling) -> Options {
+    Options { dof: Dof::Rigid6, histogram, bins: cost.default_bins().min(64), ..Options::of(cost) }
+}
+
+fn align(moving: &Volume, options: &Options) -> AffineTransform {
+    register(&Cpu, &fixed(), moving, None, None, options, &mut ()).expect("a registration").transform
+}
+
+/// Another contrast: the brighter, the darker, and the less so the darker it is.
+fn another_modality(mut volume: Volume) -> Volume {
+    volume.voxels.iter_mut().for_each(|value| *value = 500.0 + 400.0 * (*value / 700.0).cos());
+    volume
+}
+
+#[test]
+fn every_cost_finds_the_same_object() {
+    let truth = affine([17.0, -25.0, 12.0], [1.0; 3], [21.0, -14.0, 9.0]);
+    let moving = sampled(fixed_grid(), &truth);
+    for cost in ALL {
+        for histogram in [JointSampling::Trilinear, JointSampling::PartialVolume] {
+            if histogram == JointSampling::PartialVolume && !cost.has_joint_histogram() {
+                continue;
+            }
+            let error = error_mm(&align(&moving, &options(cost, histogram)), &truth);
+            let tolerance = if cost.has_joint_histogram() { ROUGH_TOLERANCE_MM } else { TOLERANCE_MM };
+            assert!(error < tolerance, "{error} mm by {cost:?}, {histogram:?}");
+        }
+    }
+}
+
+#[test]
+fn information_finds_another_modality() {
+    let truth = affine([17.0, -25.0, 12.0], [1.0; 3], [21.0, -14.0, 9.0]);
+    let moving = another_modality(sampled(fixed_grid(), &truth));
+    for cost in [Cost::MutualInformation, Cost::NormalisedMutualInformation] {
+        let error = error_mm(&align(&moving, &options(cost, JointSampling::Trilinear)), &truth);
+        assert!(error < ROUGH_TOLERANCE_MM, "{error} mm by {cost:?}");
+    }
+    // Where values are never alike, nothing is better than no overlap.
+    let squares = options(Cost::LeastSquares, JointSampling::Trilinear);
+    let refused = register(&Cpu, &fixed(), &moving, None, None, &squares, &mut ());
+    assert!(matches!(refused, Err(Error::NoOverlap)), "{refused:?}");
+}
+
+#[test]
+fn costs_are_those_of_the_search() {
+    let truth = affine([4.0, -3.0, 5.0], [1.0; 3], [6.0, -4.0, 2.0]);
+    let moving = sampled(fixed_grid(), &truth);
+    let far = AffineTransform { translation: truth.translation.add_scalar(1e4), ..truth };
+    for cost in ALL {
+        let start = Start::Transform(truth);
+        let options = Options { start, search: Search::None, ..options(cost, JointSampling::Trilinear) };
+        let found = register(&Cpu, &fixed(), &moving, None, None, &options, &mut ()).expect("a registration");
+        let transforms = [found.transform, truth, affine([14.0, -3.0, 5.0], [1.0; 3], [6.0, -4.0, 12.0]), far];
+        let side = Fixed::new(&Cpu, &fixed(), None, &options).expect("a fixed side");
+        let costs = side.costs(&Cpu, &moving, None, 4.0, &transforms).expect("costs");
+        // Voxels of 4 mm: the finest level is theirs.
+        assert!((costs[0] - found.cost).abs() < 1e-9, "{} and {} by {cost:?}", costs[0], found.cost);
+        assert!(costs[0] <= costs[1] + 1e-9 && costs[1] + 0.02 < costs[2], "{costs:?} by {cost:?}");
+        assert_eq!(costs[3], 1.0, "{cost:?}");
+    }
+}
