@@ -227,3 +227,41 @@ fn what_cannot_be_meant_is_refused_before_anything_is_done() {
     let message = place.refuse(2, "batch -f f.nii.gz -o . summary.csv --device cpu");
     assert!(message.contains("summary.csv"), "{message}");
 }
+
+#[cfg(unix)]
+#[test]
+fn after_an_interruption_whole_subjects_stay_and_the_rest_follows() {
+    use std::process::Stdio;
+
+    use rustix::process::{Pid, Signal, kill_process};
+    let place = cohort();
+    let line =
+        |out: &str| format!("batch t.csv -f f.nii.gz -o {out} --device cpu --threads 1 --resume --log {out}.log");
+    place.succeed(&line("whole"));
+    let mut command = place.command(line("out").split_whitespace());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts");
+    let first_is_done = || std::fs::read_to_string(place.path("out.log")).is_ok_and(|text| text.contains("[1/3] "));
+    let began = std::time::Instant::now();
+    while !first_is_done() && began.elapsed().as_secs() < 120 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert_eq!(child.try_wait().expect("its state"), None, "the program ended before the signal");
+    kill_process(Pid::from_raw(child.id() as i32).expect("a process"), Signal::TERM).expect("the signal is sent");
+    assert_eq!(child.wait().expect("the program ends").code(), Some(130));
+    // Whatever stands is whole: it bears the name of a file of the uninterrupted run, and all of its subject's are there.
+    let (stands, whole) = (names(&place, "out"), names(&place, "whole"));
+    let of = |subject: &str| whole.iter().filter(|name| name.starts_with(subject)).count();
+    for subject in ["one_", "two_", "three_"] {
+        let count = stands.iter().filter(|name| name.starts_with(subject)).count();
+        assert!(count == 0 || count == of(subject), "{subject}: {stands:?}");
+    }
+    assert!(
+        !stands.is_empty() && stands.len() < whole.len() && stands.iter().all(|name| whole.contains(name)),
+        "{stands:?}"
+    );
+    place.succeed(&line("out"));
+    assert_eq!(names(&place, "out"), whole);
+    for name in whole.iter().filter(|name| !name.ends_with("record.json") && *name != "summary.csv") {
+        assert!(place.read(&format!("out/{name}")) == place.read(&format!("whole/{name}")), "{name}");
+    }
+}
