@@ -116,6 +116,17 @@ pub enum CliError {
         /// The start as typed.
         start: String,
     },
+    /// A further image that is not where the first one of its side is.
+    #[error(
+        "{}: lies nowhere where {} does, with which it must be aligned; are they of one person and session?",
+        path.display(), other.display()
+    )]
+    Elsewhere {
+        /// The further image.
+        path: PathBuf,
+        /// The first one.
+        other: PathBuf,
+    },
     /// A transform was expected, and the file holds something else.
     #[error("{}: not a transform that can be read: {found}; expected {expected}", path.display())]
     NotATransform {

@@ -75,6 +75,7 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
             let register = register::Args {
                 fixed: fixed.clone(),
                 moving: moving.clone(),
+                channels: Vec::new(),
                 fixed_mask: None,
                 moving_mask: None,
                 fixed_labels: args.target,

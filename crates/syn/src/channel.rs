@@ -4,7 +4,6 @@ use antsreg_core::Volume;
 
 /// How alike two images are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
 pub enum Metric {
     /// Windowed cross-correlation: images of one kind.
     #[default]

@@ -4,7 +4,7 @@ use antsreg_core::DisplacementField;
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_kernels::CcDerivative;
 
-use crate::Channel;
+use crate::{Channel, Metric};
 
 /// Parameters of the diffeomorphic stage.
 ///
@@ -37,6 +37,13 @@ pub struct Options {
     pub convergence: Convergence,
     /// Shares of the darkest and brightest voxels clipped before anything else; `None` to leave intensities alone.
     pub winsorise: Option<(f64, f64)>,
+}
+
+impl Options {
+    /// Whether any channel has this metric.
+    pub fn uses(&self, metric: Metric) -> bool {
+        self.channels.iter().any(|channel| channel.metric == metric)
+    }
 }
 
 impl Default for Options {

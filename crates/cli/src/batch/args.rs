@@ -119,6 +119,7 @@ impl Args {
         register::Args {
             fixed: self.fixed.clone(),
             moving: subject.image,
+            channels: Vec::new(),
             fixed_mask: self.fixed_mask.clone(),
             moving_mask: subject.mask,
             fixed_labels: self.fixed_labels.clone().filter(|_| scored),

@@ -43,7 +43,7 @@ struct Computed {
 
 /// Runs `batch`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
-    register::check(&args.settings)?;
+    register::check(&args.settings, &[])?;
     let subjects = args.jobs()?;
     let choices = args.settings.device.all()?;
     // Both are waited for: a program must not end while a driver starts.

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+use super::channels::ChannelFiles;
 use super::settings::Settings;
 use crate::interpolation::{ImageInterpolation, LabelInterpolation};
 
 /// Register a moving image to a fixed one.
 ///
 /// The affine stage searches all orientations (after FLIRT) by the correlation ratio or another cost; mi and nmi match any
-/// two modalities. The diffeomorphic stage maximises
-/// windowed cross-correlation symmetrically (SyN, after ANTs).
+/// two modalities. The diffeomorphic stage maximises windowed cross-correlation or mutual information symmetrically (SyN, after
+/// ANTs).
 ///
 /// Files of those names that exist are replaced; they appear together when everything is done.
 #[derive(Debug, Clone, clap::Args)]
@@ -23,8 +24,13 @@ pub struct Args {
     /// Image that is brought to it (NIfTI)
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     pub moving: PathBuf,
+    /// A further pair of images that drives SyN, aligned with the first: FIXED,MOVING[,METRIC[,WEIGHT]]; may be repeated.
+    /// Each image may have a grid of its own. METRIC: as --metric, which is the default. WEIGHT: the pair's share of each
+    /// step, above 0; the first pair has 1, and so have others by default. The affine stage looks at the first pair alone
+    #[arg(long = "channel", value_name = "PAIR", help_heading = "Input")]
+    pub channels: Vec<ChannelFiles>,
     /// Fixed voxels that count: above 0.5, on the grid of the fixed image. Affine stage: weight of the voxel. SyN: the
-    /// correlation counts where both masks do
+    /// metrics count where both masks do
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     pub fixed_mask: Option<PathBuf>,
     /// Moving voxels that count, on the grid of the moving image; as the fixed mask
@@ -98,6 +104,8 @@ Output:
 Examples:
   antsreg-gpu register -f template.nii.gz -m subject.nii.gz -o out/subject_
   antsreg-gpu register -f template.nii.gz -m subject.nii.gz -o out/subject_ -t rigid
+  antsreg-gpu register -f t1.nii.gz -m flair.nii.gz -o out/flair_ --metric mattes
+  antsreg-gpu register -f t1.nii.gz -m subject_t1.nii.gz --channel t2.nii.gz,subject_t2.nii.gz -o out/subject_
   antsreg-gpu apply -i subject.nii.gz -r template.nii.gz -o warped.nii.gz \\
       -t out/subject_1Warp.nii.gz -t out/subject_0GenericAffine.mat";
 

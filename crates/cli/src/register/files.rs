@@ -62,6 +62,7 @@ impl Files {
         let inputs: Vec<&Path> = [&args.fixed, &args.moving]
             .into_iter()
             .chain(optional.into_iter().flatten())
+            .chain(args.channels.iter().flat_map(|files| [&files.fixed, &files.moving]))
             .map(PathBuf::as_path)
             .collect();
         for (n, target) in self.all().into_iter().enumerate() {

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use antsreg_core::{AffineTransform, LabelVolume, Transform, TransformChain, Volume};
+use antsreg_core::{AffineTransform, Grid, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_linear as linear;
+use antsreg_syn as syn;
 use nalgebra::Matrix3;
 
 use super::args::Args;
+use super::channels::{self, ChannelInputs};
 use super::settings::{Model, Start};
 use crate::error::CliError;
 use crate::inputs;
@@ -37,6 +39,8 @@ pub struct Inputs {
     pub fixed: Arc<Volume>,
     /// The moving image.
     pub moving: Volume,
+    /// Further pairs of images for the diffeomorphic stage.
+    pub channels: Vec<ChannelInputs>,
     /// 1 where fixed voxels count.
     pub fixed_mask: Option<Arc<Volume>>,
     /// 1 where moving voxels count.
@@ -118,6 +122,7 @@ impl Inputs {
         })?;
         let inputs = Inputs {
             fixed: fixed.clone(),
+            channels: channels::read(args, [fixed, &moving])?,
             moving,
             fixed_mask: mask.clone(),
             moving_mask: moving_mask.transpose()?,
@@ -137,6 +142,21 @@ impl Inputs {
             Start::Headers => linear::Start::Headers,
             Start::File(_) => linear::Start::Transform(self.initial),
         }
+    }
+
+    /// All images and the mask of one side, the fixed one first.
+    pub fn sides(&self) -> [syn::Images<'_>; 2] {
+        let [fixed_mask, moving_mask] = self.masks();
+        let side = |first, n: usize, mask| {
+            let further = self.channels.iter().map(|further| &further.images[n]);
+            syn::Images { channels: std::iter::once(first).chain(further).collect(), mask }
+        };
+        [side(&self.fixed, 0, fixed_mask), side(&self.moving, 1, moving_mask)]
+    }
+
+    /// Grids of the further images of both sides.
+    pub fn further(&self) -> Vec<&Grid> {
+        self.channels.iter().flat_map(|further| &further.images).map(|image| &image.grid).collect()
     }
 
     /// The masks by reference.

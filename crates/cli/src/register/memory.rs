@@ -45,6 +45,12 @@ pub fn subject(grid: &Grid, labels: bool) -> usize {
     grid.len() * (SCALAR + 2 * VECTOR + SCALAR + SCALAR + 2 * SCALAR * usize::from(labels))
 }
 
+/// What further pairs of images add to that: each as read, clipped and smoothed; two more updates.
+pub fn estimate_further(further: &[&Grid], fixed: &Grid, syn: &syn::Options) -> usize {
+    let updates = if further.is_empty() { 0 } else { 2 * VECTOR * finest_level(fixed, syn) };
+    updates + 3 * SCALAR * further.iter().map(|grid| grid.len()).sum::<usize>()
+}
+
 /// Voxels of the finest level.
 fn finest_level(fixed: &Grid, options: &syn::Options) -> usize {
     let finest = options.levels.iter().map(|level| level.shrink).min().unwrap_or(1);
@@ -75,7 +81,7 @@ impl DeviceMemory {
     pub fn before(cuda: &Cuda, inputs: &Inputs, plan: &Plan) -> Result<DeviceMemory, CliError> {
         let masked = inputs.masks().map(|mask| mask.is_some());
         let grids = [&inputs.fixed.grid, &inputs.moving.grid];
-        let planned = on_device(grids, masked, plan.linear.as_ref(), plan.syn.as_ref());
+        let planned = on_device_with(grids, &inputs.further(), masked, plan.linear.as_ref(), plan.syn.as_ref());
         let free_bytes = cuda.memory().map_err(CliError::Device)?.free;
         Ok(DeviceMemory { planned_bytes: planned as u64, free_bytes, taken_bytes: None })
     }
@@ -98,15 +104,26 @@ impl DeviceMemory {
     }
 }
 
-/// Peak memory expected on a GPU, bytes.
+/// Peak memory expected on a GPU of one pair of images, bytes.
 pub fn on_device(
     grids: [&Grid; 2],
     masked: [bool; 2],
     linear: Option<&linear::Options>,
     syn: Option<&syn::Options>,
 ) -> usize {
+    on_device_with(grids, &[], masked, linear, syn)
+}
+
+/// Peak memory expected on a GPU of a pair of images and further ones, bytes.
+pub fn on_device_with(
+    grids: [&Grid; 2],
+    further: &[&Grid],
+    masked: [bool; 2],
+    linear: Option<&linear::Options>,
+    syn: Option<&syn::Options>,
+) -> usize {
     let linear = linear.map_or(0, |options| linear_on_device(grids, masked, options));
-    let syn = syn.map_or(0, |options| syn_on_device(grids, masked, options));
+    let syn = syn.map_or(0, |options| syn_on_device(grids, further, masked, options));
     DEVICE_SCRATCH + SCALAR * linear.max(syn)
 }
 
@@ -148,22 +165,28 @@ fn linear_on_device([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &li
 }
 
 /// The most scalars that the diffeomorphic stage has on a GPU at once.
-fn syn_on_device([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &syn::Options) -> usize {
+fn syn_on_device([fixed, moving]: [&Grid; 2], further: &[&Grid], masked: [bool; 2], options: &syn::Options) -> usize {
     const FIELD: usize = 3;
-    let images = fixed.len() + moving.len();
+    let each = || [fixed, moving].into_iter().chain(further.iter().copied()).map(Grid::len);
+    let (images, largest) = (each().sum::<usize>(), each().max().unwrap_or(0));
     let [fixed_mask, moving_mask] = masked.map(usize::from);
     let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
     let level = finest_level(fixed, options);
     // Four fields; two updates and a scratch; the warped pair and its masks; what the metric keeps for each window: five
-    // terms of the exact derivative, or five surfaces and two textures for windows wider than the tiled kernels take.
-    let terms = if options.radius > Cuda::MOST_CC_RADIUS {
+    // terms of the exact derivative, or five surfaces and two textures for windows wider than the tiled kernels take. With
+    // further pairs, two updates more.
+    let correlated = options.uses(syn::Metric::Cc);
+    let terms = if !correlated {
+        0
+    } else if options.radius > Cuda::MOST_CC_RADIUS {
         7
     } else {
         5 * usize::from(options.derivative == CcDerivative::Exact)
     };
-    let iterating = level * (7 * FIELD + 2 + fixed_mask + moving_mask + terms);
-    // Besides, both images smoothed; while that is done, one more.
-    let smoothed = images + fixed.len().max(moving.len()).max(iterating);
+    let updates = if further.is_empty() { 0 } else { 2 * FIELD };
+    let iterating = level * (7 * FIELD + updates + 2 + fixed_mask + moving_mask + terms);
+    // Besides, all images smoothed; while that is done, one more.
+    let smoothed = images + largest.max(iterating);
     // At the end the four fields on the full grid and the two warps; one is relaxed by its smoothed self and weights.
     let leaving = fixed.len() * (7 * FIELD + 1);
     loaded + smoothed.max(leaving)
@@ -211,6 +234,22 @@ mod tests {
         // Iterating on an eighth of the voxels takes less than the fields on the full grid afterwards.
         let grid = cube(100, 1.0);
         assert_eq!(planned([&grid, &grid], [false; 2], &plan(false, Some(2))) - DEVICE_SCRATCH, 24 * 4 * grid.len());
+    }
+
+    #[test]
+    fn further_pairs_and_other_metrics_are_counted() {
+        let (grid, half) = (cube(100, 1.0), cube(50, 2.0));
+        let mut plan = plan(false, Some(1));
+        let planned = |plan: &Plan, further: &[&Grid]| {
+            let bytes = on_device_with([&grid, &grid], further, [false; 2], None, plan.syn.as_ref());
+            (bytes - DEVICE_SCRATCH) as f64 / (SCALAR * grid.len()) as f64
+        };
+        // Each further image as loaded and smoothed, an update for each side.
+        assert_eq!(planned(&plan, &[&grid, &grid]), 32.0 + 4.0 + 6.0);
+        assert_eq!(planned(&plan, &[&half, &half]), 32.0 + 0.5 + 6.0);
+        // Mutual information keeps nothing for a voxel.
+        plan.syn.iter_mut().for_each(|syn| syn.channels[0].metric = syn::Metric::Mattes);
+        assert_eq!(planned(&plan, &[]), 27.0);
     }
 
     #[test]

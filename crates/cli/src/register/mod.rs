@@ -1,6 +1,7 @@
 //! `register`: from two images to transforms, warped images and a record.
 
 mod args;
+mod channels;
 mod files;
 mod inputs;
 pub mod memory;

@@ -5,6 +5,7 @@ use antsreg_kernels::{CcDerivative, Cuda};
 use antsreg_linear::{self as linear, AngleSearch, Cost, Dof, Search};
 use antsreg_syn as syn;
 
+use super::channels::{self, ChannelFiles};
 use super::inputs::Inputs;
 use super::settings::{Measure, Model, Settings};
 use crate::device::Description;
@@ -24,8 +25,8 @@ pub struct Plan {
     pub device: Description,
 }
 
-/// Refuses options that would do nothing.
-pub fn check(settings: &Settings) -> Result<(), UsageError> {
+/// Refuses options that would do nothing, given the pairs of images beside the first.
+pub fn check(settings: &Settings, further: &[ChannelFiles]) -> Result<(), UsageError> {
     let given = |option, is_given: bool| is_given.then_some(option);
     let model = format!("--transform {}", name(settings.transform));
     let linear = [
@@ -48,6 +49,8 @@ pub fn check(settings: &Settings) -> Result<(), UsageError> {
         given("--gradient-step", settings.gradient_step.is_some()),
         given("--update-variance", settings.update_variance.is_some()),
         given("--total-variance", settings.total_variance.is_some()),
+        given("--metric", settings.metric.is_some()),
+        given("--metric-bins", settings.metric_bins.is_some()),
         given("--cc-radius", settings.cc_radius.is_some()),
         given("--cc-derivative", settings.cc_derivative.is_some()),
         given("--convergence-window", settings.convergence_window.is_some()),
@@ -55,6 +58,7 @@ pub fn check(settings: &Settings) -> Result<(), UsageError> {
         given("--reinvert-every", settings.reinvert_every.is_some()),
         given("--noise", settings.noise.is_some()),
         given("--winsorise", settings.winsorise.is_some()),
+        given("--channel", !further.is_empty()),
     ];
     let useless = match settings.transform {
         Model::SynOnly => linear.into_iter().flatten().next(),
@@ -72,7 +76,7 @@ pub fn check(settings: &Settings) -> Result<(), UsageError> {
     ];
     match useless.into_iter().flatten().next() {
         Some(option) => Err(UsageError::NoEffect { option, with: format!("--cost {}", Measure::from(cost)) }),
-        None => Ok(()),
+        None => channels::check(settings, further),
     }
 }
 
@@ -99,7 +103,9 @@ impl Plan {
 
     /// The plan of a registration that its device can carry out.
     pub fn resolve(settings: &Settings, inputs: &Inputs, device: Description) -> Result<Plan, UsageError> {
-        let plan = Plan::new(settings, inputs.fixed.grid.shape, inputs.linear_start(), device)?;
+        let mut plan = Plan::new(settings, inputs.fixed.grid.shape, inputs.linear_start(), device)?;
+        let further = inputs.channels.iter().map(|further| further.channel);
+        plan.syn.iter_mut().for_each(|options| options.channels.extend(further.clone()));
         plan.check_radius(inputs.masks().iter().any(Option::is_some))?;
         Ok(plan)
     }
@@ -108,7 +114,7 @@ impl Plan {
     fn check_radius(&self, masked: bool) -> Result<(), UsageError> {
         let (Description::Cuda { .. }, Some(syn)) = (&self.device, &self.syn) else { return Ok(()) };
         let (radius, most) = (syn.radius, Cuda::MOST_CC_RADIUS);
-        if radius > most && (masked || syn.derivative == CcDerivative::Exact) {
+        if syn.uses(syn::Metric::Cc) && radius > most && (masked || syn.derivative == CcDerivative::Exact) {
             return Err(UsageError::Radius { radius, device: self.device.choice(), most });
         }
         Ok(())
@@ -155,7 +161,7 @@ pub fn linear_options(settings: &Settings, start: linear::Start) -> linear::Opti
 pub fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Options, UsageError> {
     let defaults = settings.preset.syn();
     Ok(syn::Options {
-        channels: defaults.channels,
+        channels: vec![channels::first(settings)],
         gradient_step: settings.gradient_step.unwrap_or(defaults.gradient_step),
         update_variance: settings.update_variance.unwrap_or(defaults.update_variance),
         total_variance: settings.total_variance.unwrap_or(defaults.total_variance),
@@ -167,7 +173,7 @@ pub fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Option
             threshold: settings.convergence_threshold.unwrap_or(defaults.convergence.threshold),
         },
         noise: settings.noise.unwrap_or(defaults.noise),
-        bins: defaults.bins,
+        bins: settings.metric_bins.map_or(defaults.bins, usize::from),
         reinvert_every: settings.reinvert_every.map_or(defaults.reinvert_every, usize::from),
         winsorise: settings.winsorise.map_or(defaults.winsorise, |typed| typed.0),
     })

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::memory::DeviceMemory;
 use super::profile::Profile;
-use super::settings::{Filling, Measure};
+use super::settings::{Filling, Measure, Metric};
 use crate::device::Description;
 use crate::interpolation::{ImageInterpolation, LabelInterpolation};
 use crate::jacobian::{Consistency, Summary};
@@ -65,6 +65,8 @@ pub struct InputsRecord {
     pub fixed: ImageRecord,
     /// The moving image.
     pub moving: ImageRecord,
+    /// Further pairs of images for the diffeomorphic stage, fixed and moving.
+    pub channels: Vec<[ImageRecord; 2]>,
     /// Mask of the fixed image.
     pub fixed_mask: Option<PathBuf>,
     /// Mask of the moving image.
@@ -186,16 +188,20 @@ pub fn dof(dof: Dof) -> u8 {
 /// Parameters of the diffeomorphic stage.
 #[derive(Debug, Serialize)]
 pub struct SynParameters {
+    /// Metric and weight of each pair of images.
+    pub channels: Vec<ChannelParameters>,
+    /// Bins of mutual information; absent where no pair has that metric.
+    pub metric_bins: Option<usize>,
     /// Length of a step, voxels.
     pub gradient_step_voxels: f64,
     /// Smoothing of an update, voxels².
     pub update_variance_voxels2: f64,
     /// Smoothing of the field, voxels².
     pub total_variance_voxels2: f64,
-    /// Radius of the correlation window, voxels.
-    pub cc_radius_voxels: usize,
-    /// Derivative that drives the update.
-    pub cc_derivative: &'static str,
+    /// Radius of the correlation window, voxels; absent where no pair has that metric.
+    pub cc_radius_voxels: Option<usize>,
+    /// Derivative that drives the update; likewise.
+    pub cc_derivative: Option<&'static str>,
     /// Shrink factors, coarse to fine.
     pub shrink_factors: Vec<usize>,
     /// Smoothing of the images, voxels.
@@ -208,30 +214,48 @@ pub struct SynParameters {
     pub convergence_threshold: f64,
     /// Shares clipped.
     pub winsorise: Option<(f64, f64)>,
-    /// Noise that the metric disregards, share of the intensity range.
-    pub noise_share: f64,
+    /// Noise that the correlation disregards, share of the intensity range; absent where no pair has that metric.
+    pub noise_share: Option<f64>,
     /// Iterations from one re-inversion of the fields to the next.
     pub reinvert_every: usize,
 }
 
+/// How a pair of images takes part.
+#[derive(Debug, Serialize)]
+pub struct ChannelParameters {
+    /// What it maximises.
+    pub metric: String,
+    /// Its share of a step.
+    pub weight: f64,
+}
+
+impl From<&syn::Channel> for ChannelParameters {
+    fn from(channel: &syn::Channel) -> ChannelParameters {
+        ChannelParameters { metric: Metric::from(channel.metric).to_string(), weight: channel.weight }
+    }
+}
+
 impl From<&syn::Options> for SynParameters {
     fn from(options: &syn::Options) -> SynParameters {
+        let correlated = options.uses(syn::Metric::Cc);
         SynParameters {
+            channels: options.channels.iter().map(Into::into).collect(),
+            metric_bins: options.uses(syn::Metric::Mattes).then_some(options.bins),
             gradient_step_voxels: options.gradient_step,
             update_variance_voxels2: options.update_variance,
             total_variance_voxels2: options.total_variance,
-            cc_radius_voxels: options.radius,
-            cc_derivative: match options.derivative {
+            cc_radius_voxels: correlated.then_some(options.radius),
+            cc_derivative: correlated.then_some(match options.derivative {
                 CcDerivative::Centre => "centre",
                 CcDerivative::Exact => "exact",
-            },
+            }),
             shrink_factors: options.levels.iter().map(|level| level.shrink).collect(),
             smoothing_sigmas_voxels: options.levels.iter().map(|level| level.sigma_voxels).collect(),
             iterations: options.levels.iter().map(|level| level.iterations).collect(),
             convergence_window: options.convergence.window,
             convergence_threshold: options.convergence.threshold,
             winsorise: options.winsorise,
-            noise_share: options.noise,
+            noise_share: correlated.then_some(options.noise),
             reinvert_every: options.reinvert_every,
         }
     }

@@ -10,6 +10,7 @@ use antsreg_kernels::apply;
 use antsreg_syn as syn;
 
 use super::args::Args;
+use super::channels::ChannelInputs;
 use super::files::Files;
 use super::inputs::Inputs;
 use super::memory;
@@ -179,6 +180,11 @@ fn blank(
         inputs: InputsRecord {
             fixed: ImageRecord::new(&args.fixed, &inputs.fixed.grid),
             moving: ImageRecord::new(&args.moving, &inputs.moving.grid),
+            channels: (args.channels.iter().zip(&inputs.channels))
+                .map(|(files, ChannelInputs { images: [fixed, moving], .. })| {
+                    [ImageRecord::new(&files.fixed, &fixed.grid), ImageRecord::new(&files.moving, &moving.grid)]
+                })
+                .collect(),
             fixed_mask: args.fixed_mask.clone(),
             moving_mask: args.moving_mask.clone(),
             fixed_labels: args.fixed_labels.clone(),

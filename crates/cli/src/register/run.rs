@@ -21,7 +21,7 @@ use crate::progress::Console;
 
 /// Runs `register`. Gives the overlap of the labels, if there were any to score.
 pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliError> {
-    plan::check(&args.settings)?;
+    plan::check(&args.settings, &args.channels)?;
     let device = args.settings.device.one()?;
     if args.profile && device == DeviceChoice::Cpu {
         return Err(UsageError::NoEffect { option: "--profile", with: "--device cpu".into() }.into());
@@ -117,6 +117,7 @@ fn stages<B: Backend>(
         found.linear = Some(outcome);
     }
     if let Some(options) = &plan.syn {
+        let [fixed, moving] = inputs.sides();
         let (outcome, took) =
             console.stage(|observer| syn::register(backend, fixed, moving, &found.affine, options, observer));
         found.syn = Some(outcome?);

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use antsreg_kernels::{CcDerivative, JointSampling};
 use antsreg_linear::{AngleSearch, Cost, Dof, Search};
+use antsreg_syn as syn;
 use clap::ValueEnum;
 
 use crate::devices::Devices;
@@ -90,6 +91,13 @@ pub struct Settings {
         help = help("Smoothing of the whole field after each update: variance, voxels² of the level; 0 for none",
             |p| p.syn().total_variance.to_string()))]
     pub total_variance: Option<f64>,
+    #[arg(long, value_enum, ignore_case = true, value_name = "METRIC", help_heading = "SyN stage",
+        help = help("What SyN maximises", |p| Metric::from(p.syn().channels.first().map_or_else(Default::default, |c| c.metric)).to_string()))]
+    pub metric: Option<Metric>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(8..=256), value_name = "N", help_heading = "SyN stage",
+        help = help("Bins of each image's intensities for mutual information, two at either end beyond its range",
+            |p| p.syn().bins.to_string()))]
+    pub metric_bins: Option<u16>,
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=16), value_name = "VOXELS", help_heading = "SyN stage",
         help = help("Radius of the correlation window; the window is a cube of 2r+1 voxels", |p| p.syn().radius.to_string()))]
     pub cc_radius: Option<u8>,
@@ -235,6 +243,44 @@ impl std::fmt::Display for Filling {
         f.write_str(match self {
             Filling::Trilinear => "trilinear",
             Filling::PartialVolume => "partial-volume",
+        })
+    }
+}
+
+/// How alike two images are, as typed: by ANTs' names, in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Metric {
+    /// Windowed cross-correlation, for images of one kind
+    #[default]
+    Cc,
+    /// Mutual information after Mattes (also: mi), for images of different kinds as well
+    #[value(alias = "mi")]
+    Mattes,
+}
+
+impl From<Metric> for syn::Metric {
+    fn from(metric: Metric) -> syn::Metric {
+        match metric {
+            Metric::Cc => syn::Metric::Cc,
+            Metric::Mattes => syn::Metric::Mattes,
+        }
+    }
+}
+
+impl From<syn::Metric> for Metric {
+    fn from(metric: syn::Metric) -> Metric {
+        match metric {
+            syn::Metric::Cc => Metric::Cc,
+            syn::Metric::Mattes => Metric::Mattes,
+        }
+    }
+}
+
+impl std::fmt::Display for Metric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Metric::Cc => "cc",
+            Metric::Mattes => "mattes",
         })
     }
 }

@@ -12,7 +12,7 @@ use super::inputs::Inputs;
 use super::memory::{self, DeviceMemory};
 use super::plan::{self, Plan};
 use super::record::{Record, dof};
-use super::settings::{Derivative, Filling, Measure};
+use super::settings::{Derivative, Filling, Measure, Metric};
 use crate::presets::per_level;
 use crate::{geometry, table};
 
@@ -30,6 +30,12 @@ pub fn plan(
     // Writing to a String cannot fail.
     let _ = writeln!(text, "Fixed    {}: {}", args.fixed.display(), geometry::describe(fixed));
     let _ = writeln!(text, "Moving   {}: {}", args.moving.display(), geometry::describe(moving));
+    for (further, files) in inputs.channels.iter().zip(&args.channels) {
+        let [fixed, moving] = further.images.each_ref().map(|image| geometry::describe(&image.grid));
+        let _ = writeln!(text, "Channel  {}: {fixed}", files.fixed.display());
+        let _ = writeln!(text, "         {}: {moving}", files.moving.display());
+        let _ = writeln!(text, "         {}, weight {}", Metric::from(further.channel.metric), files.weight);
+    }
     for (what, path) in [("Fixed mask", &args.fixed_mask), ("Moving mask", &args.moving_mask)] {
         if let Some(path) = path {
             let _ = writeln!(text, "{what}  {}", path.display());
@@ -38,7 +44,8 @@ pub fn plan(
     let _ = writeln!(text, "Start    {}", inputs.start);
     let _ = writeln!(text, "Device   {}, threads {threads}", plan.device);
     let masks = inputs.masks().iter().flatten().count();
-    let bytes = memory::estimate(fixed, moving, masks, plan.syn.as_ref());
+    let further = plan.syn.as_ref().map_or(0, |syn| memory::estimate_further(&inputs.further(), fixed, syn));
+    let bytes = memory::estimate(fixed, moving, masks, plan.syn.as_ref()) + further;
     let _ = writeln!(text, "Memory   about {}", gigabytes(bytes));
     if let Some(DeviceMemory { planned_bytes, free_bytes, .. }) = on_device {
         let [planned, free] = [planned_bytes, free_bytes].map(|bytes| gigabytes(*bytes as usize));
@@ -52,7 +59,7 @@ pub fn plan(
         options.extend(parameters);
     }
     if let Some(syn) = &plan.syn {
-        let _ = writeln!(text, "\nSyN stage: windowed cross-correlation");
+        let _ = writeln!(text, "\nSyN stage: {}", metrics(syn));
         let parameters = syn_options(syn);
         text.push_str(&list(&parameters));
         options.extend(parameters);
@@ -133,10 +140,11 @@ pub fn outcome(record: &Record) -> String {
 pub fn stages(plan: &Plan) -> String {
     let mut text = String::new();
     if let Some(linear) = &plan.linear {
-        text.push_str(&format!("\nAffine stage: correlation ratio\n{}", list(&linear_options(linear))));
+        let cost = Measure::from(linear.cost).words();
+        text.push_str(&format!("\nAffine stage: {cost}\n{}", list(&linear_options(linear))));
     }
     if let Some(syn) = &plan.syn {
-        text.push_str(&format!("\nSyN stage: windowed cross-correlation\n{}", list(&syn_options(syn))));
+        text.push_str(&format!("\nSyN stage: {}\n{}", metrics(syn), list(&syn_options(syn))));
     }
     text
 }
@@ -172,15 +180,27 @@ fn linear_options(options: &linear::Options) -> Vec<(&'static str, String)> {
     parameters
 }
 
-/// The parameters of the diffeomorphic stage as options.
+/// What the diffeomorphic stage maximises.
+fn metrics(options: &syn::Options) -> &'static str {
+    match [syn::Metric::Cc, syn::Metric::Mattes].map(|metric| options.uses(metric)) {
+        [true, true] => "windowed cross-correlation and mutual information",
+        [false, true] => "mutual information",
+        _ => "windowed cross-correlation",
+    }
+}
+
+/// The parameters of the diffeomorphic stage as options, but for those that no metric looks at.
 fn syn_options(options: &syn::Options) -> Vec<(&'static str, String)> {
-    vec![
+    let metric = options.channels.first().map_or_else(Metric::default, |channel| channel.metric.into());
+    let mut parameters = vec![
         ("--shrink-factors", per_level(&options.levels, |level| level.shrink)),
         ("--smoothing-sigmas", per_level(&options.levels, |level| level.sigma_voxels)),
         ("--iterations", per_level(&options.levels, |level| level.iterations)),
         ("--gradient-step", options.gradient_step.to_string()),
         ("--update-variance", options.update_variance.to_string()),
         ("--total-variance", options.total_variance.to_string()),
+        ("--metric", metric.to_string()),
+        ("--metric-bins", options.bins.to_string()),
         ("--cc-radius", options.radius.to_string()),
         ("--cc-derivative", Derivative::from(options.derivative).to_string()),
         ("--convergence-window", options.convergence.window.to_string()),
@@ -188,7 +208,13 @@ fn syn_options(options: &syn::Options) -> Vec<(&'static str, String)> {
         ("--reinvert-every", options.reinvert_every.to_string()),
         ("--noise", options.noise.to_string()),
         ("--winsorise", options.winsorise.map_or("none".into(), |(low, high)| format!("{low},{high}"))),
-    ]
+    ];
+    parameters.retain(|(option, _)| match *option {
+        "--cc-radius" | "--cc-derivative" | "--noise" => options.uses(syn::Metric::Cc),
+        "--metric-bins" => options.uses(syn::Metric::Mattes),
+        _ => true,
+    });
+    parameters
 }
 
 /// The command line that asks for exactly this.
@@ -206,6 +232,11 @@ fn command(
     let settings = &args.settings;
     let mut words =
         vec![("--fixed", shown(&args.fixed)), ("--moving", shown(&args.moving)), ("--output", args.output.clone())];
+    for (files, further) in args.channels.iter().zip(&inputs.channels) {
+        let metric = Metric::from(further.channel.metric);
+        let pair = format!("{},{},{metric},{}", shown(&files.fixed), shown(&files.moving), files.weight);
+        words.push(("--channel", pair));
+    }
     let optional = [
         ("--fixed-mask", &args.fixed_mask),
         ("--moving-mask", &args.moving_mask),
