@@ -259,3 +259,29 @@ fn conversions_that_lack_something() {
     let message = place.refuse(1, "convert short.mat out.txt -f f.nii.gz -m m.nii.gz");
     assert!(message.contains("short.mat") && message.contains("expected 16 numbers, found 8"), "{message}");
 }
+
+#[test]
+fn further_pairs_that_do_not_fit() {
+    let place = pair();
+    let mut far = image();
+    far.grid.origin.z += 1000.0;
+    write(&place, "far.nii.gz", &far);
+    let mut flat = image();
+    flat.voxels.fill(3.0);
+    write(&place, "flat.nii.gz", &flat);
+    let line = "register -f f.nii.gz -m m.nii.gz -o p -t syn-only --dry-run --channel";
+    for (channel, words) in [
+        ("f.nii.gz,far.nii.gz", ["far.nii.gz", "lies nowhere where m.nii.gz does"]),
+        ("far.nii.gz,m.nii.gz", ["far.nii.gz", "lies nowhere where f.nii.gz does"]),
+        ("flat.nii.gz,m.nii.gz", ["flat.nii.gz", "every voxel is 3"]),
+        ("f.nii.gz,none.nii.gz", ["none.nii.gz", "no such file"]),
+    ] {
+        let message = place.refuse(1, &format!("{line} {channel}"));
+        for word in words {
+            assert!(message.contains(word), "`{word}` is missing in: {message}");
+        }
+    }
+    std::fs::copy(place.path("m.nii.gz"), place.path("pWarped.nii.gz")).expect("a copy");
+    let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p --channel f.nii.gz,pWarped.nii.gz");
+    assert!(message.contains("pWarped.nii.gz") && message.contains("input"), "{message}");
+}

@@ -269,6 +269,8 @@ fn a_dry_run_says_all_and_does_nothing() {
     for rest in [
         "-t rigid --no-search --format nii",
         "-t syn-only --no-warped --no-inverse --preset fast",
+        "--metric MI --metric-bins 48",
+        "--channel f.nii.gz,m.nii.gz,Mattes,0.5 --channel f.nii.gz,m.nii.gz --cc-radius 3 --metric-bins 24",
         "--preset best --dof 9 --no-principal-axes --fixed-mask f.nii.gz --moving-mask m.nii.gz \
             --fixed-labels fl.nii.gz --moving-labels ml.nii.gz --label-list 1,2 --label-interpolation nearest -n sinc",
     ] {
@@ -290,4 +292,36 @@ fn quiet_is_quiet_and_verbose_is_not() {
     assert_eq!(place.succeed(&format!("{line} --quiet")).stderr, "");
     let lines = |option: &str| place.succeed(&format!("{line} {option}")).stderr.lines().count();
     assert!(lines("--verbose") > lines(""));
+}
+
+#[test]
+fn a_brain_of_other_contrast_is_warped_by_mutual_information_or_through_a_further_pair() {
+    let place = pair(4.0);
+    // As another scanner might show it: no intensity tells the tissue any more by itself.
+    let path = place.path("m.nii.gz");
+    let mut other = nifti::read_volume(&path).expect("an image");
+    other.voxels.iter_mut().for_each(|v| *v = if *v > 0.0 { (1200.0 - *v).abs().sqrt() * 20.0 } else { 0.0 });
+    nifti::write_volume(&place.path("m2.nii.gz"), &other).expect("an image is written");
+    itk::write_affine(&place.path("start.mat"), &truth(), Point3::origin()).expect("the affine is written");
+    let score = |options: &str| {
+        let start = "-t syn-only --initial-transform start.mat --fixed-labels fl.nii.gz --moving-labels ml.nii.gz";
+        place.succeed(&format!("register -f f.nii.gz -m m2.nii.gz -o p_ {start} {options}"));
+        let record = record(&place, "p_");
+        assert_eq!(record["jacobian"]["warp"]["folded"], 0, "{options}");
+        assert_eq!(record["jacobian"]["inverse_warp"]["folded"], 0, "{options}");
+        (record["overlap"]["mean_jaccard"].as_f64().expect("a score"), record)
+    };
+    let (still, _) = score("--iterations 0x0x0");
+    let (mattes, record) = score("--metric Mattes");
+    assert!(mattes > still + 0.05, "{mattes} after {still}");
+    let parameters = &record["parameters"]["syn"];
+    assert_eq!(parameters["channels"][0]["metric"], "mattes");
+    assert_eq!((&parameters["metric_bins"], &parameters["cc_radius_voxels"]), (&Value::from(32), &Value::Null));
+    // The pair that looks alike pulls through the other one's noise; its moving image has another grid.
+    let coarse = grid(5.0, [9.0, -14.0, 21.0], Matrix3::identity());
+    Brain::moved(&truth()).write_image(&coarse, &place.path("m3.nii.gz"));
+    let (both, record) = score("--metric mattes --channel f.nii.gz,m3.nii.gz,cc,2 --cc-radius 3");
+    assert!(both > still + 0.05, "{both} after {still}");
+    assert_eq!(record["parameters"]["syn"]["channels"][1]["weight"], 2.0);
+    assert_eq!(record["inputs"]["channels"][0][1]["path"], "m3.nii.gz");
 }
