@@ -1,13 +1,13 @@
 //! Registrations driven by several pairs of images.
 
-mod scene;
-
 use antsreg_core::schedule::Level;
-use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
+use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Cpu;
 use antsreg_syn::{Channel, Error, Images, Options, Outcome, register};
-use nalgebra::{Point3, Rotation3, Vector3};
-use scene::{brain, displacement, grid, sampled};
+use nalgebra::{Rotation3, Vector3};
+
+use crate::residual::{self, residual_of_nothing};
+use crate::scene::{brain, displacement, grid, sampled};
 
 fn options(weights: &[f64]) -> Options {
     let level = |shrink, sigma_voxels, iterations| Level { shrink, sigma_voxels, iterations };
@@ -36,31 +36,13 @@ fn noise(grid: &Grid, seed: u32) -> Volume {
     })
 }
 
-/// How far a warp is on average from what was done to the brain, mm, where there is brain.
-fn residual(warp: &DisplacementField) -> f64 {
-    let (map, centre) = (warp.grid.voxel_to_world(), warp.grid.centre());
-    let [nx, ny, _] = warp.grid.shape;
-    let (mut sum, mut count) = (0.0, 0.0);
-    for (n, u) in warp.vectors.iter().enumerate() {
-        let index = Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / nx / ny) as f64);
-        let p = map.apply(&index) - centre;
-        if p.norm() < 15.0 {
-            // A fixed point p shows what the moving image has at q, where q + displacement(q) = p.
-            let q = p + Vector3::from(*u).cast::<f64>();
-            sum += (q + displacement(q) - p).norm();
-            count += 1.0;
-        }
-    }
-    sum / count
-}
-
 #[test]
 fn the_same_channel_twice_is_one() {
     let [fixed, moving] = pair(&grid());
     let once = run(&[[&fixed, &moving]], &options(&[1.0])).expect("it registers");
     let twice = run(&[[&fixed, &moving], [&fixed, &moving]], &options(&[0.5, 0.5])).expect("it registers");
     assert_eq!(once, twice);
-    assert!(residual(&once.warp) < 0.4, "{}", residual(&once.warp));
+    assert!(residual::residual(&once.warp) < 0.4, "{}", residual::residual(&once.warp));
 }
 
 #[test]
@@ -69,7 +51,7 @@ fn a_channel_of_noise_does_little_harm_and_a_channel_that_knows_helps() {
     let [fixed, moving] = pair(&grid);
     let noises = [noise(&grid, 1), noise(&grid, 2)];
     let residual = |pairs: &[[&Volume; 2]], weights: &[f64]| {
-        residual(&run(pairs, &options(weights)).expect("it registers").warp)
+        residual::residual(&run(pairs, &options(weights)).expect("it registers").warp)
     };
     let still = residual_of_nothing(&grid);
     let alone = residual(&[[&fixed, &moving]], &[1.0]);
@@ -82,18 +64,15 @@ fn a_channel_of_noise_does_little_harm_and_a_channel_that_knows_helps() {
     assert!(mostly_noise > 2.0 * with_noise, "{mostly_noise} and {with_noise} mm");
 }
 
-fn residual_of_nothing(grid: &Grid) -> f64 {
-    residual(&DisplacementField { grid: grid.clone(), vectors: vec![[0.0; 3]; grid.len()] })
-}
-
 #[test]
 fn each_half_of_the_brain_may_come_from_another_channel() {
     let grid = grid();
     let half = |p: Vector3<f64>, left: bool| if (p.x < 0.0) == left { brain(p) } else { 0.0 };
     let [left, right] = [true, false]
         .map(|left| [sampled(&grid, |p| half(p, left)), sampled(&grid, |p| half(p + displacement(p), left))]);
-    let residual =
-        |pairs: &[[&Volume; 2]]| residual(&run(pairs, &options(&vec![1.0; pairs.len()])).expect("it registers").warp);
+    let residual = |pairs: &[[&Volume; 2]]| {
+        residual::residual(&run(pairs, &options(&vec![1.0; pairs.len()])).expect("it registers").warp)
+    };
     let (one, other) = (residual(&[[&left[0], &left[1]]]), residual(&[[&right[0], &right[1]]]));
     let both = residual(&[[&left[0], &left[1]], [&right[0], &right[1]]]);
     assert!(both < 0.7 * f64::min(one, other), "{both} mm from both halves, {one} and {other} mm from one");
@@ -118,7 +97,7 @@ fn a_channel_may_lie_on_a_grid_of_its_own() {
         .expect("it registers");
     assert_eq!(outcome.warp.grid, onto);
     let alone = run(&[[&fixed, &moving]], &options(&[1.0])).expect("it registers");
-    let (found, alone) = (residual(&outcome.warp), residual(&alone.warp));
+    let (found, alone) = (residual::residual(&outcome.warp), residual::residual(&alone.warp));
     assert!(found < alone + 0.15 * residual_of_nothing(&onto), "{found} mm, {alone} mm on the same grid");
 }
 

@@ -1,0 +1,8 @@
+//! What drives a registration: metrics, and several pairs of images.
+
+#[path = "../scene/mod.rs"]
+mod scene;
+
+mod information;
+mod pairs;
+mod residual;

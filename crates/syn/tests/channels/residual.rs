@@ -1,0 +1,29 @@
+//! How well a warp undoes what was done to the brain.
+
+use antsreg_core::{DisplacementField, Grid};
+use nalgebra::{Point3, Vector3};
+
+use crate::scene::displacement;
+
+/// How far a warp is on average from what was done to the brain, mm, where there is brain.
+pub fn residual(warp: &DisplacementField) -> f64 {
+    let (map, centre) = (warp.grid.voxel_to_world(), warp.grid.centre());
+    let [nx, ny, _] = warp.grid.shape;
+    let (mut sum, mut count) = (0.0, 0.0);
+    for (n, u) in warp.vectors.iter().enumerate() {
+        let index = Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / nx / ny) as f64);
+        let p = map.apply(&index) - centre;
+        if p.norm() < 15.0 {
+            // A fixed point p shows what the moving image has at q, where q + displacement(q) = p.
+            let q = p + Vector3::from(*u).cast::<f64>();
+            sum += (q + displacement(q) - p).norm();
+            count += 1.0;
+        }
+    }
+    sum / count
+}
+
+/// The same, had nothing been done.
+pub fn residual_of_nothing(grid: &Grid) -> f64 {
+    residual(&DisplacementField { grid: grid.clone(), vectors: vec![[0.0; 3]; grid.len()] })
+}
