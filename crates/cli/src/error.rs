@@ -239,6 +239,45 @@ pub enum CliError {
         /// The table of all.
         summary: PathBuf,
     },
+    /// What is wrong with one atlas of several.
+    #[error("atlas {name}: {source}")]
+    Atlas {
+        /// What the atlas is called.
+        name: String,
+        /// What is wrong.
+        source: Box<CliError>,
+    },
+    /// An atlas without labels.
+    #[error("{} has no label map; give --atlas IMAGE=LABELS, or a table with the columns image and labels", image.display())]
+    NoAtlasLabels {
+        /// The atlas's image.
+        image: PathBuf,
+    },
+    /// Every atlas failed.
+    #[error("none of the {of} atlases can be used")]
+    NoAtlasLeft {
+        /// How many there were.
+        of: usize,
+    },
+    /// Some atlases failed; the others were used.
+    #[error("{failed} of the {of} atlases could not be used; the results are made without them")]
+    AtlasesLeftOut {
+        /// How many failed.
+        failed: usize,
+        /// How many there were.
+        of: usize,
+    },
+    /// Labels could not be fused.
+    #[error(transparent)]
+    Fusion(#[from] antsreg_cohort::fusion::FusionError),
+    /// A plot could not be drawn.
+    #[error("{}: the plot could not be drawn: {source}", path.display())]
+    Plot {
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        source: crate::labels::PlotError,
+    },
     /// The device that was asked for cannot be used.
     #[error("--device {asked} cannot be used: {reason}; there is {there}")]
     NoDevice {
@@ -346,6 +385,20 @@ pub enum UsageError {
         /// The devices as typed.
         asked: String,
     },
+    /// Two atlases of one name.
+    #[error("two atlases are called {name}, {} and {}; name them apart, or give one of them only", images[0], images[1])]
+    AtlasTwice {
+        /// The name.
+        name: String,
+        /// Their images.
+        images: [String; 2],
+    },
+    /// Too few images to leave one out.
+    #[error("--leave-one-out labels each image by the others: give two or more with --atlas, found {found}")]
+    TooFewToLeaveOut {
+        /// How many there are.
+        found: usize,
+    },
     /// An option is missing.
     #[error("{option} is needed {why}")]
     Missing {
@@ -367,7 +420,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             CliError::Usage(_) => 2,
-            CliError::SomeFailed { .. } => 3,
+            CliError::SomeFailed { .. } | CliError::AtlasesLeftOut { .. } => 3,
             _ => 1,
         }
     }

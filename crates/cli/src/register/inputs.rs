@@ -1,5 +1,6 @@
 //! What a registration reads, checked before anything is computed.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use antsreg_core::{AffineTransform, Grid, LabelVolume, Transform, TransformChain, Volume};
@@ -9,7 +10,7 @@ use nalgebra::Matrix3;
 
 use super::args::Args;
 use super::channels::{self, ChannelInputs};
-use super::settings::{Model, Start};
+use super::settings::{Model, Settings, Start};
 use crate::error::CliError;
 use crate::inputs;
 use crate::progress::Console;
@@ -63,7 +64,17 @@ impl FixedInputs {
         let image = inputs::image(&args.fixed)?;
         let mask = args.fixed_mask.as_deref().map(|path| inputs::mask(path, &args.fixed, &image.grid)).transpose()?;
         let labels = args.fixed_labels.as_deref().map(|path| inputs::labels_of(path, &args.fixed, &image.grid));
-        let start = args.settings.initial_transform.clone().unwrap_or(match args.settings.transform {
+        let fixed = FixedInputs::new(Arc::new(image), mask.map(Arc::new), &args.settings)?;
+        Ok(FixedInputs {
+            labels: labels.transpose()?.map(Arc::new),
+            label_list: args.label_list.as_deref().map(inputs::label_list).transpose()?,
+            ..fixed
+        })
+    }
+
+    /// An image without labels.
+    pub fn new(image: Arc<Volume>, mask: Option<Arc<Volume>>, settings: &Settings) -> Result<FixedInputs, CliError> {
+        let start = settings.initial_transform.clone().unwrap_or(match settings.transform {
             Model::SynOnly => Start::Headers,
             _ => Start::CentreOfMass,
         });
@@ -71,14 +82,7 @@ impl FixedInputs {
             Start::File(file) => Some(transforms::read_affine(file)?),
             _ => None,
         };
-        Ok(FixedInputs {
-            image: Arc::new(image),
-            mask: mask.map(Arc::new),
-            labels: labels.transpose()?.map(Arc::new),
-            label_list: args.label_list.as_deref().map(inputs::label_list).transpose()?,
-            start,
-            given,
-        })
+        Ok(FixedInputs { image, mask, labels: None, label_list: None, start, given })
     }
 
     /// The start as the affine stage takes it.
@@ -88,6 +92,29 @@ impl FixedInputs {
             (Start::File(_), Some(affine)) => linear::Start::Transform(affine),
             _ => linear::Start::Headers,
         }
+    }
+}
+
+impl FixedInputs {
+    /// The affine from which a registration starts, fixed → moving, RAS mm, and what looks odd about it. Refused, by the
+    /// names of both files, where nothing of the images meets.
+    pub fn initial(&self, moving: &Volume, files: [&Path; 2]) -> Result<(AffineTransform, Vec<String>), CliError> {
+        let initial = match (&self.start, self.given) {
+            (Start::CentreOfMass, _) => centres_on_each_other(&self.image, moving),
+            (_, Some(affine)) => affine,
+            _ => AffineTransform::identity(),
+        };
+        // Its inverse is needed for the way back: a singular one is refused here.
+        TransformChain::new().push(self.start.to_string(), Transform::Affine(initial), true)?;
+        let mut chain = TransformChain::new();
+        chain.push(self.start.to_string(), Transform::Affine(initial), false)?;
+        let [fixed, moving_file] = files.map(Path::to_owned);
+        let warnings = chain.check(&self.image.grid, Some(&moving.grid)).map_err(|_| CliError::NoOverlap {
+            fixed,
+            moving: moving_file,
+            start: self.start.to_string(),
+        })?;
+        Ok((initial, warnings.iter().map(|warning| format!("at the start, {warning}")).collect()))
     }
 }
 
@@ -101,25 +128,12 @@ impl Inputs {
 
     /// Reads and checks what belongs to the moving image; gives warnings beside it.
     pub fn beside(fixed_side: &FixedInputs, args: &Args) -> Result<(Inputs, Vec<String>), CliError> {
-        let FixedInputs { image: fixed, mask, labels, label_list, start, given } = fixed_side;
+        let FixedInputs { image: fixed, mask, labels, label_list, start, .. } = fixed_side;
         let moving = inputs::image(&args.moving)?;
         let moving_mask = args.moving_mask.as_deref().map(|path| inputs::mask(path, &args.moving, &moving.grid));
         let moving_labels =
             args.moving_labels.as_deref().map(|path| inputs::labels_of(path, &args.moving, &moving.grid));
-        let initial = match (start, given) {
-            (Start::CentreOfMass, _) => centres_on_each_other(fixed, &moving),
-            (_, Some(affine)) => *affine,
-            _ => AffineTransform::identity(),
-        };
-        // Its inverse is needed for the way back: a singular one is refused here.
-        TransformChain::new().push(start.to_string(), Transform::Affine(initial), true)?;
-        let mut chain = TransformChain::new();
-        chain.push(start.to_string(), Transform::Affine(initial), false)?;
-        let warnings = chain.check(&fixed.grid, Some(&moving.grid)).map_err(|_| CliError::NoOverlap {
-            fixed: args.fixed.clone(),
-            moving: args.moving.clone(),
-            start: start.to_string(),
-        })?;
+        let (initial, warnings) = fixed_side.initial(&moving, [&args.fixed, &args.moving])?;
         let inputs = Inputs {
             fixed: fixed.clone(),
             channels: channels::read(args, [fixed, &moving])?,
@@ -132,7 +146,7 @@ impl Inputs {
             start: start.clone(),
             initial,
         };
-        Ok((inputs, warnings.iter().map(|warning| format!("at the start, {warning}")).collect()))
+        Ok((inputs, warnings))
     }
 
     /// The start as the affine stage takes it.

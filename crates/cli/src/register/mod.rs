@@ -14,10 +14,10 @@ mod settings;
 mod show;
 
 pub use args::{Args, Format};
-pub use files::Files;
+pub use files::{Files, check_not_input};
 pub use inputs::{FixedInputs, Inputs};
-pub use plan::{Plan, check};
-pub use record::{Parameters, Seconds};
+pub use plan::{Plan, check, name};
+pub use record::{LinearParameters, Parameters, Seconds, SynParameters};
 pub use results::{parameters, write};
 pub use run::{Found, run};
 pub use settings::Settings;

@@ -111,7 +111,7 @@ impl Plan {
     }
 
     /// Refuses a window that the device lacks before the affine stage has taken its time.
-    fn check_radius(&self, masked: bool) -> Result<(), UsageError> {
+    pub fn check_radius(&self, masked: bool) -> Result<(), UsageError> {
         let (Description::Cuda { .. }, Some(syn)) = (&self.device, &self.syn) else { return Ok(()) };
         let (radius, most) = (syn.radius, Cuda::MOST_CC_RADIUS);
         if syn.uses(syn::Metric::Cc) && radius > most && (masked || syn.derivative == CcDerivative::Exact) {

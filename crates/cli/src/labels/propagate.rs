@@ -1,0 +1,207 @@
+//! Brings the images and labels of many atlases onto one target.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, TransformChain, Volume};
+use antsreg_kernels::apply;
+use antsreg_syn as syn;
+
+use super::atlas::Loaded;
+use crate::cohort::{self, Crew, Engine, Request};
+use crate::device::Description;
+use crate::devices;
+use crate::error::CliError;
+use crate::interpolation::LabelInterpolation;
+use crate::progress::Console;
+use crate::register::{FixedInputs, Plan, Settings};
+
+/// The image that gets labels.
+#[derive(Debug)]
+pub struct Target {
+    /// What it is called.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// The image.
+    pub image: Arc<Volume>,
+    /// Which of its voxels count.
+    pub mask: Option<Arc<Volume>>,
+}
+
+/// An atlas on the target's grid.
+#[derive(Debug)]
+pub struct Propagated {
+    /// What it is called.
+    pub name: String,
+    /// Its image.
+    pub image: Volume,
+    /// Its labels.
+    pub labels: LabelVolume,
+    /// Correlation of its image with the target's.
+    pub correlation: Option<f64>,
+    /// Target → atlas, RAS mm.
+    pub affine: AffineTransform,
+    /// Displacement before the affine and its inverse, if they are to be kept.
+    pub warps: Option<[DisplacementField; 2]>,
+}
+
+/// What registers, and how.
+pub struct Propagation<'a> {
+    settings: &'a Settings,
+    interpolation: LabelInterpolation,
+    keep_warps: bool,
+    engines: Vec<Engine>,
+}
+
+/// What one registration needs beside the images.
+struct Job<'a> {
+    number: usize,
+    atlas: &'a Loaded,
+    initial: AffineTransform,
+}
+
+impl<'a> Propagation<'a> {
+    /// Opens the devices.
+    pub fn new(
+        settings: &'a Settings,
+        interpolation: LabelInterpolation,
+        keep_warps: bool,
+        console: &mut Console,
+    ) -> Result<Propagation<'a>, CliError> {
+        let opened = devices::open(&settings.device.all()?, None)?;
+        let mut notes: Vec<String> = opened.iter().filter_map(|opened| opened.note()).collect();
+        // A device has several workers.
+        notes.dedup_by_key(|note| note.split(", ready").next().unwrap_or_default().to_owned());
+        notes.iter().for_each(|note| console.note(note));
+        Ok(Propagation { settings, interpolation, keep_warps, engines: cohort::engines(opened)? })
+    }
+
+    /// Where it computes, each device once.
+    pub fn devices(&self) -> Vec<Description> {
+        let mut devices: Vec<Description> = Vec::new();
+        for engine in &self.engines {
+            if !devices.contains(&engine.description) {
+                devices.push(engine.description.clone());
+            }
+        }
+        devices
+    }
+
+    /// The parameters on a target, and where a registration to it starts.
+    fn plan(&self, target: &Target) -> Result<(FixedInputs, Plan), CliError> {
+        let fixed = FixedInputs::new(target.image.clone(), target.mask.clone(), self.settings)?;
+        let plan = Plan::new(self.settings, fixed.image.grid.shape, fixed.linear_start(), Description::Cpu)?;
+        Ok((fixed, plan))
+    }
+
+    /// The parameters of both stages on a target.
+    pub fn parameters(&self, target: &Target) -> Result<Plan, CliError> {
+        Ok(self.plan(target)?.1)
+    }
+
+    /// Registers every atlas to the target and brings it there. What goes wrong with one is told of that one alone.
+    pub fn run(
+        &mut self,
+        target: &Target,
+        atlases: &[&Loaded],
+        console: &mut Console,
+    ) -> Result<Vec<Result<Propagated, CliError>>, CliError> {
+        let (fixed, plan) = self.plan(target)?;
+        let masked = target.mask.is_some() || atlases.iter().any(|atlas| atlas.mask.is_some());
+        for device in self.devices() {
+            Plan { device, ..plan.clone() }.check_radius(masked)?;
+        }
+        let mut results: Vec<Option<Result<Propagated, CliError>>> = atlases.iter().map(|_| None).collect();
+        let mut jobs = Vec::new();
+        for (number, atlas) in atlases.iter().enumerate() {
+            match fixed.initial(&atlas.image, [&target.path, &atlas.path]) {
+                Ok((initial, warnings)) => {
+                    warnings.iter().for_each(|warning| console.warn(format_args!("atlas {}: {warning}", atlas.name)));
+                    jobs.push(Job { number, atlas, initial });
+                }
+                Err(error) => results[number] = Some(Err(atlas.blame(error))),
+            }
+        }
+        let (interpolation, keep_warps) = (self.interpolation, self.keep_warps);
+        let register = |engine: &mut &mut Engine, job| register(engine, job, target, &plan);
+        let bring = |(job, found, took): (Job<'_>, Result<cohort::Registered, CliError>, Duration)| {
+            let brought = found.and_then(|found| bring(target, job.atlas, found, interpolation, keep_warps));
+            (job.number, brought.map_err(|error| job.atlas.blame(error)), took)
+        };
+        let crew = Crew { readers: 1, writers: 2 };
+        let mut done = 0;
+        let workers: Vec<&mut Engine> = self.engines.iter_mut().collect();
+        cohort::run(
+            jobs,
+            crew,
+            workers,
+            |job| job,
+            register,
+            bring,
+            |(number, brought, took)| {
+                done += 1;
+                if let Ok(Propagated { name, correlation, .. }) = &brought {
+                    let correlation = correlation.map_or(String::new(), |r| format!(", correlation {r:.4}"));
+                    console.note(format_args!(
+                        "{}: {name} registered ({done} of {}), {:.2} s{correlation}",
+                        target.name,
+                        atlases.len(),
+                        took.as_secs_f64()
+                    ));
+                }
+                results[number] = Some(brought);
+            },
+        );
+        Ok(results.into_iter().flatten().collect())
+    }
+}
+
+/// Registers one atlas; tells how long it took.
+fn register<'a>(
+    engine: &mut Engine,
+    job: Job<'a>,
+    target: &Target,
+    plan: &Plan,
+) -> (Job<'a>, Result<cohort::Registered, CliError>, Duration) {
+    let began = Instant::now();
+    let request = Request {
+        fixed: &target.image,
+        fixed_mask: target.mask.as_ref(),
+        moving: &job.atlas.image,
+        moving_mask: job.atlas.mask.as_deref(),
+        initial: job.initial,
+        linear: plan.linear.as_ref(),
+        syn: plan.syn.as_ref(),
+    };
+    let found = engine.register(&request, &mut ());
+    (job, found, began.elapsed())
+}
+
+/// Image and labels of an atlas on the target's grid.
+fn bring(
+    target: &Target,
+    atlas: &Loaded,
+    found: cohort::Registered,
+    interpolation: LabelInterpolation,
+    keep_warps: bool,
+) -> Result<Propagated, CliError> {
+    let mut chain = TransformChain::new();
+    let mut inverse = None;
+    if let Some(syn::Outcome { warp, inverse_warp, .. }) = found.syn {
+        chain.push("1Warp", Transform::Displacement(warp), false)?;
+        inverse = keep_warps.then_some(inverse_warp);
+    }
+    chain.push("0GenericAffine", Transform::Affine(found.affine), false)?;
+    let grid = &target.image.grid;
+    let image = apply::resample(&atlas.image, grid, &chain, apply::Interpolation::Linear, 0.0);
+    let labels = apply::resample_labels(&atlas.labels, grid, &chain, interpolation.into());
+    let correlation = crate::compare::correlation(&target.image, &image, target.mask.as_deref())?;
+    let warp = chain.steps.into_iter().find_map(|step| match step.transform {
+        Transform::Displacement(warp) => Some(warp),
+        Transform::Affine(_) => None,
+    });
+    let warps = inverse.zip(warp).map(|(inverse, warp)| [warp, inverse]);
+    Ok(Propagated { name: atlas.name.clone(), image, labels, correlation, affine: found.affine, warps })
+}

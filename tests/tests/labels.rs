@@ -1,0 +1,200 @@
+//! Labels from several atlases: propagated, fused, scored; and what happens when one of them is no good.
+
+use antsreg_core::io::nifti;
+use antsreg_core::{AffineTransform, Overlap};
+use antsreg_tests::{Brain, Workplace, grid};
+use nalgebra::{Matrix3, Rotation3, Vector3};
+use serde_json::Value;
+
+/// Coarse, so that a registration takes a second.
+const SPACING: f64 = 6.0;
+
+/// A folder with four labelled brains, `a.nii.gz` and `al.nii.gz` to `d…`, each turned, warped and placed in its own way.
+fn brains() -> Workplace {
+    let place = Workplace::new();
+    for (n, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+        let n = n as f64;
+        let to_world = AffineTransform {
+            matrix: Rotation3::from_euler_angles(0.05 * n, 0.1 - 0.06 * n, 0.04 * n).into_inner()
+                * Matrix3::from_diagonal(&Vector3::new(1.0 + 0.02 * n, 1.03 - 0.02 * n, 1.0)),
+            translation: Vector3::new(3.0 * n, -4.0, 5.0 - 2.0 * n),
+        };
+        let brain = Brain { warp_mm: 3.0 * n - 4.0, ..Brain::moved(&to_world) };
+        let grid = grid(SPACING, [2.0 * n, -3.0, 4.0], Matrix3::identity());
+        brain.write_image(&grid, &place.path(&format!("{name}.nii.gz")));
+        brain.write_labels(&grid, &place.path(&format!("{name}l.nii.gz")));
+    }
+    place
+}
+
+const THREE: &str = "-a b.nii.gz=bl.nii.gz -a c.nii.gz=cl.nii.gz -a d.nii.gz=dl.nii.gz";
+
+fn record(place: &Workplace, name: &str) -> Value {
+    serde_json::from_slice(&place.read(name)).expect("the record is JSON")
+}
+
+fn jaccard(place: &Workplace, labels: &str, truth: &str) -> f64 {
+    let [labels, truth] = [labels, truth].map(|name| nifti::read_labels(&place.path(name)).expect("labels"));
+    Overlap::between(&labels, &truth, None).expect("one grid").mean()[1]
+}
+
+/// Files that begin so.
+fn beginning(place: &Workplace, prefix: &str) -> Vec<String> {
+    place.names().into_iter().filter(|name| name.starts_with(prefix)).collect()
+}
+
+#[test]
+fn several_atlases_label_a_target() {
+    let place = brains();
+    let run = place.succeed(&format!("labels {THREE} -f a.nii.gz -g al.nii.gz -o j_ --keep-transforms --posteriors"));
+    assert!(
+        run.stdout.contains("Jaccard") && run.stderr.contains("3 atlases fused"),
+        "{}\n{}",
+        run.stdout,
+        run.stderr
+    );
+    let joint = jaccard(&place, "j_Labels.nii.gz", "al.nii.gz");
+    let single = ["b", "c", "d"].map(|name| jaccard(&place, &format!("j_{name}_Labels.nii.gz"), "al.nii.gz"));
+    let best = single.into_iter().fold(0.0, f64::max);
+    assert!(joint > best && joint > 0.8, "{joint}, alone {single:?}");
+    let kept = ["0GenericAffine.mat", "1InverseWarp.nii.gz", "1Warp.nii.gz", "Labels.nii.gz", "Warped.nii.gz"];
+    assert_eq!(beginning(&place, "j_b_"), kept.map(|rest| format!("j_b_{rest}")));
+    // The transforms written are those that were used.
+    place
+        .succeed("labels --apply j_b_1Warp.nii.gz --apply j_b_0GenericAffine.mat -l bl.nii.gz -r a.nii.gz -o again_");
+    let [used, again] = ["j_b_Labels.nii.gz", "again_Labels.nii.gz"]
+        .map(|name| nifti::read_labels(&place.path(name)).expect("labels").voxels);
+    let different = used.iter().zip(&again).filter(|(used, again)| used != again).count();
+    // Warps are stored in single precision: a voxel on a tie may fall the other way.
+    assert!(different <= used.len() / 10_000, "{different} voxels differ");
+    // Shares of the vote, label by label: the brain has labels 0 to 9.
+    let posteriors = beginning(&place, "j_Posterior");
+    let expected: Vec<String> = (0..10).map(|label| format!("j_Posterior{label:04}.nii.gz")).collect();
+    assert_eq!(posteriors, expected);
+    let fused = nifti::read_labels(&place.path("j_Labels.nii.gz")).expect("labels");
+    let shares: Vec<Vec<f32>> =
+        posteriors.iter().map(|name| nifti::read_volume(&place.path(name)).expect("shares").voxels).collect();
+    for (voxel, label) in fused.voxels.iter().enumerate() {
+        let here: Vec<f32> = shares.iter().map(|share| share[voxel]).collect();
+        let most = here.iter().copied().fold(0.0, f32::max);
+        assert!((here.iter().sum::<f32>() - 1.0).abs() < 1e-5, "voxel {voxel}: {here:?}");
+        // Single precision, and ties.
+        assert!(here[*label as usize] > most - 1e-5, "voxel {voxel}, label {label}: {here:?}");
+    }
+    let record = record(&place, "j_record.json");
+    assert_eq!(record["parameters"]["fusion"]["kind"], "joint");
+    assert_eq!(record["parameters"]["fusion"]["search_radius"], 3);
+    let target = &record["targets"][0];
+    assert!((target["mean_jaccard"].as_f64().expect("a number") - joint).abs() < 1e-9);
+    assert!(target["undecided_voxels"].as_u64().expect("a number") > 100);
+    assert_eq!(target["atlases"].as_array().map(Vec::len), Some(3));
+    assert_eq!(target["atlases"][2]["name"], "d");
+}
+
+#[test]
+fn a_majority_is_what_most_atlases_say_and_threads_change_nothing() {
+    let place = brains();
+    let quick = "-t affine --fusion majority --keep-transforms --format nii";
+    place.succeed(&format!("labels {THREE} -f a.nii.gz -o m_ {quick}"));
+    let read = |name: &str| nifti::read_labels(&place.path(name)).expect("labels").voxels;
+    let maps = ["b", "c", "d"].map(|name| read(&format!("m_{name}_Labels.nii")));
+    for (voxel, found) in read("m_Labels.nii").into_iter().enumerate() {
+        let [b, c, d] = [0, 1, 2].map(|map| maps[map][voxel]);
+        let expected = if b == c || b == d {
+            b
+        } else if c == d {
+            c
+        } else {
+            b.min(c).min(d)
+        };
+        assert_eq!(found, expected, "voxel {voxel}");
+    }
+    for threads in [1, 3] {
+        let prefix = format!("t{threads}_");
+        place.succeed(&format!("labels {THREE} -f a.nii.gz -o {prefix} -t affine --device cpu --threads {threads}"));
+    }
+    assert_eq!(place.read("t1_Labels.nii.gz"), place.read("t3_Labels.nii.gz"));
+}
+
+#[test]
+fn each_labelled_image_is_scored_by_the_others() {
+    let place = brains();
+    place.file(
+        "set.csv",
+        b"subject,image,labels\none,a.nii.gz,al.nii.gz\ntwo,b.nii.gz,bl.nii.gz\nthree,c.nii.gz,cl.nii.gz\n",
+    );
+    let run = place.succeed("labels --leave-one-out -a set.csv -o s_ --label-list 1,2,3,9,77");
+    let summary = String::from_utf8(place.read("s_summary.csv")).expect("text");
+    let rows: Vec<Vec<&str>> = summary.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0], ["Target", "BestAtlas", "BestSingle", "Majority", "Joint"]);
+    assert_eq!(rows.iter().skip(1).map(|row| row[0]).collect::<Vec<_>>(), ["one", "two", "three", "Mean"]);
+    let number = |text: &str| text.parse::<f64>().expect("a number");
+    let means: Vec<f64> =
+        (2..5).map(|column| rows[1..4].iter().map(|row| number(row[column])).sum::<f64>() / 3.0).collect();
+    for (column, mean) in means.iter().enumerate() {
+        // Six digits are written.
+        assert!((number(rows[4][column + 2]) - mean).abs() < 2e-6, "{summary}");
+    }
+    assert!(means[2] > 0.8, "{summary}");
+    assert!(run.stdout.contains("Best single") && run.stdout.contains("Mean "), "{}", run.stdout);
+    // The score is that of the labels written, over the labels listed that exist.
+    let [labels, truth] =
+        ["s_two_Labels.nii.gz", "bl.nii.gz"].map(|name| nifti::read_labels(&place.path(name)).expect("labels"));
+    let own = Overlap::between(&labels, &truth, Some(&[1, 2, 3, 9])).expect("one grid").mean()[1];
+    assert!((number(rows[2][4]) - own).abs() < 1e-6, "{own}, {summary}");
+    let csv = String::from_utf8(place.read("s_jaccard.csv")).expect("text");
+    // Three targets, two single atlases and two fusions each, five labels.
+    assert_eq!(csv.lines().count(), 1 + 3 * 4 * 5);
+    assert!(csv.contains("\none,two,77,NaN,NaN\n"), "{csv}");
+    let svg = String::from_utf8(place.read("s_jaccard.svg")).expect("text");
+    assert!(svg.starts_with("<svg") && svg.contains("three"), "{svg}");
+    assert_eq!(record(&place, "s_record.json")["targets"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn an_atlas_that_cannot_be_used_is_named() {
+    let place = brains();
+    place.file("text.nii", &b"not an image at all, but a longer text\n".repeat(20));
+    for (bad, words) in [
+        ("-a none.nii.gz=al.nii.gz", ["none", "no such file"]),
+        ("-a text.nii=al.nii.gz", ["text", "not a NIfTI file"]),
+        ("-a d.nii.gz=cl.nii.gz", ["atlas d", "expected the grid of d.nii.gz"]),
+    ] {
+        let line = format!("labels -a b.nii.gz=bl.nii.gz {bad} -a c.nii.gz=cl.nii.gz -f a.nii.gz -o p_ -t rigid");
+        let message = place.refuse(1, &line);
+        for word in words {
+            assert!(message.contains(word), "`{word}` is missing in: {message}");
+        }
+        // The others are used on request, and the exit code says that it is not all.
+        let run = place.run(&format!("{line} --keep-going"));
+        assert_eq!(run.code, Some(3), "{}", run.stderr);
+        assert!(run.stderr.contains("left out") && run.stderr.contains("1 of the 3 atlases"), "{}", run.stderr);
+        let record = record(&place, "p_record.json");
+        let used = record["targets"][0]["atlases"].as_array().expect("atlases").iter().map(|a| a["used"] == true);
+        assert_eq!(used.collect::<Vec<_>>(), [true, false, true]);
+        for name in beginning(&place, "p_") {
+            std::fs::remove_file(place.path(&name)).expect("removed");
+        }
+    }
+    let message = place.refuse(1, "labels -a none.nii.gz=al.nii.gz -f a.nii.gz -o p_ --keep-going");
+    assert!(message.contains("none of the 1 atlases can be used"), "{message}");
+}
+
+#[test]
+fn what_makes_no_sense_with_atlases_is_refused() {
+    let place = brains();
+    for (line, word) in [
+        (format!("labels {THREE} -o p_"), "--fixed"),
+        (format!("labels {THREE} -f a.nii.gz -o p_ --fusion majority --alpha 0.2"), "--alpha"),
+        ("labels --leave-one-out -a a.nii.gz=al.nii.gz -o p_".into(), "two or more"),
+        ("labels -a a.nii.gz=al.nii.gz -a a.nii.gz=bl.nii.gz -f b.nii.gz -o p_".into(), "two atlases are called a"),
+        ("labels -a b.nii.gz=bl.nii.gz -f a.nii.gz -o b_ -t affine --cc-radius 2".into(), "--cc-radius"),
+    ] {
+        let message = place.refuse(2, &line);
+        assert!(message.contains(word), "`{word}` is missing in: {message}");
+    }
+    // An output that is an input.
+    std::fs::rename(place.path("bl.nii.gz"), place.path("xLabels.nii.gz")).expect("renamed");
+    let message = place.refuse(2, "labels -a b.nii.gz=xLabels.nii.gz -f a.nii.gz -o x");
+    assert!(message.contains("both an input and an output"), "{message}");
+}
