@@ -1,0 +1,119 @@
+//! The shell scripts for users of ANTs, on small brains.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use antsreg_core::io::nifti;
+use antsreg_core::{AffineTransform, Overlap};
+use antsreg_tests::{Brain, Workplace, grid};
+use nalgebra::{Matrix3, Rotation3, Vector3};
+
+const SPACING: f64 = 8.0;
+
+/// A folder with labelled brains that lie differently: `in/a.nii.gz`, `a_labels.nii.gz` and so on.
+fn brains() -> Workplace {
+    let place = Workplace::new();
+    std::fs::create_dir(place.path("in")).expect("a folder");
+    for (n, name) in ["a", "b", "c"].into_iter().enumerate() {
+        let n = n as f64;
+        let to_world = AffineTransform {
+            matrix: Rotation3::from_euler_angles(0.06 * n, -0.05 * n, 0.0).into_inner(),
+            translation: Vector3::new(4.0 * n, -3.0 * n, 2.0),
+        };
+        let grid = grid(SPACING, [2.0 * n, 0.0, 1.0], Matrix3::identity());
+        let brain = Brain { warp_mm: 2.0 * n, ..Brain::moved(&to_world) };
+        brain.write_image(&grid, &place.path(&format!("in/{name}.nii.gz")));
+        brain.write_labels(&grid, &place.path(&format!("{name}_labels.nii.gz")));
+    }
+    place
+}
+
+/// Runs a script as from a shell, in the folder.
+fn script(place: &Workplace, name: &str, line: &str) -> Output {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name);
+    // Found as a user's would be, by the variable that the scripts document.
+    let program = place.command([] as [&str; 0]).get_program().to_owned();
+    let mut command = Command::new("bash");
+    command.arg(path).args(line.split_whitespace()).current_dir(place.path(".")).env("ANTSREG_GPU", program);
+    command.output().expect("bash starts")
+}
+
+/// As [`script`], insisting on this exit code; returns both streams.
+fn ends(place: &Workplace, code: i32, name: &str, line: &str) -> [String; 2] {
+    let output = script(place, name, line);
+    let [stdout, stderr] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text is UTF-8"));
+    assert_eq!(output.status.code(), Some(code), "{name} {line}\n{stdout}\n{stderr}");
+    [stdout, stderr]
+}
+
+#[test]
+fn several_atlases_label_a_target_and_are_scored() {
+    let place = brains();
+    let atlases = "-g in/b.nii.gz -l b_labels.nii.gz -g in/c.nii.gz -l c_labels.nii.gz";
+    let line = format!("-d 3 -t in/a.nii.gz -o j_ {atlases} -k 1 -e a_labels.nii.gz -s 1,2,9 -- -t affine");
+    let [stdout, _] = ends(&place, 0, "joint_label_fusion.sh", &line);
+    assert!(stdout.contains("Jaccard"), "{stdout}");
+    let score = String::from_utf8(place.read("j_score.csv")).expect("text");
+    assert_eq!(
+        score.lines().map(|line| line.split(',').next().unwrap_or_default()).collect::<Vec<_>>(),
+        ["Label", "All", "1", "2", "9"]
+    );
+    // The script asks for what the program does by itself.
+    place.succeed(
+        "labels -a in/b.nii.gz=b_labels.nii.gz -a in/c.nii.gz=c_labels.nii.gz -f in/a.nii.gz -o k_ -t affine",
+    );
+    assert_eq!(place.read("j_Labels.nii.gz"), place.read("k_Labels.nii.gz"));
+    assert!(place.path("j_c_0GenericAffine.mat").exists());
+    let line = format!("-o v_ {atlases} -m 0 -c -- -t rigid");
+    let [stdout, _] = ends(&place, 0, "joint_label_fusion.sh", &line);
+    assert!(stdout.contains("Best single"), "{stdout}");
+    assert!(place.path("v_jaccard.svg").exists());
+}
+
+#[test]
+fn a_folder_is_normalised_and_labelled() {
+    let place = brains();
+    place.file("in/bad.nii", &b"not an image at all, but a longer text\n".repeat(20));
+    let line = "-d 3 -f in/a.nii.gz -i in -o out -l a_labels.nii.gz -- -t affine";
+    let [_, stderr] = ends(&place, 3, "normalise_folder.sh", line);
+    assert!(stderr.contains("bad failed"), "{stderr}");
+    for name in ["b", "c"] {
+        assert!(place.path(&format!("out/{name}_Warped.nii.gz")).exists(), "{name}");
+        let read = |path: String| nifti::read_labels(&place.path(&path)).expect("labels");
+        let carried = read(format!("out/{name}_TemplateLabels.nii.gz"));
+        let truth = read(format!("{name}_labels.nii.gz"));
+        let jaccard = Overlap::between(&carried, &truth, None).expect("one grid").mean()[1];
+        // An affine does not undo the warps, and voxels are coarse. With the affine not inverted it is below 0.6.
+        assert!(jaccard > 0.75, "{name}: {jaccard}");
+    }
+    std::fs::remove_file(place.path("in/bad.nii")).expect("removed");
+    let before =
+        std::fs::metadata(place.path("out/b_Warped.nii.gz")).and_then(|file| file.modified()).expect("a time");
+    let line = "-f in/a.nii.gz -i in -o out -r -- -t affine";
+    ends(&place, 0, "normalise_folder.sh", line);
+    let after =
+        std::fs::metadata(place.path("out/b_Warped.nii.gz")).and_then(|file| file.modified()).expect("a time");
+    assert_eq!(before, after, "what was done is not done again");
+}
+
+#[test]
+fn what_a_script_does_not_understand_it_says_with_its_usage() {
+    let place = brains();
+    for (name, line, word) in [
+        ("build_template.sh", "in/a.nii.gz", "-o FOLDER is needed"),
+        ("build_template.sh", "-o t -d 2 in/a.nii.gz", "-d 2"),
+        ("build_template.sh", "-o t", "no image was given"),
+        ("normalise_folder.sh", "-f in/a.nii.gz -i nowhere -o out", "nowhere: no such folder"),
+        ("normalise_folder.sh", "-f in/a.nii.gz -i in", "-o FOLDER is needed"),
+        ("joint_label_fusion.sh", "-t in/a.nii.gz -o p -g in/b.nii.gz", "1 images (-g) but 0 label maps"),
+        ("joint_label_fusion.sh", "-o p -g in/b.nii.gz -l b_labels.nii.gz", "-t TARGET is needed"),
+        ("joint_label_fusion.sh", "-q", "-q is unknown"),
+        ("joint_label_fusion.sh", "-o", "-o needs a value"),
+    ] {
+        let [_, stderr] = ends(&place, 2, name, line);
+        assert!(stderr.contains(word) && stderr.contains("ANTSREG_GPU names the program"), "{name} {line}: {stderr}");
+        let [stdout, _] = ends(&place, 0, name, "-h");
+        assert!(stdout.starts_with(name), "{stdout}");
+    }
+}
