@@ -7,25 +7,25 @@ use rayon::prelude::*;
 pub fn quantiles(voxels: &[f32], low: f64, high: f64) -> Option<(f32, f32)> {
     let order = OrderStatistics::new(voxels);
     let last = order.len().checked_sub(1)?;
-    let at = |share: f64| {
-        let rank = share * last as f64;
-        let below = rank.floor() as usize;
-        let lower = order.value(below);
-        let upper = order.value((below + 1).min(last));
-        lower + (rank - below as f64) as f32 * (upper - lower)
-    };
-    Some((at(low), at(high)))
+    let rank = |share: f64| share * last as f64;
+    let [below_low, below_high] = [low, high].map(|share| rank(share).floor() as usize);
+    let [above_low, above_high] = [below_low, below_high].map(|below| (below + 1).min(last));
+    let values = order.values([below_low, above_low, below_high, above_high]);
+    let between = |share: f64, below: f32, above: f32| below + rank(share).fract() as f32 * (above - below);
+    Some((between(low, values[0], values[1]), between(high, values[2], values[3])))
 }
 
-/// Finds the nth smallest of many values without sorting them: counts by the upper half of their bits, then looks into
-/// the one bucket that holds it.
+/// Finds the nth smallest of many values without sorting them: counts by the upper half of their bits, then by the lower
+/// half in the one bucket that holds it.
 struct OrderStatistics<'a> {
     voxels: &'a [f32],
     /// Finite values whose [`key`] has these upper 16 bits.
-    buckets: Vec<usize>,
+    buckets: Vec<u32>,
 }
 
-/// Values per piece of parallel work.
+/// Values of half a key.
+const HALF: usize = 1 << 16;
+/// The fewest values worth a thread of their own.
 const PIECE: usize = 1 << 18;
 
 /// Unsigned numbers in the order of the floats they stand for.
@@ -34,42 +34,59 @@ fn key(value: f32) -> u32 {
     if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
 }
 
-fn bucket(value: f32) -> usize {
-    (key(value) >> 16) as usize
+/// The float that a key stands for.
+fn value_of(key: u32) -> f32 {
+    f32::from_bits(if key >> 31 == 1 { key & !(1 << 31) } else { !key })
+}
+
+/// How many finite values have each index; those without one do not count. A table a thread: more would cost more to make
+/// than to fill.
+fn count(voxels: &[f32], index: impl Fn(u32) -> Option<u32> + Sync) -> Vec<u32> {
+    let tabulate = |piece: &[f32]| {
+        let mut table = vec![0; HALF];
+        let keys = piece.iter().filter(|value| value.is_finite()).map(|value| key(*value));
+        keys.filter_map(&index).for_each(|index| table[index as usize] += 1);
+        table
+    };
+    let add = |mut sum: Vec<u32>, piece: Vec<u32>| {
+        sum.iter_mut().zip(piece).for_each(|(sum, piece)| *sum += piece);
+        sum
+    };
+    let piece = voxels.len().div_ceil(rayon::current_num_threads()).max(PIECE);
+    voxels.par_chunks(piece).map(tabulate).reduce_with(add).unwrap_or_else(|| vec![0; HALF])
+}
+
+/// Where in a table of counts the value stands that `rank` others precede, and how many of its own entry precede it.
+fn find(table: &[u32], rank: usize) -> (usize, usize) {
+    let mut rest = rank;
+    let holds = |count: &u32| {
+        let here = rest < *count as usize;
+        rest -= if here { 0 } else { *count as usize };
+        here
+    };
+    let entry = table.iter().position(holds).unwrap_or(table.len() - 1);
+    (entry, rest)
 }
 
 impl<'a> OrderStatistics<'a> {
     fn new(voxels: &'a [f32]) -> Self {
-        let count = |piece: &[f32]| {
-            let mut buckets = vec![0; 1 << 16];
-            piece.iter().filter(|value| value.is_finite()).for_each(|value| buckets[bucket(*value)] += 1);
-            buckets
-        };
-        let add = |mut sum: Vec<usize>, piece: Vec<usize>| {
-            sum.iter_mut().zip(piece).for_each(|(sum, piece)| *sum += piece);
-            sum
-        };
-        let buckets = voxels.par_chunks(PIECE).map(count).reduce(|| vec![0; 1 << 16], add);
-        OrderStatistics { voxels, buckets }
+        OrderStatistics { voxels, buckets: count(voxels, |key| Some(key >> 16)) }
     }
 
     fn len(&self) -> usize {
-        self.buckets.iter().sum()
+        self.buckets.iter().map(|count| *count as usize).sum()
     }
 
-    /// The value that `rank` others precede; the rank must be below [`len`](Self::len).
-    fn value(&self, rank: usize) -> f32 {
-        let mut rest = rank;
-        let holds = |count: &usize| {
-            let here = rest < *count;
-            rest -= if here { 0 } else { *count };
-            here
-        };
-        let wanted = self.buckets.iter().position(holds).unwrap_or(self.buckets.len());
-        let belongs = |value: &&f32| value.is_finite() && bucket(**value) == wanted;
-        let mut within: Vec<f32> =
-            self.voxels.par_chunks(PIECE).flat_map_iter(|piece| piece.iter().filter(belongs).copied()).collect();
-        *within.select_nth_unstable_by(rest, f32::total_cmp).1
+    /// The values that so many others precede; each rank must be below [`len`](Self::len), and none below the one before.
+    fn values(&self, ranks: [usize; 4]) -> [f32; 4] {
+        let mut within = (HALF, Vec::new());
+        ranks.map(|rank| {
+            let (bucket, rest) = find(&self.buckets, rank);
+            if bucket != within.0 {
+                within = (bucket, count(self.voxels, |key| (key >> 16 == bucket as u32).then_some(key & 0xffff)));
+            }
+            value_of((bucket as u32) << 16 | find(&within.1, rest).0 as u32)
+        })
     }
 }
 
