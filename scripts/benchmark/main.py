@@ -31,6 +31,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--presets", default="default", help="presets of the syn section (%(default)s)")
     parser.add_argument("--headers", type=int, default=20, help="number of random headers (%(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of every program (%(default)s)")
+    parser.add_argument("--device", default="cpu", help="device to register on: cpu, cuda or cuda:N (%(default)s)")
     parser.add_argument("--program", type=Path, default=REPOSITORY / "target" / "release" / "antsreg-gpu")
     parser.add_argument("--work", type=Path, help="folder for files on the way, kept (default: one that is removed)")
     parser.add_argument("--update", type=Path, metavar="FILE.md", help="replace the sections' tables in this file")
@@ -68,14 +69,14 @@ def processor() -> str:
         return platform.processor() or platform.machine()
 
 
-#: Options that change a section's figures; --threads changes all of them.
+#: Options that change a section's figures; --threads and --device change all of them.
 RELEVANT = {"affine": ["--pairs", "--peers"], "syn": ["--pairs", "--peers", "--presets"], "headers": ["--headers"]}
 
 
 def typed_command(section: str) -> str:
     """The command that makes one section again."""
     words = ["python3", "scripts/benchmark.py", "DATA", "--only", section]
-    for name in [*RELEVANT.get(section, []), "--threads"]:
+    for name in [*RELEVANT.get(section, []), "--threads", "--device"]:
         for index, word in enumerate(sys.argv):
             if word == name:
                 words += sys.argv[index : index + 2]
@@ -93,11 +94,12 @@ def main() -> int:
             # A folder of its own for each run: files of another run must not be taken for this one's.
             options.work.mkdir(parents=True, exist_ok=True)
             work = Path(tempfile.mkdtemp(prefix="run-", dir=options.work.resolve()))
-        program = Program(options.program.resolve(), options.threads, work)
+        program = Program(options.program.resolve(), options.threads, work, options.device)
         context = Context(program, Data(options.data), options.pairs, options.peers, options.headers, options.presets)
         version = run([program.path, "--version"]).output.strip()
         today = datetime.date.today().isoformat()
-        where = f"{version}, {options.threads} threads of {processor()}, {today}"
+        device = "" if options.device == "cpu" else f"{options.device}, "
+        where = f"{version}, {device}{options.threads} threads of {processor()}, {today}"
         bad = 0
         for section in options.only:
             print(section, file=sys.stderr, flush=True)

@@ -60,6 +60,7 @@ class Program:
     path: Path
     threads: int
     work: Path
+    device: str = "cpu"
     done: dict[tuple, Registration] = field(default_factory=dict)
 
     def run(self, *arguments: str | Path, threads: int | None = None) -> Usage:
@@ -74,7 +75,7 @@ class Program:
         if key not in self.done:
             prefix = str(self.work / f"{len(self.done):03}_{stem(moving)}_to_{stem(fixed)}_")
             print(f"  {stem(moving)} → {stem(fixed)} {' '.join(options)} {again}", file=sys.stderr, flush=True)
-            command = ["register", "--device", "cpu", "-f", fixed, "-m", moving, "-o", prefix, *options]
+            command = ["register", "--device", self.device, "-f", fixed, "-m", moving, "-o", prefix, *options]
             self.done[key] = Registration(prefix, self.run(*command, threads=threads))
         return self.done[key]
 
