@@ -156,7 +156,7 @@ fn cross_correlation(
                 CcParameters { radius, derivative: CcDerivative::Centre, noise_variance: 0.0, spacing: [1.0; 3] };
             timed(cuda, bandwidth, &format!("radius {radius}"), |n| {
                 let (fixed, moving) = (&images[n], &images[(n + 1) % SETS]);
-                direct.update(cuda, fixed, moving, &parameters, first, second).map(drop)
+                direct.start(cuda, fixed, moving, &parameters, &mut workspace, first, second)
             })?;
         }
     }

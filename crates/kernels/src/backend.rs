@@ -1,6 +1,8 @@
 //! The operations of a registration, stated once: formula, units, boundary rule, source.
 
 use antsreg_core::AffineTransform;
+use nalgebra::{Matrix3, Vector3};
+use rayon::prelude::*;
 
 use crate::Error;
 
@@ -196,6 +198,24 @@ pub trait Backend: Sized + Sync {
     /// Copies displacements (voxels) back.
     fn download_field(&self, field: &Self::Field) -> Result<Vec<[f32; 3]>, Error>;
 
+    /// Copies displacements back, each multiplied by `matrix`, which takes it from voxels to other units.
+    fn download_field_in(&self, field: &Self::Field, matrix: &Matrix3<f32>) -> Result<Vec<[f32; 3]>, Error> {
+        let mut vectors = self.download_field(field)?;
+        vectors.par_iter_mut().for_each(|vector| *vector = (matrix * Vector3::from(*vector)).into());
+        Ok(vectors)
+    }
+
+    /// Does two pieces of work that do not depend on each other; a device may do them at once. Both only give work to the
+    /// device: what is read back inside waits for its own piece alone.
+    fn both(
+        &self,
+        first: impl FnOnce() -> Result<(), Error>,
+        second: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        first()?;
+        second()
+    }
+
     /// Gaussian smoothing, separable, with the kernel of [`gaussian::kernel`](crate::gaussian::kernel) (error 0.01) on
     /// each axis of positive sigma; the image continues beyond its border with its edge value.
     fn smooth(&self, image: &Self::Image, sigma_voxels: [f64; 3]) -> Result<Self::Image, Error>;
@@ -298,7 +318,24 @@ pub trait Backend: Sized + Sync {
     /// differences, one-sided at the border, turned into a displacement in voxels by 1/spacing² on each axis. A voxel
     /// counts where both masks (if given) exceed 0.5; elsewhere updates are zero.
     ///
-    /// Returns the energy: minus the mean value over counted voxels.
+    /// The energy is asked for with [`cc_energy`](Backend::cc_energy); what is given to the device before that does not
+    /// wait for it.
+    fn cc_start(
+        &self,
+        fixed: &Self::Image,
+        moving: &Self::Image,
+        masks: [Option<&Self::Image>; 2],
+        parameters: &CcParameters,
+        workspace: &mut Self::CcWorkspace,
+        fixed_update: &mut Self::Field,
+        moving_update: &mut Self::Field,
+    ) -> Result<(), Error>;
+
+    /// The energy of the last [`cc_start`](Backend::cc_start) with this workspace: minus the mean value over counted
+    /// voxels. Waits until it is there.
+    fn cc_energy(&self, workspace: &Self::CcWorkspace) -> Result<f64, Error>;
+
+    /// [`cc_start`](Backend::cc_start) and its energy at once.
     fn cc_update(
         &self,
         fixed: &Self::Image,
@@ -308,7 +345,10 @@ pub trait Backend: Sized + Sync {
         workspace: &mut Self::CcWorkspace,
         fixed_update: &mut Self::Field,
         moving_update: &mut Self::Field,
-    ) -> Result<f64, Error>;
+    ) -> Result<f64, Error> {
+        self.cc_start(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)?;
+        self.cc_energy(workspace)
+    }
 
     /// Scratch memory for [`mi_update`](Backend::mi_update) with so many bins.
     fn mi_workspace(&self, bins: usize) -> Result<Self::MiWorkspace, Error>;

@@ -2,8 +2,6 @@
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid};
 use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits};
-use nalgebra::Vector3;
-use rayon::prelude::*;
 
 /// While iterating, inverses are kept to a small fraction of a voxel: started from the last one, one or two steps do.
 pub(crate) const INVERSION: InversionLimits =
@@ -67,12 +65,10 @@ pub(crate) fn warps<B: Backend>(
             break;
         }
     }
-    Ok((to_world(grid, backend.download_field(&warp)?), to_world(grid, backend.download_field(&inverse_warp)?)))
-}
-
-fn to_world(grid: &Grid, mut vectors: Vec<[f32; 3]>) -> DisplacementField {
-    let AffineTransform { matrix, .. } = grid.voxel_to_world();
-    let matrix = matrix.cast::<f32>();
-    vectors.par_iter_mut().for_each(|vector| *vector = (matrix * Vector3::from(*vector)).into());
-    DisplacementField { grid: grid.clone(), vectors }
+    let AffineTransform { matrix: to_world, .. } = grid.voxel_to_world();
+    let in_world = |field| -> Result<DisplacementField, Error> {
+        let vectors = backend.download_field_in(field, &to_world.cast())?;
+        Ok(DisplacementField { grid: grid.clone(), vectors })
+    };
+    Ok((in_world(&warp)?, in_world(&inverse_warp)?))
 }

@@ -1,8 +1,10 @@
-//! Where one side is pulled: its images and mask brought to the middle, and its channels' updates made one.
+//! Where one side is pulled: its images and mask brought to the middle, its channels' updates made one, and the side moved
+//! along it.
 
 use antsreg_kernels::{Backend, Error, Sampling};
 
-use crate::fields::Side;
+use crate::Options;
+use crate::fields::{INVERSION, Side};
 use crate::load::{Source, Sources};
 
 /// One side's images in the middle, and where they pull it. Allocated once a level.
@@ -11,6 +13,7 @@ pub(crate) struct Pull<B: Backend> {
     pub(crate) warped: B::Image,
     pub(crate) warped_mask: Option<B::Image>,
     pub(crate) updates: Updates<B>,
+    scratch: B::Field,
 }
 
 impl<B: Backend> Pull<B> {
@@ -24,6 +27,7 @@ impl<B: Backend> Pull<B> {
                 next: several.then(|| backend.field(shape)).transpose()?,
                 first_magnitude: 0.0,
             },
+            scratch: backend.field(shape)?,
         })
     }
 
@@ -37,6 +41,29 @@ impl<B: Backend> Pull<B> {
     pub(crate) fn warp_mask(&mut self, backend: &B, sources: &Sources<B>, side: &Side<B>) -> Result<(), Error> {
         if let (Some(mask), Some(warped)) = (&sources.mask, &mut self.warped_mask) {
             backend.warp(mask.image, &side.from_middle, &mask.grid_to_image, Sampling::Nearest, warped)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the side along its update.
+    pub(crate) fn push(
+        &mut self,
+        backend: &B,
+        options: &Options,
+        iteration: usize,
+        side: &mut Side<B>,
+    ) -> Result<(), Error> {
+        let (update, scratch) = (&mut self.updates.sum, &mut self.scratch);
+        backend.smooth_field(update, options.update_variance, scratch)?;
+        // The image is read through φ⁻¹, so φ moves against the direction in which the reading point should go.
+        backend.advance(&side.to_middle, update, -options.gradient_step, scratch)?;
+        std::mem::swap(&mut side.to_middle, scratch);
+        backend.smooth_field(&mut side.to_middle, options.total_variance, scratch)?;
+        backend.invert(&side.to_middle, &mut side.from_middle, &INVERSION)?;
+        // Inverting back is more than upkeep: reading each field between the voxels of the other blurs both a little,
+        // and without that regularisation long runs fold.
+        if iteration.is_multiple_of(options.reinvert_every) {
+            backend.invert(&side.from_middle, &mut side.to_middle, &INVERSION)?;
         }
         Ok(())
     }

@@ -95,7 +95,7 @@ impl Terms {
     }
 }
 
-pub(super) fn update(
+pub(super) fn start(
     fixed: &Image,
     moving: &Image,
     masks: [Option<&Image>; 2],
@@ -103,7 +103,7 @@ pub(super) fn update(
     workspace: &mut CcWorkspace,
     fixed_update: &mut Field,
     moving_update: &mut Field,
-) -> f64 {
+) {
     let pair = Pair {
         shape: fixed.shape,
         fixed: &fixed.voxels,
@@ -118,6 +118,10 @@ pub(super) fn update(
         CcDerivative::Centre => pair.centre(workspace, updates),
         CcDerivative::Exact => pair.exact(workspace, updates),
     }
+}
+
+/// The energy of what was done last.
+pub(super) fn energy(workspace: &CcWorkspace) -> f64 {
     let (sum, count) =
         workspace.energies.iter().fold((0.0, 0.0), |(sum, count), slice| (sum + slice.0, count + slice.1));
     if count > 0.0 { -sum / count } else { 0.0 }

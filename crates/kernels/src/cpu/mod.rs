@@ -168,7 +168,7 @@ impl Backend for Cpu {
         Ok(CcWorkspace::new(shape))
     }
 
-    fn cc_update(
+    fn cc_start(
         &self,
         fixed: &Image,
         moving: &Image,
@@ -177,14 +177,19 @@ impl Backend for Cpu {
         workspace: &mut CcWorkspace,
         fixed_update: &mut Field,
         moving_update: &mut Field,
-    ) -> Result<f64, Error> {
+    ) -> Result<(), Error> {
         for found in [moving.shape, fixed_update.shape, moving_update.shape] {
             Error::check_shape("cc_update", fixed.shape, found)?;
         }
         for mask in masks.into_iter().flatten() {
             Error::check_shape("cc_update", fixed.shape, mask.shape)?;
         }
-        Ok(cross_correlation::update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update))
+        cross_correlation::start(fixed, moving, masks, parameters, workspace, fixed_update, moving_update);
+        Ok(())
+    }
+
+    fn cc_energy(&self, workspace: &CcWorkspace) -> Result<f64, Error> {
+        Ok(cross_correlation::energy(workspace))
     }
 
     fn mi_workspace(&self, bins: usize) -> Result<MiWorkspace, Error> {

@@ -1,6 +1,7 @@
 //! [`Backend`] for [`Cuda`]: each operation and the function that does it.
 
 use antsreg_core::AffineTransform;
+use nalgebra::Matrix3;
 
 use super::{CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace};
 use crate::{
@@ -37,6 +38,18 @@ impl Backend for Cuda {
 
     fn download_field(&self, field: &Field) -> Result<Vec<[f32; 3]>, Error> {
         self.download_vectors(field)
+    }
+
+    fn download_field_in(&self, field: &Field, matrix: &Matrix3<f32>) -> Result<Vec<[f32; 3]>, Error> {
+        self.download_turned(field, matrix)
+    }
+
+    fn both(
+        &self,
+        first: impl FnOnce() -> Result<(), Error>,
+        second: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.device.both(first, second)
     }
 
     fn smooth(&self, image: &Image, sigma_voxels: [f64; 3]) -> Result<Image, Error> {
@@ -122,10 +135,10 @@ impl Backend for Cuda {
     }
 
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {
-        Ok(self.new_cc_workspace(shape))
+        self.new_cc_workspace(shape)
     }
 
-    fn cc_update(
+    fn cc_start(
         &self,
         fixed: &Image,
         moving: &Image,
@@ -134,8 +147,12 @@ impl Backend for Cuda {
         workspace: &mut CcWorkspace,
         fixed_update: &mut Field,
         moving_update: &mut Field,
-    ) -> Result<f64, Error> {
+    ) -> Result<(), Error> {
         self.cc_both_updates(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)
+    }
+
+    fn cc_energy(&self, workspace: &CcWorkspace) -> Result<f64, Error> {
+        workspace.energy()
     }
 
     fn mi_workspace(&self, bins: usize) -> Result<MiWorkspace, Error> {

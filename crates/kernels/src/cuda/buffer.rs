@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cust::sys;
 
 use super::device::{Device, check};
+use super::staging::Staging;
 use crate::Error;
 
 /// Types whose every bit pattern is a value, laid out alike on both sides.
@@ -83,8 +84,20 @@ impl<T: Plain> Buffer<T> {
 
     /// The first `count` elements, once all earlier work is done.
     pub(super) fn download(&self, count: usize) -> Result<Vec<T>, Error> {
-        let mut values = vec![T::default(); count.min(self.len)];
-        self.download_into(&mut values)?;
+        let count = count.min(self.len);
+        if count * size_of::<T>() < Staging::WORTH {
+            let mut values = vec![T::default(); count];
+            self.download_into(&mut values)?;
+            return Ok(values);
+        }
+        let mut values = Vec::with_capacity(count);
+        let room = &mut values.spare_capacity_mut()[..count];
+        // SAFETY: bytes of the room, which need not be initialised.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), size_of_val(room)) };
+        // SAFETY: the buffer has as many elements.
+        unsafe { self.device.staging().fetch(&self.device, self.pointer, bytes)? };
+        // SAFETY: all of them were written, and any bytes are a value.
+        unsafe { values.set_len(count) };
         Ok(values)
     }
 

@@ -7,16 +7,26 @@ use super::field::{Field, plane};
 use super::image::Image;
 use super::kernels::Kernel;
 use super::launch::{Argument, Launch, Shape, Vector, arguments};
+use super::pending::Pending;
 use crate::{CcDerivative, CcParameters, Error};
 
-/// Buffers of [`Backend::cc_update`](crate::Backend::cc_update), made when first needed.
-#[derive(Default)]
+/// Buffers of [`Backend::cc_start`](crate::Backend::cc_start), made when first needed.
 pub struct CcWorkspace {
     pub(super) shape: [usize; 3],
+    /// Sum of the values and number of counted voxels.
+    pub(super) sums: Pending,
     /// The exact derivative's five terms per window, a plane each.
     terms: Option<Buffer<f32>>,
     /// Textures and surfaces of the direct kernel, for radii that the tiled ones do not cover.
     direct: Option<DirectCc>,
+}
+
+impl CcWorkspace {
+    /// Minus the mean of what the last kernel added up.
+    pub(super) fn energy(&self) -> Result<f64, Error> {
+        let [sum, count] = self.sums.wait("cc_energy")?;
+        Ok(if count > 0.0 { -sum / count } else { 0.0 })
+    }
 }
 
 /// `Pair` of `cu/cross_correlation.cuh`.
@@ -59,8 +69,8 @@ impl Pair {
 pub(super) const TILE: [usize; 2] = [32, 8];
 
 impl Cuda {
-    pub(super) fn new_cc_workspace(&self, shape: [usize; 3]) -> CcWorkspace {
-        CcWorkspace { shape, ..Default::default() }
+    pub(super) fn new_cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {
+        Ok(CcWorkspace { shape, sums: Pending::new(&self.device)?, terms: None, direct: None })
     }
 
     pub(super) fn cc_both_updates(
@@ -72,7 +82,7 @@ impl Cuda {
         workspace: &mut CcWorkspace,
         fixed_update: &mut Field,
         moving_update: &mut Field,
-    ) -> Result<f64, Error> {
+    ) -> Result<(), Error> {
         let shape = fixed.shape;
         for found in [moving.shape, fixed_update.shape, moving_update.shape, workspace.shape] {
             Error::check_shape("cc_update", shape, found)?;
@@ -89,7 +99,8 @@ impl Cuda {
                 Some(direct) => direct,
                 none => none.insert(self.direct_cc(shape)?),
             };
-            return direct.update(self, fixed, moving, parameters, fixed_update, moving_update);
+            let sums = &mut workspace.sums;
+            return direct.update(self, fixed, moving, parameters, sums, fixed_update, moving_update);
         };
         let pair = Pair::new(fixed, moving, masks, parameters.spacing, parameters.noise_variance);
         let voxels = fixed.len() as u64;
@@ -101,10 +112,10 @@ impl Cuda {
                 scratch.reserve(&self.device, launch.blocks())?;
                 let (f, m) = (fixed_update.write(), moving_update.write());
                 let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
-                let result = scratch.result.pointer();
+                let result = workspace.sums.target();
                 // SAFETY: all volumes have one shape, reads and writes are kept to it; a pair of `partial` a block.
                 unsafe { self.launch(launch, arguments![pair, depth, f, m, partial, counter, result])? };
-                energy(&scratch.result)
+                workspace.sums.under_way()
             }
             CcDerivative::Exact => {
                 let terms = match &workspace.terms {
@@ -117,14 +128,14 @@ impl Cuda {
                 scratch.reserve(&self.device, launch.blocks())?;
                 let (f, m, windows) = (fixed_update.write(), moving_update.write(), terms.pointer());
                 let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
-                let result = scratch.result.pointer();
+                let result = workspace.sums.target();
                 // SAFETY: as above; `terms` has five planes.
                 unsafe { self.launch(launch, arguments![pair, depth, windows, partial, counter, result])? };
+                workspace.sums.under_way()?;
                 let (launch, depth) =
                     self.tiles(&kernels.exact, shape, parameters.radius, (2 + 5 + 6) * 4 * voxels)?;
                 // SAFETY: as above.
-                unsafe { self.launch(launch, arguments![pair, depth, windows, f, m])? };
-                energy(&scratch.result)
+                unsafe { self.launch(launch, arguments![pair, depth, windows, f, m]) }
             }
         }
     }
@@ -144,11 +155,4 @@ impl Cuda {
         let grid = [columns as u32, rows as u32, nz.div_ceil(depth) as u32];
         Ok((Launch { kernel, grid, block, shared: 0, bytes }, depth as i32))
     }
-}
-
-/// Minus the mean of what a kernel added up.
-pub(super) fn energy(result: &Buffer<f64>) -> Result<f64, Error> {
-    let mut sums = [0.0; 2];
-    result.download_into(&mut sums)?;
-    Ok(if sums[1] > 0.0 { -sums[0] / sums[1] } else { 0.0 })
 }

@@ -1,5 +1,6 @@
 //! One device: its context, stream and memory, and the errors of its driver.
 
+use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cust::context::{Context, CurrentContext};
@@ -8,8 +9,15 @@ use cust::error::CudaError;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
+use super::mark::Mark;
 use super::profile::Profile;
+use super::staging::Staging;
 use crate::Error;
+
+thread_local! {
+    /// Whether this thread's work goes to the second stream.
+    static BESIDE: Cell<bool> = const { Cell::new(false) };
+}
 
 /// A device of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +52,10 @@ const OLDEST: (u32, u32) = (7, 0);
 pub(super) struct Device {
     pub(super) info: DeviceInfo,
     profile: Mutex<Profile>,
-    stream: Stream,
+    staging: Staging,
+    streams: [Stream; 2],
+    /// Between the streams: where the second sets out from the first, and where it is back.
+    forks: [Mark; 2],
     /// Whether memory comes from the driver's pool, in stream order, or by the plain calls that wait for all work.
     pooled: bool,
     context: Context,
@@ -98,9 +109,11 @@ impl Device {
         let context = Context::new(device).map_err(|error| driver_error("context", error))?;
         CurrentContext::set_current(&context).map_err(|error| driver_error("context", error))?;
         // Not NON_BLOCKING: cust drops that flag.
-        let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(|error| driver_error("stream", error))?;
+        let stream = || Stream::new(StreamFlags::DEFAULT, None).map_err(|error| driver_error("stream", error));
+        let streams = [stream()?, stream()?];
+        let forks = [Mark::new()?, Mark::new()?];
         let pooled = keep_freed_memory(device.as_raw());
-        Ok(Device { info, profile: Mutex::default(), stream, pooled, context })
+        Ok(Device { info, profile: Mutex::default(), staging: Staging::new()?, streams, forks, pooled, context })
     }
 
     /// Makes this device the calling thread's.
@@ -108,8 +121,45 @@ impl Device {
         CurrentContext::set_current(&self.context).map_err(|error| driver_error(operation, error))
     }
 
+    /// Where this thread's work goes.
     pub(super) fn stream(&self) -> &Stream {
-        &self.stream
+        &self.streams[self.lane()]
+    }
+
+    /// The number of that stream.
+    pub(super) fn lane(&self) -> usize {
+        usize::from(BESIDE.get())
+    }
+
+    /// Gives two pieces of work to the device at once. Later work waits for both.
+    ///
+    /// While a profile is taken they follow each other: what runs beside another kernel has no time of its own.
+    pub(super) fn both(
+        &self,
+        first: impl FnOnce() -> Result<(), Error>,
+        second: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if BESIDE.get() || self.profile().is_on() {
+            first()?;
+            return second();
+        }
+        self.bind("both")?;
+        let ([main, beside], [out, back]) = (&self.streams, &self.forks);
+        out.set(main)?;
+        out.hold(beside)?;
+        let first = first();
+        BESIDE.set(true);
+        let second = second();
+        BESIDE.set(false);
+        // Also after an error: memory that is given back next may be in use there.
+        self.bind("both")?;
+        back.set(beside)?;
+        back.hold(main)?;
+        first.and(second)
+    }
+
+    pub(super) fn staging(&self) -> &Staging {
+        &self.staging
     }
 
     pub(super) fn profile(&self) -> MutexGuard<'_, Profile> {
@@ -118,7 +168,7 @@ impl Device {
 
     pub(super) fn synchronize(&self, operation: &'static str) -> Result<(), Error> {
         self.bind(operation)?;
-        self.stream.synchronize().map_err(|error| driver_error(operation, error))
+        self.stream().synchronize().map_err(|error| driver_error(operation, error))
     }
 
     pub(super) fn memory(&self) -> Result<Memory, Error> {
@@ -134,7 +184,7 @@ impl Device {
         // SAFETY: `pointer` is valid for writing; the stream is alive.
         let result = unsafe {
             match self.pooled {
-                true => sys::cuMemAllocAsync(&mut pointer, bytes, self.stream.as_inner()),
+                true => sys::cuMemAllocAsync(&mut pointer, bytes, self.stream().as_inner()),
                 false => sys::cuMemAlloc_v2(&mut pointer, bytes),
             }
         };
@@ -154,7 +204,7 @@ impl Device {
             // SAFETY: as above; work that uses the memory was given to the same stream before.
             let _ = unsafe {
                 match self.pooled {
-                    true => sys::cuMemFreeAsync(pointer, self.stream.as_inner()),
+                    true => sys::cuMemFreeAsync(pointer, self.stream().as_inner()),
                     false => sys::cuMemFree_v2(pointer),
                 }
             };

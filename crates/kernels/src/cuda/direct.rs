@@ -3,10 +3,11 @@
 
 use super::Cuda;
 use super::arrays::Array;
-use super::cross_correlation::{Pair, energy};
+use super::cross_correlation::{CcWorkspace, Pair};
 use super::field::Field;
 use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
+use super::pending::Pending;
 use crate::{CcParameters, Error};
 
 /// The five surfaces of one shape.
@@ -40,16 +41,30 @@ impl Cuda {
 }
 
 impl DirectCc {
-    /// What [`Backend::cc_update`](crate::Backend::cc_update) does, for the centre's term and without masks.
-    pub fn update(
+    /// What [`Backend::cc_start`](crate::Backend::cc_start) does, for the centre's term and without masks.
+    pub fn start(
         &self,
         cuda: &Cuda,
         fixed: &Image,
         moving: &Image,
         parameters: &CcParameters,
+        workspace: &mut CcWorkspace,
         fixed_update: &mut Field,
         moving_update: &mut Field,
-    ) -> Result<f64, Error> {
+    ) -> Result<(), Error> {
+        self.update(cuda, fixed, moving, parameters, &mut workspace.sums, fixed_update, moving_update)
+    }
+
+    pub(super) fn update(
+        &self,
+        cuda: &Cuda,
+        fixed: &Image,
+        moving: &Image,
+        parameters: &CcParameters,
+        sums: &mut Pending,
+        fixed_update: &mut Field,
+        moving_update: &mut Field,
+    ) -> Result<(), Error> {
         for found in [fixed.shape, moving.shape, fixed_update.shape, moving_update.shape] {
             Error::check_shape("direct cross-correlation", self.shape, found)?;
         }
@@ -69,9 +84,9 @@ impl DirectCc {
         scratch.reserve(&cuda.device, launch.blocks())?;
         let (f, m) = (fixed_update.write(), moving_update.write());
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
-        let result = scratch.result.pointer();
+        let result = sums.target();
         // SAFETY: as above; a pair of `partial` a block.
         unsafe { cuda.launch(launch, arguments![pair, surfaces, radius, f, m, partial, counter, result])? };
-        energy(&scratch.result)
+        sums.under_way()
     }
 }

@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use antsreg_core::AffineTransform;
+use nalgebra::Matrix3;
 
 use super::Cuda;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::image::Image;
+use super::kernels::Kernel;
 use super::launch::{Affine, Launch, Shape, Vector, arguments, grid_of_voxels};
 use crate::Error;
 
@@ -76,6 +78,12 @@ impl Field {
     }
 }
 
+/// A thread a voxel, in the order of memory.
+fn over_list<'a>(kernel: &'a Kernel, field: &Field) -> Launch<'a> {
+    let grid = [field.len().div_ceil(256) as u32, 1, 1];
+    Launch { kernel, grid, block: [256, 1, 1], shared: 0, bytes: 2 * field.bytes() }
+}
+
 impl Cuda {
     pub(super) fn new_field(&self, shape: [usize; 3]) -> Result<Field, Error> {
         Ok(Field { shape, components: planes(&self.device, shape, 3, true)? })
@@ -85,13 +93,7 @@ impl Cuda {
         Error::check_length("upload_field", shape, vectors.len())?;
         let mut field = Field::uninitialised(&self.device, shape)?;
         let staged = Buffer::from_slice(&self.device, vectors)?;
-        let launch = Launch {
-            kernel: &self.kernels.layout.split_vectors,
-            grid: [field.len().div_ceil(256) as u32, 1, 1],
-            block: [256, 1, 1],
-            shared: 0,
-            bytes: 2 * field.bytes(),
-        };
+        let launch = over_list(&self.kernels.layout.split_vectors, &field);
         let (source, target, shape) = (staged.pointer(), field.write(), Shape::of(shape));
         // SAFETY: `staged` holds a vector per voxel, the field three planes; threads beyond the last voxel return.
         unsafe { self.launch(launch, arguments![source, target, shape])? };
@@ -100,16 +102,20 @@ impl Cuda {
 
     pub(super) fn download_vectors(&self, field: &Field) -> Result<Vec<[f32; 3]>, Error> {
         let staged = Buffer::<[f32; 3]>::uninitialised(&self.device, field.len())?;
-        let launch = Launch {
-            kernel: &self.kernels.layout.join_vectors,
-            grid: [field.len().div_ceil(256) as u32, 1, 1],
-            block: [256, 1, 1],
-            shared: 0,
-            bytes: 2 * field.bytes(),
-        };
+        let launch = over_list(&self.kernels.layout.join_vectors, field);
         let (source, target, shape) = (field.read(), staged.pointer(), Shape::of(field.shape));
         // SAFETY: as in `upload_vectors`.
         unsafe { self.launch(launch, arguments![source, target, shape])? };
+        staged.download(field.len())
+    }
+
+    pub(super) fn download_turned(&self, field: &Field, matrix: &Matrix3<f32>) -> Result<Vec<[f32; 3]>, Error> {
+        let staged = Buffer::<[f32; 3]>::uninitialised(&self.device, field.len())?;
+        let launch = over_list(&self.kernels.layout.join_turned, field);
+        let (source, target, shape) = (field.read(), staged.pointer(), Shape::of(field.shape));
+        let [x, y, z] = [0, 1, 2].map(|row| Vector([0, 1, 2].map(|column| matrix[(row, column)])));
+        // SAFETY: as in `upload_vectors`.
+        unsafe { self.launch(launch, arguments![source, x, y, z, target, shape])? };
         staged.download(field.len())
     }
 

@@ -115,7 +115,7 @@ module!(Compose, "compose", [compose_fields, advance]);
 module!(Invert, "invert", [invert, inversion_error]);
 module!(Jacobian, "jacobian", [jacobian_determinant]);
 module!(JointHistogram, "joint_histogram", [joint_rows_trilinear, joint_rows_partial, joint_counts, joint_entropies]);
-module!(Layout, "layout", [split_vectors, join_vectors]);
+module!(Layout, "layout", [split_vectors, join_vectors, join_turned]);
 module!(Mattes, "mattes", [mattes_histograms, mattes_logarithms, mattes_update, mattes_update_wide]);
 module!(MaxNorm, "max_norm", [max_norm]);
 module!(Mix, "mix", [magnitude, add_scaled]);

@@ -19,14 +19,17 @@ mod inversion;
 mod joint_histogram;
 mod kernels;
 mod launch;
+mod mark;
 mod mattes;
 mod mix;
 mod moments;
+mod pending;
 mod profile;
 mod relax;
 mod resample;
 mod samples;
 mod smooth;
+mod staging;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,7 +52,8 @@ use kernels::Kernels;
 /// The GPU backend: one device, one stream, its kernels and their small buffers.
 pub struct Cuda {
     kernels: Kernels,
-    scratch: Mutex<Scratch>,
+    /// One a stream.
+    scratch: [Mutex<Scratch>; 2],
     /// Whether the correlation ratio samples through the texture unit's filter.
     filtered: AtomicBool,
     device: Arc<Device>,
@@ -88,17 +92,8 @@ impl Cuda {
     pub fn open(index: usize) -> Result<Cuda, Error> {
         let device = Arc::new(Device::open(index)?);
         let kernels = Kernels::load(&device)?;
-        let scratch = Scratch {
-            partial: Buffer::zeroed(&device, 2 << 10)?,
-            counter: Buffer::zeroed(&device, 1)?,
-            count: Buffer::zeroed(&device, 1)?,
-            result: Buffer::zeroed(&device, 2)?,
-            longest: Buffer::zeroed(&device, 1)?,
-            batch: Default::default(),
-            joint: Default::default(),
-            moments: Default::default(),
-        };
-        Ok(Cuda { kernels, scratch: Mutex::new(scratch), filtered: AtomicBool::new(false), device })
+        let scratch = [Mutex::new(Scratch::new(&device)?), Mutex::new(Scratch::new(&device)?)];
+        Ok(Cuda { kernels, scratch, filtered: AtomicBool::new(false), device })
     }
 
     /// The device in use.
@@ -140,11 +135,24 @@ impl Cuda {
     }
 
     fn scratch(&self) -> MutexGuard<'_, Scratch> {
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
+        self.scratch[self.device.lane()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Scratch {
+    fn new(device: &Arc<Device>) -> Result<Scratch, Error> {
+        Ok(Scratch {
+            partial: Buffer::zeroed(device, 2 << 10)?,
+            counter: Buffer::zeroed(device, 1)?,
+            count: Buffer::zeroed(device, 1)?,
+            result: Buffer::zeroed(device, 2)?,
+            longest: Buffer::zeroed(device, 1)?,
+            batch: Default::default(),
+            joint: Default::default(),
+            moments: Default::default(),
+        })
+    }
+
     /// Room for one pair of sums from each of `blocks` blocks.
     fn reserve(&mut self, device: &Arc<Device>, blocks: usize) -> Result<(), Error> {
         if self.partial.len() < 2 * blocks {

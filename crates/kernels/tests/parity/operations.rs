@@ -5,6 +5,7 @@ use antsreg_kernels::{
     Backend, CcDerivative, CcParameters, Error, InversionLimits, JointParameters, JointSampling, MiParameters,
     Moments, RelaxLimits, Sampling,
 };
+use nalgebra::Matrix3;
 
 use crate::world::World;
 
@@ -112,6 +113,14 @@ fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     out.field("field", EXACT, &result)?;
     backend.compose(&first, &then, &mut result)?;
     out.field("compose", EXACT, &result)?;
+    let matrix = Matrix3::new(-1.0, 0.02, 0.1, 0.0, 1.1, -0.03, 0.05, 0.3, 2.5);
+    let vectors_in_mm = backend.download_field_in(&result, &matrix)?;
+    out.values("download_field_in", EXACT, vectors_in_mm.into_iter().flatten().map(f64::from).collect());
+    let mut beside = [backend.field(shape)?, backend.field(shape)?];
+    let [there, back] = &mut beside;
+    backend.both(|| backend.advance(&first, &then, 0.3, there), || backend.advance(&then, &first, 0.7, back))?;
+    out.field("both, first", EXACT, &beside[0])?;
+    out.field("both, second", EXACT, &beside[1])?;
     backend.advance(&first, &then, 0.2, &mut result)?;
     out.field("advance", EXACT, &result)?;
     backend.advance(&first, &backend.field(shape)?, 0.2, &mut result)?;

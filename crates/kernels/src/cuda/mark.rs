@@ -1,0 +1,53 @@
+//! A place in the work of a stream, which the host or another stream can wait for.
+
+use cust::stream::Stream;
+use cust::sys;
+
+use super::device::check;
+use crate::Error;
+
+/// A driver's event without a clock, which makes it cheap.
+pub(super) struct Mark {
+    event: sys::CUevent,
+}
+
+// SAFETY: a driver handle, valid from any thread.
+unsafe impl Send for Mark {}
+// SAFETY: as above.
+unsafe impl Sync for Mark {}
+
+impl Mark {
+    /// The device's context must be current.
+    pub(super) fn new() -> Result<Mark, Error> {
+        let mut event = std::ptr::null_mut();
+        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
+        // SAFETY: `event` is valid for writing.
+        check("event", unsafe { sys::cuEventCreate(&mut event, flags) })?;
+        Ok(Mark { event })
+    }
+
+    /// Stands from now on behind all work that the stream has been given so far.
+    pub(super) fn set(&self, stream: &Stream) -> Result<(), Error> {
+        // SAFETY: both are alive.
+        check("event", unsafe { sys::cuEventRecord(self.event, stream.as_inner()) })
+    }
+
+    /// Waits until the work before it is done.
+    pub(super) fn wait(&self, operation: &'static str) -> Result<(), Error> {
+        // SAFETY: the event is alive.
+        check(operation, unsafe { sys::cuEventSynchronize(self.event) })
+    }
+
+    /// Lets what a stream is given from now on wait for the work before it.
+    pub(super) fn hold(&self, stream: &Stream) -> Result<(), Error> {
+        // SAFETY: both are alive.
+        check("event", unsafe { sys::cuStreamWaitEvent(stream.as_inner(), self.event, 0) })
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        // SAFETY: nothing names the event any more; the driver keeps it while a stream waits for it.
+        let _ = unsafe { sys::cuEventDestroy_v2(self.event) };
+    }
+}

@@ -1,0 +1,104 @@
+//! Large results on their way to the host: by several threads at once, each through a piece of page-locked memory.
+//!
+//! The driver copies to ordinary memory by one thread, which also has the system find every page of it.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+
+use cust::sys;
+
+use super::device::{Device, check};
+use super::mark::Mark;
+use crate::Error;
+
+/// Bytes that are on their way in one piece; with a huge page for each, the fewest pages are to be found.
+const PIECE: usize = 2 << 20;
+/// Pieces under way at most.
+const LANES: usize = 8;
+
+/// What one thread fetches, in pieces of a result by their number.
+type Pieces<'a> = Vec<(usize, &'a mut [MaybeUninit<u8>])>;
+
+/// Page-locked memory, made when the device is opened. It goes with the device's context.
+pub(super) struct Staging {
+    memory: Mutex<*mut u8>,
+}
+
+// SAFETY: plain memory behind a lock.
+unsafe impl Send for Staging {}
+// SAFETY: as above.
+unsafe impl Sync for Staging {}
+
+impl Staging {
+    /// Results of fewer bytes come back faster by themselves.
+    pub(super) const WORTH: usize = PIECE / 2;
+
+    /// The device's context must be current.
+    pub(super) fn new() -> Result<Staging, Error> {
+        let mut memory: *mut c_void = std::ptr::null_mut();
+        // SAFETY: `memory` is valid for writing.
+        check("page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut memory, LANES * PIECE) })?;
+        Ok(Staging { memory: Mutex::new(memory.cast()) })
+    }
+
+    /// Fills `to` from device memory, once all earlier work of the stream is done.
+    ///
+    /// # Safety
+    /// `from` is device memory of at least as many bytes.
+    pub(super) unsafe fn fetch(&self, device: &Device, from: u64, to: &mut [MaybeUninit<u8>]) -> Result<(), Error> {
+        advise_huge_pages(to);
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let lanes = LANES.min(rayon::current_num_threads());
+        let mut pieces: Vec<Pieces> = (0..lanes).map(|_| Vec::new()).collect();
+        for (index, piece) in to.chunks_mut(PIECE).enumerate() {
+            pieces[index % lanes].push((index, piece));
+        }
+        // Other threads do not know which of the device's streams this one works on.
+        let (memory, stream) = (*memory as usize, device.stream());
+        let work = |(lane, pieces): (usize, Pieces)| {
+            device.bind("download")?;
+            let arrived = Mark::new()?;
+            let staged = (memory + lane * PIECE) as *mut u8;
+            for (index, piece) in pieces {
+                let from = from + (index * PIECE) as u64;
+                // SAFETY: both have room for the piece: the lane's own memory, and the caller's promise.
+                let result =
+                    unsafe { sys::cuMemcpyDtoHAsync_v2(staged.cast(), from, piece.len(), stream.as_inner()) };
+                check("download", result)?;
+                arrived.set(stream)?;
+                arrived.wait("download")?;
+                // SAFETY: the copy has arrived, and no other lane uses this memory.
+                unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(staged.cast(), piece.len()) };
+            }
+            Ok(())
+        };
+        // Threads of their own: one of rayon's might take up other work here that waits for the same lock.
+        std::thread::scope(|scope| {
+            let work = &work;
+            let lanes: Vec<_> =
+                pieces.into_iter().enumerate().map(|pieces| scope.spawn(move || work(pieces))).collect();
+            let mut done = lanes.into_iter().map(|lane| lane.join());
+            done.try_for_each(|lane| lane.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })
+    }
+}
+
+/// Asks for huge pages, where the system has them: each page is found when it is first written.
+fn advise_huge_pages(memory: &mut [MaybeUninit<u8>]) {
+    #[cfg(target_os = "linux")]
+    {
+        let page = rustix::param::page_size();
+        let start = memory.as_mut_ptr().align_offset(page).min(memory.len());
+        let len = (memory.len() - start) / page * page;
+        if len > 0 {
+            // SAFETY: whole pages of memory that the caller owns; the advice changes no contents. It may be refused.
+            let _ = unsafe {
+                let start = memory.as_mut_ptr().add(start).cast();
+                rustix::mm::madvise(start, len, rustix::mm::Advice::LinuxHugepage)
+            };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = memory;
+}
