@@ -80,7 +80,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let jobs: Vec<Job> = jobs.into_iter().filter(|job| rows[job.place].status != Status::Skipped).collect();
     check_outputs(args, &jobs, &rows)?;
     let began = Instant::now();
-    let busy = register_all(jobs, &fixed, engines, crew, console, &mut rows);
+    let busy = register_all(jobs, &fixed, engines, crew, console, &mut rows)?;
     let wall = began.elapsed().as_secs_f64();
     let mut outputs = Outputs::new();
     outputs.write(&args.summary(), |path| summary::write(path, &rows))?;
@@ -117,9 +117,10 @@ fn register_all(
     crew: Crew,
     console: &mut Console,
     rows: &mut [Row],
-) -> f64 {
+) -> Result<f64, CliError> {
     let (began, count, workers) = (Instant::now(), jobs.len(), engines.len());
     let (threads, iterations) = (console.threads, console.wants_iterations());
+    let writing = cohort::threads_for_writing(&engines, threads)?;
     let console = Mutex::new(console);
     let computing = Mutex::new(0.0);
     let read = |job: Job| {
@@ -142,7 +143,11 @@ fn register_all(
     let write = |Passing { job, seconds, what }: Passing<Computed>| {
         let what = what.and_then(|Computed { inputs, plan, found }| {
             let (files, total) = (Files::new(&job.args), Seconds::sum);
-            let written = register::write(&job.args, &inputs, &plan, &files, found, seconds, threads, total)?;
+            let write = || register::write(&job.args, &inputs, &plan, &files, found, seconds, threads, total);
+            let written = match &writing {
+                Some(pool) => pool.install(write),
+                None => write(),
+            }?;
             // The figures of the summary are read off the record's text, as they are of subjects that were done before.
             let text = serde_json::to_vec(&written.record);
             text.and_then(|text| serde_json::from_slice(&text))
@@ -165,7 +170,8 @@ fn register_all(
             }
         }
     });
-    *lock(&computing) / (began.elapsed().as_secs_f64() * workers as f64).max(f64::MIN_POSITIVE)
+    let computed = *lock(&computing);
+    Ok(computed / (began.elapsed().as_secs_f64() * workers as f64).max(f64::MIN_POSITIVE))
 }
 
 /// Both stages of one subject.

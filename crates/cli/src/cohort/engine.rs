@@ -10,6 +10,7 @@ use antsreg_core::{AffineTransform, Volume};
 use antsreg_kernels::{Backend, Cpu, Cuda};
 use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::budget::{Budget, Share};
 use crate::device::{Description, Device, DeviceChoice, Opened};
@@ -90,6 +91,14 @@ pub fn engines(opened: Vec<Opened>) -> Result<Vec<Engine>, CliError> {
         engines.push(Engine { description, on });
     }
     Ok(engines)
+}
+
+/// Threads of their own for writing beside GPUs: in one pool, a worker's short tasks would wait behind the writers' long
+/// ones, and its GPU with it. Beside the processor, all work shares one pool.
+pub fn threads_for_writing(engines: &[Engine], threads: usize) -> Result<Option<ThreadPool>, CliError> {
+    let on_gpu = engines.iter().any(|engine| matches!(engine.on, On::Gpu(_)));
+    let pool = || ThreadPoolBuilder::new().num_threads(threads).build().map_err(CliError::Threads);
+    on_gpu.then(pool).transpose()
 }
 
 impl Engine {

@@ -5,6 +5,6 @@ mod engine;
 mod pipeline;
 mod subjects;
 
-pub use engine::{Engine, Registered, Request, engines};
+pub use engine::{Engine, Registered, Request, engines, threads_for_writing};
 pub use pipeline::{Crew, run};
 pub use subjects::{Subject, list};

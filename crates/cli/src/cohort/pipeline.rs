@@ -17,9 +17,10 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// As many as keep so many workers busy: reading a job and writing it each take longer than computing it on a GPU.
+    /// As many as keep so many workers busy: reading a subject takes less time than registering it on a GPU, writing its files
+    /// takes twice as long.
     pub fn for_workers(workers: usize) -> Crew {
-        Crew { readers: workers + 1, writers: workers + 1 }
+        Crew { readers: workers, writers: 2 * workers + 1 }
     }
 
     /// The most jobs in memory at once.
