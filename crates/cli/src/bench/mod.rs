@@ -1,5 +1,6 @@
 //! `bench`: measurements on this machine, one file or folder each.
 
+mod cost_curves;
 mod histograms;
 
 use antsreg_kernels::Cuda;
@@ -18,12 +19,14 @@ pub struct Args {
 
 #[derive(Debug, Clone, clap::Subcommand)]
 enum What {
+    CostCurves(cost_curves::Args),
     Histograms(histograms::Args),
 }
 
 /// Runs `bench`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     match &args.what {
+        What::CostCurves(args) => cost_curves::run(args, console),
         What::Histograms(args) => histograms::run(args, console),
     }
 }

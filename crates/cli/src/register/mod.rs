@@ -20,5 +20,5 @@ pub use plan::{Plan, check, name};
 pub use record::{LinearParameters, Parameters, Seconds, SynParameters};
 pub use results::{parameters, write};
 pub use run::{Found, run};
-pub use settings::Settings;
+pub use settings::{Filling, Measure, Settings};
 pub use show::stages;

@@ -1,0 +1,139 @@
+//! Lines through the space of rigid transforms, and what a curve of costs along one says.
+
+use antsreg_core::AffineTransform;
+use nalgebra::{Point3, Rotation3, Vector3};
+
+/// A parameter and the values that it takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    axis: usize,
+    turns: bool,
+    /// Millimetres or degrees.
+    pub at: Vec<f64>,
+}
+
+/// One cost along each line.
+#[derive(Debug, Clone)]
+pub struct Curve {
+    /// What it is.
+    pub name: String,
+    /// Line by line.
+    pub costs: Vec<Vec<f64>>,
+}
+
+impl Line {
+    /// Shifts along x, y, z, then turns about them.
+    pub fn all(shift_mm: f64, turn_degrees: f64, points: usize) -> Vec<Line> {
+        let steps = |range: f64| (0..=2 * points).map(|n| range * (n as f64 / points as f64 - 1.0)).collect();
+        let line = |turns: bool, range: f64| move |axis| Line { axis, turns, at: steps(range) };
+        (0..3).map(line(false, shift_mm)).chain((0..3).map(line(true, turn_degrees))).collect()
+    }
+
+    /// The parameter and its unit.
+    pub fn name(&self) -> String {
+        let axis = ["x", "y", "z"][self.axis];
+        if self.turns { format!("turn about {axis}, degrees") } else { format!("shift along {axis}, mm") }
+    }
+
+    /// The motion at each value.
+    pub fn transforms(&self, centre: &Point3<f64>) -> impl Iterator<Item = AffineTransform> {
+        self.at.iter().map(|at| {
+            let mut along = Vector3::zeros();
+            along[self.axis] = *at;
+            if !self.turns {
+                return AffineTransform { translation: along, ..AffineTransform::identity() };
+            }
+            let matrix = Rotation3::new(along * 1f64.to_radians()).into_inner();
+            AffineTransform { matrix, translation: centre.coords - matrix * centre.coords }
+        })
+    }
+}
+
+/// Costs as shares of their range.
+pub fn scaled(costs: &[f64]) -> Vec<f64> {
+    let (low, high) = costs.iter().fold((f64::MAX, f64::MIN), |(low, high), cost| (low.min(*cost), high.max(*cost)));
+    let range = if high > low { high - low } else { 1.0 };
+    costs.iter().map(|cost| (cost - low) / range).collect()
+}
+
+/// How many values are lower than both their neighbours.
+fn minima(costs: &[f64]) -> usize {
+    costs.windows(3).filter(|three| three[1] < three[0] && three[1] <= three[2]).count()
+}
+
+/// Largest second difference of neighbouring values, as a share of the curve's range.
+fn roughness(costs: &[f64]) -> f64 {
+    scaled(costs).windows(3).map(|three| (three[0] - 2.0 * three[1] + three[2]).abs()).fold(0.0, f64::max)
+}
+
+/// Where a curve is lowest.
+fn lowest(line: &Line, costs: &[f64]) -> f64 {
+    let best = (0..costs.len()).fold(0, |best, index| if costs[index] < costs[best] { index } else { best });
+    line.at.get(best).copied().unwrap_or(0.0)
+}
+
+/// A row for each line and curve.
+pub fn summary(lines: &[Line], curves: &[Curve]) -> Vec<Vec<String>> {
+    let header = ["Parameter", "Cost", "Minima", "Lowest at", "Roughness"].map(String::from).to_vec();
+    let rows = lines.iter().enumerate().flat_map(|(number, line)| {
+        curves.iter().map(move |curve| {
+            let costs = &curve.costs[number];
+            vec![
+                line.name(),
+                curve.name.clone(),
+                minima(costs).to_string(),
+                format!("{:.2}", lowest(line, costs)),
+                format!("{:.4}", roughness(costs)),
+            ]
+        })
+    });
+    std::iter::once(header).chain(rows).collect()
+}
+
+/// A row for each point of each line, a column for each curve.
+pub fn csv(lines: &[Line], curves: &[Curve]) -> String {
+    let names: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();
+    let mut text = format!("parameter,value,{}\n", names.join(","));
+    for (number, line) in lines.iter().enumerate() {
+        for (index, at) in line.at.iter().enumerate() {
+            let costs: Vec<String> =
+                curves.iter().map(|curve| format!("{:.9}", curve.costs[number][index])).collect();
+            text.push_str(&format!("\"{}\",{at:.4},{}\n", line.name(), costs.join(",")));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_go_through_the_middle() {
+        let lines = Line::all(3.0, 2.0, 4);
+        assert_eq!(lines.len(), 6);
+        let centre = Point3::new(10.0, -20.0, 5.0);
+        for line in &lines {
+            assert_eq!((line.at[0], line.at.len()), (-line.at[8], 9));
+            let motions: Vec<AffineTransform> = line.transforms(&centre).collect();
+            assert!((motions[4].matrix - AffineTransform::identity().matrix).amax() < 1e-15);
+            // A turn leaves the centre where it is, a shift takes it along.
+            let moved = motions[8].apply(&centre) - centre;
+            let far = if line.turns { 0.0 } else { 3.0 };
+            assert!((moved.norm() - far).abs() < 1e-12, "{moved} by {}", line.name());
+        }
+        let about_z = lines[5].transforms(&centre).last().expect("a motion");
+        let turned = about_z.apply(&(centre + Vector3::x())) - centre;
+        assert!((turned.y.atan2(turned.x).to_degrees() - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn curves_are_counted_and_measured() {
+        assert_eq!(minima(&[3.0, 1.0, 2.0, 0.5, 4.0]), 2);
+        assert_eq!(minima(&[3.0, 2.0, 1.0]), 0);
+        // A straight line has no bend; a tooth of 1 on a range of 4 bends by 2 of 4.
+        assert!(roughness(&[0.0, 1.0, 2.0, 3.0]) < 1e-12);
+        assert!((roughness(&[0.0, 1.0, 3.0, 3.0, 4.0]) - 0.5).abs() < 1e-12);
+        assert_eq!(scaled(&[2.0, 2.0]), [0.0, 0.0]);
+    }
+}

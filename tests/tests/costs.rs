@@ -1,0 +1,95 @@
+//! The costs of the affine stage as a user asks for them.
+
+use antsreg_core::AffineTransform;
+use antsreg_core::io::itk;
+use antsreg_tests::{Brain, Workplace, grid};
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+use serde_json::Value;
+
+/// Coarse, so that a registration takes a second.
+const SPACING: f64 = 4.0;
+
+fn truth() -> AffineTransform {
+    let matrix = Rotation3::from_euler_angles(0.15, -0.1, 0.25).into_inner();
+    AffineTransform { matrix, translation: Vector3::new(9.0, -14.0, 21.0) }
+}
+
+/// A folder with a brain, and the same one moved by `truth`.
+fn pair() -> Workplace {
+    let place = Workplace::new();
+    let on_fixed = grid(SPACING, [0.0; 3], Matrix3::identity());
+    let on_moving = grid(SPACING, [9.0, -14.0, 21.0], Matrix3::identity());
+    Brain::standard().write_image(&on_fixed, &place.path("f.nii.gz"));
+    Brain::moved(&truth()).write_image(&on_moving, &place.path("m.nii.gz"));
+    place
+}
+
+#[test]
+fn every_cost_is_recorded_and_finds_the_brain() {
+    let place = pair();
+    for (cost, histogram, bins) in [
+        ("cr", None, Some(256)),
+        ("mi", Some("trilinear"), Some(64)),
+        ("nmi", Some("partial-volume"), Some(40)),
+        ("ncc", None, None),
+        ("lsq", None, None),
+    ] {
+        let mut line =
+            format!("register -f f.nii.gz -m m.nii.gz -o p -t rigid --no-warped --device cpu --cost {cost}");
+        if cost == "nmi" {
+            line += " --histogram partial-volume --bins 40";
+        }
+        place.succeed(&line);
+        let record: Value = serde_json::from_slice(&place.read("precord.json")).expect("the record is JSON");
+        let linear = &record["parameters"]["linear"];
+        assert_eq!(linear["cost"], cost);
+        assert_eq!(linear["histogram"], histogram.map_or(Value::Null, Value::from));
+        assert_eq!(linear["bins"], bins.map_or(Value::Null, Value::from));
+        let found = itk::read_affine(&place.path("p0GenericAffine.mat")).expect("the affine");
+        let corner = Point3::new(45.0, 55.0, 40.0);
+        let error = (found.apply(&corner) - truth().apply(&corner)).norm();
+        // A quarter of a voxel.
+        assert!(error < 1.0, "{error} mm by {cost}");
+    }
+}
+
+#[test]
+fn what_a_cost_has_no_use_for_is_refused() {
+    let place = pair();
+    for (options, reason) in [
+        ("--cost ncc --bins 64", "--bins has no effect with --cost ncc"),
+        ("--cost lsq --histogram trilinear", "--histogram has no effect with --cost lsq"),
+        ("--histogram partial-volume", "--histogram has no effect with --cost cr"),
+        ("--cost mi --bins 1", "1 is not in 2..=1024"),
+        ("--cost nmi --bins 1025", "1025 is not in 2..=1024"),
+        ("--transform syn-only --cost mi", "--cost has no effect with --transform syn-only"),
+    ] {
+        let run = place.run(&format!("register -f f.nii.gz -m m.nii.gz -o p --device cpu {options}"));
+        assert_eq!(run.code, Some(2), "{options}: {}", run.stderr);
+        assert!(run.stderr.contains(reason), "{options}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn curves_are_drawn_and_tabulated() {
+    let place = pair();
+    itk::write_affine(&place.path("a.mat"), &truth(), Point3::origin()).expect("the affine is written");
+    let line =
+        "bench cost-curves -f f.nii.gz -m m.nii.gz -t a.mat -o c --cost nmi,ncc --mm 4 --points 4 --device cpu";
+    let table = place.succeed(line).stdout;
+    // Two ways to fill the histogram, and a cost without one, along six parameters.
+    assert_eq!(table.lines().count(), 1 + 6 * 3, "{table}");
+    let csv = String::from_utf8(place.read("c.csv")).expect("the table is text");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "parameter,value,nmi trilinear,nmi partial-volume,ncc");
+    assert_eq!(lines.len(), 1 + 6 * 9);
+    for parameter in lines[1..].chunks(9) {
+        let costs: Vec<f64> =
+            parameter.iter().map(|row| row.rsplit(',').next().expect("a cell").parse().expect("a cost")).collect();
+        let lowest = costs.iter().copied().fold(f64::MAX, f64::min);
+        // The middle is the true transform; its neighbours are 0.75 mm or degrees away.
+        assert!(costs[3..6].contains(&lowest) && costs[0] > 1.5 * costs[4], "{parameter:?}");
+    }
+    let svg = String::from_utf8(place.read("c.svg")).expect("the plot is text");
+    assert!(svg.starts_with("<svg") && svg.contains("turn about z, degrees") && svg.contains("nmi partial-volume"));
+}
