@@ -21,6 +21,7 @@ class Context:
     peers: list[str]
     headers: int
     presets: list[str]
+    transforms: int
     peer_results: dict[tuple[str, Pair], peers.PeerResult] = field(default_factory=dict)
 
     @property

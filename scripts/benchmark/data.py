@@ -58,3 +58,11 @@ class Data:
     def flirt(self, pair: Pair) -> Path:
         """FLIRT's own matrix for a pair."""
         return self.folder / "reference" / f"flirt_{pair.moving}_to_{pair.fixed}.mat"
+
+    def sri24(self, name: str) -> Path:
+        """One of the aligned images of SRI24: spgr (T1), late (T2), erly (PD)."""
+        return self.folder / "sri24" / f"{name}.nii.gz"
+
+    def multimodal(self, name: str) -> Path:
+        """A file of the patient with T1 and FLAIR: p12_T1W.nii.gz and others."""
+        return self.folder / "multimodal" / name

@@ -76,7 +76,18 @@ def read_itk_affine(path: Path) -> np.ndarray:
     """The 4×4 matrix, RAS, of an ITK affine in a MATLAB file: y = A (x − c) + c + t."""
     records = scipy.io.loadmat(path)
     parameters = next(value for name, value in records.items() if name.endswith("_3_3")).ravel().astype(float)
-    centre = records["fixed"].ravel().astype(float)
+    return world_matrix(parameters, records["fixed"].ravel().astype(float))
+
+
+def read_itk_text(path: Path) -> np.ndarray:
+    """The same of an ITK affine in a text file."""
+    lines = dict(line.split(":") for line in path.read_text().splitlines() if ":" in line)
+    parameters, centre = (np.array(lines[name].split(), float) for name in ("Parameters", "FixedParameters"))
+    return world_matrix(parameters, centre)
+
+
+def world_matrix(parameters: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """The 4×4 matrix, RAS, of ITK's twelve parameters about a centre."""
     matrix = np.eye(4)
     matrix[:3, :3] = parameters[:9].reshape(3, 3)
     matrix[:3, 3] = parameters[9:] + centre - matrix[:3, :3] @ centre

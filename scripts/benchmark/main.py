@@ -30,6 +30,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--pairs", help="some of " + ",".join(f"{pair.moving}-{pair.fixed}" for pair in PAIRS))
     parser.add_argument("--presets", default="default", help="presets of the syn section (%(default)s)")
     parser.add_argument("--headers", type=int, default=20, help="number of random headers (%(default)s)")
+    parser.add_argument("--transforms", type=int, default=30, help="random transforms of multimodal (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, help="registrations of multimodal at once (%(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of every program (%(default)s)")
     parser.add_argument("--device", default="cpu", help="device to register on: cpu, cuda or cuda:N (%(default)s)")
     parser.add_argument("--program", type=Path, default=REPOSITORY / "target" / "release" / "antsreg-gpu")
@@ -69,14 +71,19 @@ def processor() -> str:
         return platform.processor() or platform.machine()
 
 
-#: Options that change a section's figures; --threads and --device change all of them.
-RELEVANT = {"affine": ["--pairs", "--peers"], "syn": ["--pairs", "--peers", "--presets"], "headers": ["--headers"]}
+#: Options that change a section's figures; --device and --threads change all of them.
+RELEVANT = {
+    "affine": ["--pairs", "--peers"],
+    "syn": ["--pairs", "--peers", "--presets"],
+    "headers": ["--headers"],
+    "multimodal": ["--pairs", "--transforms", "--jobs"],
+}
 
 
 def typed_command(section: str) -> str:
     """The command that makes one section again."""
     words = ["python3", "scripts/benchmark.py", "DATA", "--only", section]
-    for name in [*RELEVANT.get(section, []), "--threads", "--device"]:
+    for name in [*RELEVANT.get(section, []), "--device", "--threads"]:
         for index, word in enumerate(sys.argv):
             if word == name:
                 words += sys.argv[index : index + 2]
@@ -94,8 +101,11 @@ def main() -> int:
             # A folder of its own for each run: files of another run must not be taken for this one's.
             options.work.mkdir(parents=True, exist_ok=True)
             work = Path(tempfile.mkdtemp(prefix="run-", dir=options.work.resolve()))
-        program = Program(options.program.resolve(), options.threads, work, options.device)
-        context = Context(program, Data(options.data), options.pairs, options.peers, options.headers, options.presets)
+        program = Program(options.program.resolve(), options.threads, work, options.device, options.jobs)
+        data = Data(options.data)
+        context = Context(
+            program, data, options.pairs, options.peers, options.headers, options.presets, options.transforms
+        )
         version = run([program.path, "--version"]).output.strip()
         today = datetime.date.today().isoformat()
         device = "" if options.device == "cpu" else f"{options.device}, "
@@ -110,6 +120,7 @@ def main() -> int:
                 bad += 1
                 continue
             bad += report.missed
+            where = f"{version}, {options.threads} threads of {processor()}{program.device_name()}, {today}"
             markdown = report.markdown(where, typed_command(section))
             if options.update:
                 update(options.update, section, markdown)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,6 +62,7 @@ class Program:
     threads: int
     work: Path
     device: str = "cpu"
+    jobs: int = 1
     done: dict[tuple, Registration] = field(default_factory=dict)
 
     def run(self, *arguments: str | Path, threads: int | None = None) -> Usage:
@@ -78,6 +80,36 @@ class Program:
             command = ["register", "--device", self.device, "-f", fixed, "-m", moving, "-o", prefix, *options]
             self.done[key] = Registration(prefix, self.run(*command, threads=threads))
         return self.done[key]
+
+    def device_name(self) -> str:
+        """The GPU that registrations ran on, after a comma; nothing where they ran on the processor."""
+        for done in self.done.values():
+            device = record(done.prefix)["device"]
+            if "name" in device:
+                return f", {device['name']}"
+        return ""
+
+    def register_all(self, wanted: list[tuple]) -> list[Registration]:
+        """Register each (fixed, moving, *options), as many at once as --jobs says."""
+        # Names count what is done: one list of them is made before the threads begin.
+        first = len(self.done)
+
+        def one(numbered: tuple[int, tuple]) -> Registration:
+            number, (fixed, moving, *options) = numbered
+            prefix = str(self.work / f"{first + number:03}_{stem(moving)}_to_{stem(fixed)}_")
+            command = ["register", "--device", self.device, "-f", fixed, "-m", moving, "-o", prefix, *options]
+            return Registration(prefix, self.run(*command))
+
+        print(f"  {len(wanted)} registrations, {self.jobs} at once", file=sys.stderr, flush=True)
+        with ThreadPoolExecutor(self.jobs) as pool:
+            found = list(pool.map(one, enumerate(wanted)))
+        self.done.update(zip(((*words, "all", first) for words in wanted), found, strict=True))
+        return found
+
+
+def record(prefix: str) -> dict:
+    """What a registration wrote about itself."""
+    return json.loads(Path(f"{prefix}record.json").read_text())
 
 
 def stem(path: Path) -> str:

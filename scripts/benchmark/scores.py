@@ -89,3 +89,19 @@ def correlation(first: np.ndarray, second: np.ndarray, mask: np.ndarray) -> floa
 def differences(first: np.ndarray, second: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """How far two images are apart at each voxel of the mask, as a share of the first one's range."""
     return np.abs(first[mask].astype(float) - second[mask].astype(float)) / float(np.ptp(first))
+
+
+def normalised_mutual_information(first: np.ndarray, second: np.ndarray, bins: int = 64) -> float:
+    """(H(X) + H(Y)) / H(X, Y) of two images on one grid, bins over the 2nd to the 98th percentile of each."""
+    places = []
+    for image in (first, second):
+        low, high = np.percentile(image, [2, 98])
+        share = (image.ravel().astype(float) - low) / (high - low)
+        places.append(np.clip((bins * share).astype(int), 0, bins - 1))
+    joint = np.bincount(places[0] * bins + places[1], minlength=bins * bins).reshape(bins, bins) / places[0].size
+
+    def entropy(shares: np.ndarray) -> float:
+        some = shares[shares > 0]
+        return float(-np.sum(some * np.log(some)))
+
+    return (entropy(joint.sum(axis=1)) + entropy(joint.sum(axis=0))) / entropy(joint)

@@ -4,7 +4,7 @@ A section is a function from a Context to a Report. Its name is what --only take
 docs/benchmarks.md.
 """
 
-from benchmark.sections import determinism, exchange, flirt, headers, pairs, poses
+from benchmark.sections import determinism, exchange, flirt, headers, multimodal, pairs, poses
 
 SECTIONS = {
     "affine": pairs.affine,
@@ -12,6 +12,7 @@ SECTIONS = {
     "headers": headers.headers,
     "poses": poses.poses,
     "orientation": poses.orientation,
+    "multimodal": multimodal.multimodal,
     "exchange": exchange.exchange,
     "flirt": flirt.flirt,
     "determinism": determinism.determinism,
