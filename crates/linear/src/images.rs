@@ -3,6 +3,7 @@
 use antsreg_core::{AffineTransform, Grid, Volume, intensity};
 use antsreg_kernels::Backend;
 use nalgebra::{Matrix3, Point3, Vector3};
+use rayon::prelude::*;
 
 use crate::fixed::{Fixed, FixedLevel, FixedValues};
 use crate::level::Level;
@@ -90,12 +91,12 @@ impl<B: Backend> Source<B> {
         if found_mm < LEAST_WIDTH_MM {
             return Err(Error::TooSmall { side, found_mm, least_mm: LEAST_WIDTH_MM });
         }
-        let count = volume.voxels.iter().filter(|value| !value.is_finite()).count();
+        let count = volume.voxels.par_iter().filter(|value| !value.is_finite()).count();
         if count > 0 {
             return Err(Error::NotFinite { side, count });
         }
         let low_high = robust_range(volume, options.robust_shares).ok_or(Error::Constant(side))?;
-        let clamped: Vec<f32> = volume.voxels.iter().map(|value| value.clamp(low_high.0, low_high.1)).collect();
+        let clamped: Vec<f32> = volume.voxels.par_iter().map(|value| value.clamp(low_high.0, low_high.1)).collect();
         let shape = volume.grid.shape;
         let weight = match weight {
             Some(weight) => {

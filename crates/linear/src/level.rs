@@ -53,6 +53,11 @@ impl<B: Backend> Level<'_, B> {
         Ok(found)
     }
 
+    /// Whether the cost has creases, where no parabola fits.
+    pub fn has_creases(&self) -> bool {
+        self.cost.has_joint_histogram() && self.histogram == JointSampling::PartialVolume
+    }
+
     /// The cost of each transform, fixed → moving, RAS mm.
     pub fn costs_of(&self, transforms: &[AffineTransform]) -> Result<Vec<f64>, Error> {
         self.measured(&transforms.iter().map(|transform| self.between_voxels(transform)).collect::<Vec<_>>())

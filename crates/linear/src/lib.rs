@@ -7,6 +7,7 @@
 mod compare;
 mod coordinate_search;
 mod cost;
+mod creases;
 mod error;
 mod fixed;
 mod images;

@@ -14,6 +14,7 @@ use antsreg_kernels::Backend;
 
 use crate::compare;
 use crate::coordinate_search::Candidate;
+use crate::creases;
 use crate::images::Images;
 use crate::level::Level;
 use crate::orient;
@@ -106,7 +107,12 @@ fn free_all<B: Backend>(
         })?;
     *curvature = Some(measured);
     progress.report("Newton steps", &[polished]);
-    Ok(polished)
+    if !level.has_creases() {
+        return Ok(polished);
+    }
+    let settled = creases::search(level, frame, dof, polished)?;
+    progress.report("creases", &[settled]);
+    Ok(settled)
 }
 
 #[cfg(test)]
