@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from benchmark import scores
 from benchmark.context import Context
-from benchmark.images import Image, Mapping, carry, read_image, read_itk_text, read_labels, read_mapping, write_image
+from benchmark.images import (
+    Image,
+    Mapping,
+    carry,
+    read_image,
+    read_itk_text,
+    read_labels,
+    read_mapping,
+    transform,
+    voxel_indices,
+    write_image,
+)
 from benchmark.process import record
 from benchmark.report import Bars, Report
 from benchmark.sections.headers import about_centre, moved_copy
@@ -69,10 +82,32 @@ def turned_copy(job: tuple[Path, np.ndarray, Path, bool]) -> None:
         write_image(path, moved_copy(image, world))
 
 
+class Distances:
+    """How far two affines are apart in a brain: at the worst of its voxels, and at some of them."""
+
+    #: Every so many voxels stand for all in a median.
+    STRIDE = 11
+
+    def __init__(self, fixed: Image) -> None:
+        points = transform(fixed.voxel_to_world, voxel_indices(fixed.brain()))
+        self.some = points[:: self.STRIDE]
+        # The distance is a convex function of the point: it is largest at a corner of the hull.
+        self.corners = points[ConvexHull(points).vertices]
+
+    def between(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, float]:
+        """Distances at some voxels, and the largest of all, mm."""
+        some, corners = (
+            np.linalg.norm(points @ (first - second)[:3, :3].T + (first - second)[:3, 3], axis=1)
+            for points in (self.some, self.corners)
+        )
+        return some, float(corners.max())
+
+
 def known_transforms(context: Context, report: Report, bars: Bars) -> None:
     """SRI24's T1, T2 and PD lie exactly on each other: what is done to one has to be found."""
     fixed_path = context.data.sri24("spgr")
     fixed = read_image(fixed_path)
+    distances = Distances(fixed)
     random = np.random.default_rng(SEED)
     worlds = []
     for _ in range(context.transforms):
@@ -94,7 +129,7 @@ def known_transforms(context: Context, report: Report, bars: Bars) -> None:
         found = iter(context.program.register_all(wanted))
         errors = {
             name: [
-                (modality, scores.distance_mm(fixed, read_mapping(next(found).prefix).affine, world))
+                (modality, *distances.between(read_mapping(next(found).prefix).affine, world))
                 for modality, world, _ in cases
             ]
             for name in costs
@@ -106,19 +141,20 @@ def add_known_transforms(report: Report, bars: Bars, kind: str, errors: dict[str
     """Bars and a table of distances at the voxels of the brain, mm."""
     table = report.table(f"T1 ← (moved by {kind})", "cost", "found", "median over cases and voxels", "worst voxel")
     for name, cases in errors.items():
-        found = sum(distances.max() <= FOUND_MM for _, distances in cases)
+        found = sum(worst <= FOUND_MM for _, _, worst in cases)
         what = f"T1 ← T2, T1 ← PD, {kind}, {name}: found"
         bars.add(what, f"{len(cases)} of {len(cases)}", f"{found} of {len(cases)}", found == len(cases))
         if name == "nmi":
-            every = np.concatenate([distances for _, distances in cases])
-            bars.at_most(f"the same: median distance in the brain ({kind})", MEDIAN_MM, np.median(every), " mm", 3)
-            bars.at_most(f"the same: worst voxel of the brain ({kind})", WORST_MM, every.max(), " mm", 3)
+            median = np.median(np.concatenate([some for _, some, _ in cases]))
+            bars.at_most(f"the same: median distance in the brain ({kind})", MEDIAN_MM, median, " mm", 3)
+            worst = max(worst for _, _, worst in cases)
+            bars.at_most(f"the same: worst voxel of the brain ({kind})", WORST_MM, worst, " mm", 3)
         for modality in MODALITIES:
-            own = [distances for other, distances in cases if other == modality]
-            every = np.concatenate(own)
-            hits = sum(distances.max() <= FOUND_MM for distances in own)
+            some, worst = zip(*((some, worst) for other, some, worst in cases if other == modality), strict=True)
+            hits = sum(distance <= FOUND_MM for distance in worst)
+            median = np.median(np.concatenate(some))
             table.rows.append(
-                [modality, name, f"{hits} of {len(own)}", f"{np.median(every):.3f} mm", f"{every.max():.3f} mm"]
+                [modality, name, f"{hits} of {len(some)}", f"{median:.3f} mm", f"{max(worst):.3f} mm"]
             )
 
 
@@ -145,7 +181,7 @@ def search_time(context: Context, bars: Bars) -> None:
     fixed, moving = context.data.sri24("spgr"), context.data.sri24("late")
     seconds = []
     for repeat in range(REPEATS):
-        done = context.program.register(fixed, moving, *RIGID, "--cost", "nmi", again=f"again {repeat}")
+        done = context.program.register(fixed, moving, *RIGID, "--cost", "nmi", threads=os.cpu_count(), again=f"again {repeat}")
         seconds.append(record(done.prefix)["seconds"]["linear"])
     what = f"T1 ← T2 at 1 mm, rigid, nmi: whole search, median of {REPEATS}"
     bars.at_most(what, SEARCH_SECONDS, float(np.median(seconds)), " s", 3)
