@@ -108,8 +108,6 @@ def main() -> int:
         )
         version = run([program.path, "--version"]).output.strip()
         today = datetime.date.today().isoformat()
-        device = "" if options.device == "cpu" else f"{options.device}, "
-        where = f"{version}, {device}{options.threads} threads of {processor()}, {today}"
         bad = 0
         for section in options.only:
             print(section, file=sys.stderr, flush=True)
