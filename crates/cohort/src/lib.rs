@@ -4,3 +4,4 @@
 //! program decides what is run when.
 
 pub mod fusion;
+pub mod template;

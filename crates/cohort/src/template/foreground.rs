@@ -1,0 +1,72 @@
+//! Which voxels of an image are the head or the brain, and the grid that holds them.
+
+use antsreg_core::intensity::quantiles;
+use antsreg_core::{Grid, Volume};
+use nalgebra::{Point3, Vector3};
+
+/// Voxels brighter than this share of the way from the darkest to the 98th percentile of the voxels are foreground.
+const SHARE: f64 = 0.1;
+
+/// 1 where an image is brighter than a tenth of its range, outliers apart, else 0.
+pub fn foreground(image: &Volume) -> Volume {
+    let threshold =
+        quantiles(&image.voxels, 0.02, 0.98).map_or(f32::INFINITY, |(low, high)| low + SHARE as f32 * (high - low));
+    let voxels = image.voxels.iter().map(|value| if *value > threshold { 1.0 } else { 0.0 }).collect();
+    Volume { grid: image.grid.clone(), voxels }
+}
+
+/// The grid with an image's axes and voxels, cut or extended to its foreground and `margin_mm` around it. An image without
+/// foreground keeps its grid.
+pub fn grid_around(image: &Volume, margin_mm: f64) -> Grid {
+    let mask = foreground(image);
+    let [nx, ny, _] = image.grid.shape;
+    let (mut first, mut last) = ([usize::MAX; 3], [0; 3]);
+    for (n, _) in mask.voxels.iter().enumerate().filter(|(_, value)| **value > 0.5) {
+        for (axis, at) in [n % nx, n / nx % ny, n / (nx * ny)].into_iter().enumerate() {
+            first[axis] = first[axis].min(at);
+            last[axis] = last[axis].max(at);
+        }
+    }
+    if first[0] == usize::MAX {
+        return image.grid.clone();
+    }
+    let margin: [f64; 3] = std::array::from_fn(|axis| (margin_mm / image.grid.spacing[axis]).ceil());
+    let start = Vector3::from_fn(|axis, _| first[axis] as f64 - margin[axis]);
+    Grid {
+        shape: std::array::from_fn(|axis| last[axis] - first[axis] + 1 + 2 * margin[axis] as usize),
+        origin: image.grid.voxel_to_world().apply(&Point3::from(start)),
+        ..image.grid.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grid_holds_what_is_bright() {
+        let grid = Grid {
+            direction: nalgebra::Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)),
+            ..Grid::axis_aligned([10, 8, 9], [1.0, 2.0, 1.0])
+        };
+        let mut image = Volume::filled(grid.clone(), 1.0);
+        for (i, j, k) in [(3, 2, 4), (5, 2, 4), (4, 6, 5)] {
+            image.voxels[(k * 8 + j) * 10 + i] = 100.0;
+        }
+        // So few voxels lie beyond the 98th percentile.
+        image.voxels.iter_mut().take(20).for_each(|value| *value = 0.0);
+        image.voxels[(4 * 8 + 2) * 10 + 4] = 100.0;
+        let bright = foreground(&image).voxels.iter().filter(|value| **value > 0.5).count();
+        assert!(bright >= 4, "{bright}");
+        let mut clear = Volume::filled(grid.clone(), 0.0);
+        for (i, j, k) in (2..7).flat_map(|i| (2..7).flat_map(move |j| (4..6).map(move |k| (i, j, k)))) {
+            clear.voxels[(k * 8 + j) * 10 + i] = 100.0;
+        }
+        let around = grid_around(&clear, 3.0);
+        // 5 voxels and 3 on both sides; 5 of 2 mm and 2 on both sides.
+        assert_eq!(around.shape, [11, 9, 8]);
+        // x runs to the left.
+        assert_eq!(around.origin, Point3::new(1.0, 0.0, 1.0));
+        assert_eq!(grid_around(&Volume::filled(grid.clone(), 1.0), 3.0), grid);
+    }
+}

@@ -1,0 +1,89 @@
+//! How subjects stretch a template on the average.
+
+use antsreg_core::AffineTransform;
+use nalgebra::{Matrix3, Point3, SymmetricEigen};
+
+/// Why affine maps have no mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum StretchError {
+    /// There is none.
+    #[error("there is no transform to average")]
+    Nothing,
+    /// One of them flattens space.
+    #[error("affine transform {0} (counted from 0) is singular")]
+    Singular(usize),
+}
+
+/// The mean stretch of affine maps from a template to its subjects, about `centre`.
+///
+/// Each linear part is a stretch U followed by a turn (polar decomposition R·U, U = √(MᵀM)). Turns and shifts say how
+/// subjects lay in their scanners and nothing about shape, so only stretches are averaged, by their logarithms: stretching
+/// twofold and to a half cancel. ANTs averages parameters of the transforms with the turns left out to the same end.
+pub fn mean_stretch(
+    template_to_subjects: &[AffineTransform],
+    centre: Point3<f64>,
+) -> Result<AffineTransform, StretchError> {
+    if template_to_subjects.is_empty() {
+        return Err(StretchError::Nothing);
+    }
+    let mut logarithm = Matrix3::zeros();
+    for (n, affine) in template_to_subjects.iter().enumerate() {
+        let squared = affine.matrix.transpose() * affine.matrix;
+        // An affine of a registration is far from flat; half of log U² is log U.
+        let log = of_eigenvalues(squared, |value| if value > 1e-12 { 0.5 * value.ln() } else { f64::NAN });
+        if log.iter().any(|value| value.is_nan()) {
+            return Err(StretchError::Singular(n));
+        }
+        logarithm += log;
+    }
+    let matrix = of_eigenvalues(logarithm / template_to_subjects.len() as f64, f64::exp);
+    Ok(AffineTransform { matrix, translation: centre.coords - matrix * centre.coords })
+}
+
+/// The symmetric matrix with the same eigenvectors and `function` of the eigenvalues.
+fn of_eigenvalues(symmetric: Matrix3<f64>, function: impl Fn(f64) -> f64) -> Matrix3<f64> {
+    let SymmetricEigen { eigenvectors, eigenvalues } = SymmetricEigen::new(symmetric);
+    eigenvectors * Matrix3::from_diagonal(&eigenvalues.map(function)) * eigenvectors.transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{Rotation3, Vector3};
+
+    use super::*;
+
+    fn affine(turn: [f64; 3], stretch: Matrix3<f64>, shift: f64) -> AffineTransform {
+        let [x, y, z] = turn;
+        let matrix = Rotation3::from_euler_angles(x, y, z).into_inner() * stretch;
+        AffineTransform { matrix, translation: Vector3::repeat(shift) }
+    }
+
+    #[test]
+    fn turns_and_shifts_do_not_count() {
+        let stretch = Matrix3::new(1.1, 0.05, 0.0, 0.05, 0.9, -0.02, 0.0, -0.02, 1.2);
+        let maps = [affine([0.0; 3], stretch, 0.0), affine([0.5, -0.3, 1.0], stretch, 80.0)];
+        let centre = Point3::new(10.0, -4.0, 7.0);
+        let mean = mean_stretch(&maps, centre).expect("a mean");
+        // Eigenvectors of matrices near 1, in double precision.
+        assert!((mean.matrix - stretch).amax() < 1e-12, "{mean:?}");
+        assert!((mean.apply(&centre) - centre).norm() < 1e-12);
+    }
+
+    #[test]
+    fn growing_and_shrinking_cancel() {
+        let by = |factor: f64| affine([0.2, 0.1, -0.4], Matrix3::from_diagonal_element(factor), 5.0);
+        let mean = mean_stretch(&[by(2.0), by(0.5)], Point3::origin()).expect("a mean");
+        assert!((mean.matrix - Matrix3::identity()).amax() < 1e-12);
+        let mean = mean_stretch(&[by(1.2), by(1.2), by(0.9)], Point3::origin()).expect("a mean");
+        let expected = (1.2f64 * 1.2 * 0.9).cbrt();
+        assert!((mean.matrix - Matrix3::from_diagonal_element(expected)).amax() < 1e-12);
+    }
+
+    #[test]
+    fn what_has_no_mean_is_refused() {
+        let flat = affine([0.0; 3], Matrix3::from_diagonal(&Vector3::new(1.0, 0.0, 1.0)), 0.0);
+        let whole = AffineTransform::identity();
+        assert_eq!(mean_stretch(&[whole, flat], Point3::origin()), Err(StretchError::Singular(1)));
+        assert_eq!(mean_stretch(&[], Point3::origin()), Err(StretchError::Nothing));
+    }
+}
