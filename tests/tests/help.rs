@@ -7,6 +7,12 @@ fn help_of_every_verb() {
     let place = Workplace::new();
     for verb in [
         "batch",
+        "atlas",
+        "atlas register-one",
+        "atlas average",
+        "atlas update",
+        "atlas finish",
+        "atlas verify",
         "apply",
         "labels",
         "overlap",
@@ -132,6 +138,8 @@ fn the_guide_names_options_that_exist() {
     let verbs = [
         "register",
         "batch",
+        "atlas",
+        "atlas register-one",
         "apply",
         "labels",
         "overlap",

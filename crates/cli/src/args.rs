@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::error::CliError;
 use crate::progress::Console;
 use crate::values;
-use crate::{apply, batch, bench, compare, completions, convert, info, jacobian, labels, overlap, register};
+use crate::{apply, atlas, batch, bench, compare, completions, convert, info, jacobian, labels, overlap, register};
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
 ///
@@ -49,6 +49,7 @@ enum Verb {
     Batch(Box<batch::Args>),
     Apply(apply::Args),
     Labels(Box<labels::Args>),
+    Atlas(Box<atlas::Args>),
     Overlap(overlap::Args),
     Compare(compare::Args),
     Jacobian(jacobian::Args),
@@ -69,6 +70,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Batch(args) => batch::run(&args, &mut console),
         Verb::Apply(args) => apply::run(args, &mut console),
         Verb::Labels(args) => labels::run(*args, &mut console),
+        Verb::Atlas(args) => atlas::run(&args, &mut console),
         Verb::Overlap(args) => overlap::run(&args, &mut console),
         Verb::Compare(args) => compare::run(&args, &mut console),
         Verb::Jacobian(args) => jacobian::run(&args, &mut console),
@@ -76,6 +78,14 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Info(args) => info::run(&args, &mut console),
         Verb::Bench(args) => bench::run(&args, &mut console),
         Verb::Completions(args) => completions::run(&args),
+    }
+}
+
+/// The options of a command line that builds an atlas; `None` if it is another one.
+pub fn atlas(command_line: &[String]) -> Option<atlas::Args> {
+    match Cli::try_parse_from(command_line).ok()?.verb {
+        Verb::Atlas(args) => Some(*args),
+        _ => None,
     }
 }
 

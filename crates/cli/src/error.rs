@@ -304,6 +304,9 @@ pub enum CliError {
     /// The device failed outside the stages.
     #[error("device: {0}")]
     Device(#[source] antsreg_kernels::Error),
+    /// An atlas could not be built.
+    #[error(transparent)]
+    BuildAtlas(#[from] crate::atlas::Error),
     /// The affine stage failed.
     #[error("affine stage: {0}")]
     Linear(#[from] antsreg_linear::Error),
@@ -421,6 +424,7 @@ impl CliError {
         match self {
             CliError::Usage(_) => 2,
             CliError::SomeFailed { .. } | CliError::AtlasesLeftOut { .. } => 3,
+            CliError::BuildAtlas(error) => error.exit_code(),
             _ => 1,
         }
     }

@@ -4,6 +4,7 @@
 
 mod apply;
 mod args;
+mod atlas;
 mod batch;
 mod bench;
 mod cohort;

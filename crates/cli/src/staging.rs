@@ -5,6 +5,7 @@
 //! of files may be on their way at once, each for itself.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempDir;
@@ -19,6 +20,9 @@ const TRIES: usize = 20;
 
 /// What this process has written and not yet named. Global because the signal handler must find it.
 static STAGED: Mutex<Staged> = Mutex::new(Staged { next: 0, committed: false, sets: Vec::new() });
+
+/// Whether what is written stays, to be gone on with.
+static RESUMABLE: AtomicBool = AtomicBool::new(false);
 
 struct Staged {
     /// The number of the next set.
@@ -79,7 +83,13 @@ pub fn clean_up_on_signals() {
     let handler = || {
         // A commit that has begun holds the lock, so that either all files have their names or none has.
         let mut staged = lock();
-        let what = if staged.committed { "what was complete stays" } else { "no output was written" };
+        let what = if RESUMABLE.load(Ordering::Relaxed) {
+            "the same command goes on from here"
+        } else if staged.committed {
+            "what was complete stays"
+        } else {
+            "no output was written"
+        };
         eprintln!("\ninterrupted: {what}");
         antsreg_core::io::remove_unfinished();
         staged.sets.drain(..).for_each(Set::clear);
@@ -88,6 +98,11 @@ pub fn clean_up_on_signals() {
     if let Err(error) = ctrlc::set_handler(handler) {
         eprintln!("warning: Ctrl-C may leave temporary files behind: {error}");
     }
+}
+
+/// From now on a signal leaves finished files to go on from.
+pub fn resumable() {
+    RESUMABLE.store(true, Ordering::Relaxed);
 }
 
 /// Output files that belong together: those of one command, or of one subject of many.

@@ -185,8 +185,10 @@ fn compute(
     let plan = Plan::resolve(&job.args.settings, &inputs, engine.description.clone())?;
     let request = Request {
         fixed: &inputs.fixed,
+        fixed_channels: &[],
         fixed_mask: inputs.fixed_mask.as_ref(),
         moving: &inputs.moving,
+        moving_channels: &[],
         moving_mask: inputs.moving_mask.as_ref(),
         initial: inputs.initial,
         linear: plan.linear.as_ref(),

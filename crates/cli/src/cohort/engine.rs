@@ -5,9 +5,10 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
+use antsreg_cohort::template::{in_millimetres, in_voxels};
 use antsreg_core::report::Observer;
-use antsreg_core::{AffineTransform, Volume};
-use antsreg_kernels::{Backend, Cpu, Cuda};
+use antsreg_core::{AffineTransform, DisplacementField, Volume};
+use antsreg_kernels::{Backend, Cpu, Cuda, InversionLimits};
 use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -22,10 +23,14 @@ use crate::register::memory;
 pub struct Request<'a> {
     /// The image that stays. What is prepared of it serves every request that shares it.
     pub fixed: &'a Arc<Volume>,
+    /// Further images of the same space, for the diffeomorphic stage.
+    pub fixed_channels: &'a [Arc<Volume>],
     /// Its voxels that count.
     pub fixed_mask: Option<&'a Arc<Volume>>,
     /// The image that is brought to it.
     pub moving: &'a Volume,
+    /// Further images of its space, as many.
+    pub moving_channels: &'a [Volume],
     /// Its voxels that count.
     pub moving_mask: Option<&'a Volume>,
     /// Start of the diffeomorphic stage where there is no affine one, fixed → moving, RAS mm.
@@ -111,6 +116,21 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// The inverse of a warp that has one, and by how many voxels it misses at most.
+    pub fn invert(
+        &self,
+        warp: &DisplacementField,
+        limits: &InversionLimits,
+    ) -> Result<(DisplacementField, f64), CliError> {
+        match &self.on {
+            On::Cpu(registrar) => invert(&registrar.backend, warp, limits),
+            On::Gpu(gpu) => invert(&gpu.registrar.backend, warp, limits),
+        }
+        .map_err(CliError::Device)
+    }
+}
+
 impl Gpu {
     fn register(
         &mut self,
@@ -162,13 +182,35 @@ impl Request<'_> {
     /// Memory of a GPU that it takes while it runs.
     fn bytes(&self) -> u64 {
         let masked = [self.fixed_mask.is_some(), self.moving_mask.is_some()];
-        memory::on_device([&self.fixed.grid, &self.moving.grid], masked, self.linear, self.syn) as u64
+        self.channels()
+            * memory::on_device([&self.fixed.grid, &self.moving.grid], masked, self.linear, self.syn) as u64
     }
 
     /// Memory of a GPU that its fixed side keeps afterwards.
     fn prepared_bytes(&self) -> u64 {
-        memory::prepared_on_device(&self.fixed.grid, self.fixed_mask.is_some(), self.linear, self.syn) as u64
+        let masked = self.fixed_mask.is_some();
+        self.channels() * memory::prepared_on_device(&self.fixed.grid, masked, self.linear, self.syn) as u64
     }
+
+    /// Each takes at most as much memory again as one.
+    fn channels(&self) -> u64 {
+        1 + self.fixed_channels.len() as u64
+    }
+}
+
+/// The field that undoes another, found on a device; also by how many voxels it misses at most.
+fn invert<B: Backend>(
+    backend: &B,
+    warp: &DisplacementField,
+    limits: &InversionLimits,
+) -> Result<(DisplacementField, f64), antsreg_kernels::Error> {
+    let (grid, voxels) = (&warp.grid, in_voxels(warp));
+    let field = backend.upload_field(grid.shape, &voxels)?;
+    let opposite: Vec<[f32; 3]> = voxels.iter().map(|vector| vector.map(|component| -component)).collect();
+    let mut inverse = backend.upload_field(grid.shape, &opposite)?;
+    backend.invert(&field, &mut inverse, limits)?;
+    let misses = backend.inversion_error(&field, &inverse)?.max_voxels;
+    Ok((in_millimetres(grid, &backend.download_field(&inverse)?), misses))
 }
 
 /// A backend, and the fixed side it has prepared last.
@@ -180,6 +222,7 @@ struct Registrar<B: Backend> {
 /// A fixed image on a device, ready for any number of registrations.
 struct Prepared<B: Backend> {
     fixed: Arc<Volume>,
+    channels: Vec<Arc<Volume>>,
     mask: Option<Arc<Volume>>,
     linear: Option<linear::Fixed<B>>,
     syn: Option<syn::Fixed<B>>,
@@ -190,10 +233,13 @@ impl<B: Backend> Prepared<B> {
         let mask = request.fixed_mask.map(Arc::as_ref);
         let linear = request.linear.map(|options| linear::Fixed::new(backend, request.fixed, mask, options));
         let syn = request.syn.map(|options| {
-            syn::Fixed::new(backend, (&**request.fixed, mask), options).and_then(|fixed| fixed.keep_pyramid(backend))
+            let channels = [request.fixed].into_iter().chain(request.fixed_channels).map(Arc::as_ref).collect();
+            let images = syn::Images { channels, mask };
+            syn::Fixed::new(backend, images, options).and_then(|fixed| fixed.keep_pyramid(backend))
         });
         Ok(Prepared {
             fixed: request.fixed.clone(),
+            channels: request.fixed_channels.to_vec(),
             mask: request.fixed_mask.cloned(),
             linear: linear.transpose()?,
             syn: syn.transpose()?,
@@ -209,7 +255,10 @@ impl<B: Backend> Prepared<B> {
         let linear = request.linear.map(|options| linear::Options { start: Start::Headers, ..options.clone() });
         let own = self.linear.as_ref().map(linear::Fixed::options);
         let own = own.map(|options| linear::Options { start: Start::Headers, ..options.clone() });
+        let same_channels = self.channels.len() == request.fixed_channels.len()
+            && self.channels.iter().zip(request.fixed_channels).all(|(own, other)| Arc::ptr_eq(own, other));
         Arc::ptr_eq(&self.fixed, request.fixed)
+            && same_channels
             && same_mask
             && linear == own
             && self.syn.as_ref().map(syn::Fixed::options) == request.syn
@@ -243,7 +292,8 @@ impl<B: Backend> Registrar<B> {
         }
         if let Some(fixed) = &prepared.syn {
             let began = Instant::now();
-            let moving = (request.moving, request.moving_mask);
+            let channels = [request.moving].into_iter().chain(request.moving_channels).collect();
+            let moving = syn::Images { channels, mask: request.moving_mask };
             found.syn = Some(fixed.register(backend, moving, &found.affine, observer)?);
             found.syn_seconds = Some(began.elapsed().as_secs_f64());
         }

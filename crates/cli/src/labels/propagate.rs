@@ -168,8 +168,10 @@ fn register<'a>(
     let began = Instant::now();
     let request = Request {
         fixed: &target.image,
+        fixed_channels: &[],
         fixed_mask: target.mask.as_ref(),
         moving: &job.atlas.image,
+        moving_channels: &[],
         moving_mask: job.atlas.mask.as_deref(),
         initial: job.initial,
         linear: plan.linear.as_ref(),

@@ -6,6 +6,7 @@ mod means;
 mod movement;
 mod shape;
 mod sharpen;
+mod sharpness;
 mod stretch;
 mod votes;
 
@@ -14,5 +15,6 @@ pub use means::{ImageMean, WarpMean, mean_intensity};
 pub use movement::Movement;
 pub use shape::{CarryError, ShapeStep, from_new_template, in_millimetres, in_voxels, shape_update};
 pub use sharpen::sharpen;
+pub use sharpness::sharpness;
 pub use stretch::{StretchError, mean_stretch};
 pub use votes::Votes;

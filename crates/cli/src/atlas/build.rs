@@ -1,0 +1,130 @@
+//! The whole atlas on one machine.
+
+use std::fs::File;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::args::Args;
+use super::layout::Layout;
+use super::plan::Plan;
+use super::session::Session;
+use super::start::make_folder;
+use super::{Error, finish, manifest, pass, start};
+use crate::cohort;
+use crate::device::{Description, Opened};
+use crate::devices;
+use crate::error::{CliError, UsageError};
+use crate::progress::Console;
+
+/// What the last run of the command took.
+#[derive(Debug, Serialize)]
+struct Record {
+    program: &'static str,
+    version: &'static str,
+    command_line: Vec<String>,
+    devices: Vec<Description>,
+    threads: usize,
+    seconds: Seconds,
+}
+
+/// Wall times, all that came before included.
+#[derive(Debug, Default, Serialize)]
+struct Seconds {
+    /// Subjects read, devices ready, the first template made.
+    ready: f64,
+    /// The end of each pass.
+    passes: Vec<f64>,
+    /// Everything.
+    total: f64,
+}
+
+/// Builds it, going on where an earlier run was stopped.
+pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
+    let Some(folder) = &args.output else {
+        return Err(UsageError::Missing { option: "--output", why: "to have a place for the atlas" }.into());
+    };
+    let (made, opened) = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| match args.plan_only {
+            true => Ok(Vec::new()),
+            false => devices::open(&args.settings.device.all()?, None),
+        });
+        let made = Plan::make(args);
+        (made, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let ((plan, images), opened) = (made?, opened?);
+    make_folder(folder)?;
+    let _lock = lock(folder)?;
+    plan.settle(folder)?;
+    remove_leftovers(folder);
+    crate::staging::resumable();
+    let left_out: Vec<String> = plan.file.subjects.iter().filter_map(|subject| subject.complaint()).collect();
+    for complaint in &left_out {
+        console.warn(format_args!("left out: {complaint}"));
+    }
+    let session = Session::new(plan, folder);
+    session.keep(images);
+    start::run(&session)?;
+    if !args.plan_only {
+        passes(&session, opened, console)?;
+        console.note(format_args!("wrote {}", folder.display()));
+    }
+    match left_out.is_empty() {
+        true => Ok(()),
+        false => Err(Error::LeftOut { subjects: left_out, all: session.plan.file.subjects.len() }.into()),
+    }
+}
+
+fn passes(session: &Session, opened: Vec<Opened>, console: &mut Console) -> Result<(), CliError> {
+    let mut seconds = Seconds { ready: console.elapsed().as_secs_f64(), ..Seconds::default() };
+    for note in opened.iter().filter_map(Opened::note) {
+        console.note(note);
+    }
+    let mut engines = cohort::engines(opened)?;
+    for number in session.plan.file.first_pass..=session.plan.file.last_pass {
+        if !pass::run(session, &mut engines, number, console)? {
+            break;
+        }
+        seconds.passes.push(console.elapsed().as_secs_f64());
+    }
+    finish::run(session, &mut engines, console)?;
+    seconds.total = console.elapsed().as_secs_f64();
+    let record = Record {
+        program: "antsreg-gpu",
+        version: env!("CARGO_PKG_VERSION"),
+        command_line: session.plan.file.command_line.clone(),
+        devices: engines.iter().map(|engine| engine.description.clone()).collect(),
+        threads: console.threads,
+        seconds,
+    };
+    manifest::write(&session.layout.root().join("record.json"), &record)
+}
+
+/// Keeps other processes from building the same atlas; ends with the process, however it ends.
+fn lock(folder: &Path) -> Result<File, CliError> {
+    let path = Layout::lock(folder);
+    let wrap = |source| CliError::Write { path: path.clone(), source };
+    let file = File::create(&path).map_err(wrap)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(Error::Busy { folder: folder.into() }.into()),
+        // A file system without locks: nothing is known of others.
+        Err(std::fs::TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+/// Removes files that a killed run did not finish. With the lock held they are nobody's.
+fn remove_leftovers(folder: &Path) {
+    let is_leftover = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with('.') && name.ends_with(".part")
+    };
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in entries(folder) {
+        let inner = if path.is_dir() { entries(&path).collect() } else { vec![path] };
+        for leftover in inner.iter().filter(|path| is_leftover(path)) {
+            // One that cannot be removed is in nobody's way.
+            let _ = std::fs::remove_file(leftover);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What can go wrong in building an atlas, beyond its registrations.
+
+use std::path::PathBuf;
+
+use antsreg_cohort::template::{CarryError, StretchError};
+
+/// Why an atlas was not built.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Fewer than two subjects.
+    #[error("an atlas needs at least two subjects that can be read, found {found}")]
+    TooFew {
+        /// How many there are.
+        found: usize,
+    },
+    /// Subjects that could not be read; the atlas is of the others.
+    #[error("{} of {all} subjects left out, the template is of the others: {}", subjects.len(), subjects.join("; "))]
+    LeftOut {
+        /// Their names and reasons.
+        subjects: Vec<String>,
+        /// Subjects in all.
+        all: usize,
+    },
+    /// Two subjects of one name.
+    #[error("two subjects are called {name}; give each its own name in a CSV file's column `subject`")]
+    SameName {
+        /// The name.
+        name: String,
+    },
+    /// A name that cannot be part of a file's.
+    #[error(
+        "`{name}` cannot be a subject's name: expected letters, digits, `.`, `_`, `-`, and a letter or digit first"
+    )]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// No subject of this name.
+    #[error("there is no subject called {name}; there are {}", there.join(", "))]
+    NoSubject {
+        /// The name.
+        name: String,
+        /// The names there are.
+        there: Vec<String>,
+    },
+    /// A CSV file without a column.
+    #[error("{}: no column `{column}`; found {}", path.display(), found.join(", "))]
+    NoColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// The columns there are.
+        found: Vec<String>,
+    },
+    /// A CSV file that cannot be read.
+    #[error("{}: {source}", path.display())]
+    Csv {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: csv::Error,
+    },
+    /// A BIDS folder without subjects.
+    #[error("{}: no sub-*/anat/*_{suffix}.nii.gz below; give another of --channels, or the images", path.display())]
+    EmptyBids {
+        /// The folder.
+        path: PathBuf,
+        /// The suffix that was looked for.
+        suffix: String,
+    },
+    /// Counts that do not match.
+    #[error("{what}: expected {expected}, found {found}")]
+    Count {
+        /// Of what.
+        what: String,
+        /// As many as there should be.
+        expected: usize,
+        /// As many as there are.
+        found: usize,
+    },
+    /// The folder holds an atlas of other subjects or options.
+    #[error(
+        "{}: holds an atlas made with another {}; give another --output, or --restart to make again what does not fit",
+        folder.display(), differing.join(", ")
+    )]
+    Changed {
+        /// The folder.
+        folder: PathBuf,
+        /// What differs.
+        differing: Vec<String>,
+    },
+    /// Another process works in the folder.
+    #[error("{}: another antsreg-gpu is building this atlas", folder.display())]
+    Busy {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A step whose input is not there.
+    #[error("{}: not there yet, or made of something else; first run `{first}`", missing.display())]
+    NotYet {
+        /// The manifest that is missing.
+        missing: PathBuf,
+        /// The command that makes it.
+        first: String,
+    },
+    /// A pass that the plan does not have.
+    #[error("pass {pass}: the plan has passes {first} to {last}")]
+    NoPass {
+        /// The pass asked for.
+        pass: usize,
+        /// The first pass.
+        first: usize,
+        /// The last pass.
+        last: usize,
+    },
+    /// The plan or a manifest cannot be understood.
+    #[error("{}: {source}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// The plan's command line is not one of this program.
+    #[error("{}: the command line in it is not understood by this version", path.display())]
+    CommandLine {
+        /// The plan.
+        path: PathBuf,
+    },
+    /// A subject that could not be registered.
+    #[error("pass {pass}, subject {subject}: {reason}")]
+    Subject {
+        /// The pass.
+        pass: usize,
+        /// The subject.
+        subject: String,
+        /// Why.
+        reason: Box<crate::error::CliError>,
+    },
+    /// Affines without a mean.
+    #[error("the affine transforms have no mean: {0}")]
+    Stretch(#[from] StretchError),
+    /// Transforms that do not fit together.
+    #[error("the transforms do not fit together: {0}")]
+    Carry(#[from] CarryError),
+    /// Files that are not as their manifests say.
+    #[error("{} of {all} files are not as the manifests say: {}", files.len(), files.join(", "))]
+    Unlike {
+        /// The files.
+        files: Vec<String>,
+        /// Files looked at.
+        all: usize,
+    },
+    /// A chart or picture could not be drawn.
+    #[error("the report could not be drawn: {0}")]
+    Drawing(String),
+}
+
+impl Error {
+    /// 2 where the command as typed is at fault, 3 where an atlas was made of fewer subjects, else 1.
+    pub fn exit_code(&self) -> u8 {
+        use Error::*;
+        match self {
+            TooFew { .. } | SameName { .. } | BadName { .. } | NoSubject { .. } => 2,
+            Count { .. } | Changed { .. } | NoPass { .. } => 2,
+            LeftOut { .. } => 3,
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What a step read and wrote. A step whose manifest stands, made of the same things, need not be run again.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Error;
+use super::digest::{self, FileRecord};
+use super::layout::Layout;
+use crate::error::CliError;
+
+/// The record of one step, written when its files are complete.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Which step.
+    pub step: String,
+    /// Digest of the plan and of everything read.
+    pub key: String,
+    /// Version of the program.
+    pub version: String,
+    /// What computed, without its number; absent where nothing was registered.
+    pub device: Option<String>,
+    /// The pass after which nothing more was to be done, if this step came too late.
+    pub converged_after: Option<usize>,
+    /// What was read.
+    pub inputs: Vec<FileRecord>,
+    /// What was written.
+    pub outputs: Vec<FileRecord>,
+    /// Figures.
+    pub results: Value,
+}
+
+/// A step that is about to be done, or was.
+#[derive(Debug, Clone)]
+pub struct Stage<'a> {
+    layout: &'a Layout,
+    path: PathBuf,
+    step: String,
+    key: String,
+    inputs: Vec<FileRecord>,
+}
+
+impl<'a> Stage<'a> {
+    /// The step `step` of the plan with digest `plan`, which reads `inputs` and leaves its manifest at `path`.
+    pub fn new(layout: &'a Layout, plan: &str, step: String, path: PathBuf, inputs: Vec<FileRecord>) -> Stage<'a> {
+        let files = inputs.iter().map(|input| input.sha256.as_str());
+        let key = digest::of_words([plan, step.as_str()].into_iter().chain(files));
+        Stage { layout, path, step, key, inputs }
+    }
+
+    /// The manifest, if it stands, is of the same things, and its files are there.
+    pub fn done(&self) -> Option<Manifest> {
+        let manifest: Manifest = read(&self.path).ok()?;
+        let there = |output: &FileRecord| {
+            std::fs::metadata(self.layout.root().join(&output.path)).is_ok_and(|found| found.len() == output.bytes)
+        };
+        (manifest.key == self.key && manifest.outputs.iter().all(there)).then_some(manifest)
+    }
+
+    /// The same, refusing with the command that comes first.
+    pub fn require(&self, first: impl FnOnce() -> String) -> Result<Manifest, Error> {
+        self.done().ok_or_else(|| Error::NotYet { missing: self.path.clone(), first: first() })
+    }
+
+    /// Writes the manifest of the step, with the digests of its files.
+    pub fn finish(
+        self,
+        device: Option<String>,
+        outputs: &[&Path],
+        results: impl Serialize,
+    ) -> Result<Manifest, CliError> {
+        let outputs = outputs
+            .iter()
+            .map(|path| FileRecord::of(path, self.layout.relative(path)))
+            .collect::<Result<Vec<_>, CliError>>()?;
+        self.write(device, None, outputs, results)
+    }
+
+    /// Writes the manifest of a step that is not needed any more.
+    pub fn skip(self, converged_after: usize) -> Result<Manifest, CliError> {
+        self.write(None, Some(converged_after), Vec::new(), ())
+    }
+
+    fn write(
+        self,
+        device: Option<String>,
+        converged_after: Option<usize>,
+        outputs: Vec<FileRecord>,
+        results: impl Serialize,
+    ) -> Result<Manifest, CliError> {
+        let results =
+            serde_json::to_value(results).map_err(|source| CliError::Json { path: self.path.clone(), source })?;
+        let version = env!("CARGO_PKG_VERSION").into();
+        let Stage { path, step, key, inputs, .. } = self;
+        let manifest = Manifest { step, key, version, device, converged_after, inputs, outputs, results };
+        write(&path, &manifest)?;
+        Ok(manifest)
+    }
+}
+
+/// Reads JSON.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, CliError> {
+    let text = std::fs::read_to_string(path).map_err(|source| CliError::Read { path: path.into(), source })?;
+    Ok(serde_json::from_str(&text).map_err(|source| Error::Json { path: path.into(), source })?)
+}
+
+/// Writes JSON, whole or not at all.
+pub fn write(path: &Path, value: &impl Serialize) -> Result<(), CliError> {
+    let json = serde_json::to_string_pretty(value).map_err(|source| CliError::Json { path: path.into(), source })?;
+    write_text(path, &(json + "\n"))
+}
+
+/// Writes text, whole or not at all.
+pub fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
+    let wrap = |source| CliError::Write { path: path.into(), source };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".").suffix(".part");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder).map_err(wrap)?;
+    file.write_all(text.as_bytes()).map_err(wrap)?;
+    file.persist(path).map(drop).map_err(|error| wrap(error.error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_done_only_with_the_same_inputs_and_whole_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let layout = Layout::new(folder.path(), &["image".into()]);
+        let output = folder.path().join("a.nii");
+        std::fs::write(&output, "12345").expect("a file");
+        let input = |sha256: &str| vec![FileRecord { path: "in".into(), bytes: 1, sha256: sha256.into() }];
+        let stage = |plan: &str, sha256: &str| {
+            Stage::new(&layout, plan, "update".into(), folder.path().join("m.json"), input(sha256))
+        };
+        assert!(stage("plan", "aa").done().is_none());
+        stage("plan", "aa").finish(None, &[&output], 7).expect("a manifest");
+        let manifest = stage("plan", "aa").done().expect("done");
+        assert_eq!((manifest.results, manifest.outputs[0].path.as_path()), (7.into(), Path::new("a.nii")));
+        assert!(stage("plan", "ab").done().is_none(), "another input");
+        assert!(stage("another", "aa").done().is_none(), "another plan");
+        std::fs::write(&output, "1234").expect("a file");
+        assert!(stage("plan", "aa").done().is_none(), "a file cut short");
+        std::fs::remove_file(&output).expect("a file");
+        assert!(stage("plan", "aa").done().is_none(), "a file gone");
+    }
+}

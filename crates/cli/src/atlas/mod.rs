@@ -1,0 +1,40 @@
+//! `atlas`: an unbiased template of many subjects, on one machine or one step at a time by any engine.
+//!
+//! What will be done stands in a plan (`plan`), every file has its place (`layout`), and every step leaves a manifest of
+//! what it read and wrote (`manifest`): that is how a run goes on where another was stopped. The steps are functions from
+//! files to files (`register_one`, `average`, `update`, `finish`); `build` calls them all on one machine, `steps` one each.
+
+mod args;
+mod average;
+mod build;
+mod chart;
+mod digest;
+mod error;
+mod finish;
+mod labels;
+mod layout;
+mod listing;
+mod manifest;
+mod page;
+mod pass;
+mod plan;
+mod register_one;
+mod session;
+mod slices;
+mod start;
+mod steps;
+mod update;
+
+pub use args::Args;
+pub use error::Error;
+
+use crate::error::CliError;
+use crate::progress::Console;
+
+/// Runs `atlas`.
+pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
+    match &args.step {
+        Some(step) => steps::run(step, console),
+        None => build::run(args, console),
+    }
+}

@@ -1,0 +1,188 @@
+//! One subject to the template of the pass before.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use antsreg_cohort::template::mean_intensity;
+use antsreg_core::io::{itk, nifti};
+use antsreg_core::{AffineTransform, DisplacementField, Transform, TransformChain, Volume};
+use antsreg_kernels::apply;
+use antsreg_linear as linear;
+use antsreg_syn::{self as syn, Channel, Metric};
+use serde::{Deserialize, Serialize};
+
+use super::manifest::Manifest;
+use super::session::{Session, Template};
+use super::start::make_folder;
+use crate::cohort::{Engine, Registered, Request};
+use crate::compare;
+use crate::device::Description;
+use crate::error::CliError;
+use crate::register::{self, Start};
+
+/// What a subject adds to the average.
+pub struct Contribution {
+    /// Template → subject, as the file has it.
+    pub affine: AffineTransform,
+    /// Displacement before it; none in the affine pass.
+    pub warp: Option<DisplacementField>,
+    /// Each channel on the template's grid.
+    pub warped: Vec<Volume>,
+}
+
+/// Figures of a registration.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RegistrationResults {
+    /// Of the affine stage, 1 − η.
+    pub affine_cost: f64,
+    /// Of the diffeomorphic stage, at the end of each level.
+    pub energies: Vec<f64>,
+    /// Pearson's, with the template's first channel in its foreground.
+    pub correlation: Option<f64>,
+    /// Mean of the first channel's positive voxels.
+    pub mean_intensity: f64,
+}
+
+/// What a device found, not written yet.
+pub struct Computed {
+    images: Arc<Vec<Volume>>,
+    found: Registered,
+    device: String,
+}
+
+/// Registers the subject's images.
+pub fn compute(
+    engine: &mut Engine,
+    session: &Session,
+    pass: usize,
+    template: &Template,
+    images: Arc<Vec<Volume>>,
+) -> Result<Computed, CliError> {
+    let args = &session.plan.args;
+    let start = match args.settings.initial_transform {
+        Some(Start::Headers) => linear::Start::Headers,
+        _ => linear::Start::CentreOfMass,
+    };
+    let linear = register::linear_options(&args.settings, start);
+    let mut syn = register::syn_options(&args.settings, template.images[0].grid.shape)?;
+    let metric = syn.channels.first().map_or_else(Metric::default, |channel| channel.metric);
+    let weight = |channel: usize| args.weights.get(channel).copied().unwrap_or(1.0);
+    syn.channels = (0..images.len()).map(|channel| Channel { metric, weight: weight(channel) }).collect();
+    let affine_only = session.is_affine(pass);
+    let request = Request {
+        fixed: &template.images[0],
+        fixed_channels: if affine_only { &[] } else { &template.images[1..] },
+        fixed_mask: None,
+        moving: &images[0],
+        moving_channels: if affine_only { &[] } else { &images[1..] },
+        moving_mask: None,
+        initial: AffineTransform::identity(),
+        linear: Some(&linear),
+        syn: (!affine_only).then_some(&syn),
+    };
+    let found = engine.register(&request, &mut ())?;
+    Ok(Computed { images, found, device: device_name(&engine.description) })
+}
+
+/// Writes what was found, and what it makes of the images.
+pub fn write(
+    session: &Session,
+    pass: usize,
+    subject: usize,
+    template: &Template,
+    computed: Computed,
+) -> Result<(Manifest, Contribution), CliError> {
+    let stage = session.register_stage(pass, subject)?;
+    let Computed { images, found, device } = computed;
+    let files = session.layout.registration(pass, &session.subject(subject).name);
+    make_folder(&session.layout.pass(pass))?;
+    let grid = &template.images[0].grid;
+    let centre = template.images[0].centre_of_mass().unwrap_or_else(|| grid.centre());
+    itk::write_affine(&files.affine, &found.affine, centre)?;
+    // What follows uses what stands in the file, so that it comes out the same when it is taken up from there.
+    let affine = itk::read_affine(&files.affine)?;
+    let mut outputs: Vec<&Path> = vec![&files.affine];
+    let mut chain = TransformChain::new();
+    let mut energies = Vec::new();
+    if let Some(syn::Outcome { warp, levels, .. }) = found.syn {
+        itk::write_warp(&files.warp, &warp)?;
+        outputs.push(&files.warp);
+        chain.push("1Warp", Transform::Displacement(warp), false)?;
+        energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();
+    }
+    chain.push("0GenericAffine", Transform::Affine(affine), false)?;
+    let how = session.plan.args.interpolation;
+    let mut warped = Vec::with_capacity(images.len());
+    for (image, path) in images.iter().zip(&files.warped) {
+        let image = apply::resample(image, grid, &chain, how.into(), 0.0);
+        nifti::write_volume(path, &image)?;
+        outputs.push(path);
+        warped.push(image);
+    }
+    let results = RegistrationResults {
+        affine_cost: found.linear.map_or(f64::NAN, |linear| linear.cost),
+        energies,
+        correlation: compare::correlation(&template.images[0], &warped[0], Some(&template.mask))?,
+        mean_intensity: mean_intensity(&warped[0]),
+    };
+    let manifest = stage.finish(Some(device), &outputs, results)?;
+    Ok((manifest, Contribution { affine, warp: displacement(chain), warped }))
+}
+
+/// The field of a chain that has one.
+pub fn displacement(chain: TransformChain) -> Option<DisplacementField> {
+    chain.steps.into_iter().find_map(|step| match step.transform {
+        Transform::Displacement(warp) => Some(warp),
+        Transform::Affine(_) => None,
+    })
+}
+
+impl Contribution {
+    /// From the files of a registration that is done.
+    pub fn read(
+        session: &Session,
+        pass: usize,
+        subject: usize,
+        template: &Template,
+    ) -> Result<Contribution, CliError> {
+        let files = session.layout.registration(pass, &session.subject(subject).name);
+        // The template's own numbers, so that it makes no difference whether a file lies in between.
+        let grid = &template.images[0].grid;
+        let on_grid = |mut volume: Volume| {
+            volume.grid = grid.clone();
+            volume
+        };
+        let warped = files.warped.iter().map(|path| Ok(on_grid(nifti::read_volume(path)?)));
+        Ok(Contribution {
+            warped: warped.collect::<Result<_, CliError>>()?,
+            ..Contribution::read_transforms(session, pass, subject, template)?
+        })
+    }
+
+    /// The same without the images.
+    pub fn read_transforms(
+        session: &Session,
+        pass: usize,
+        subject: usize,
+        template: &Template,
+    ) -> Result<Contribution, CliError> {
+        let files = session.layout.registration(pass, &session.subject(subject).name);
+        let grid = &template.images[0].grid;
+        Ok(Contribution {
+            affine: itk::read_affine(&files.affine)?,
+            warp: match session.is_affine(pass) {
+                true => None,
+                false => Some(DisplacementField { grid: grid.clone(), ..itk::read_warp(&files.warp)? }),
+            },
+            warped: Vec::new(),
+        })
+    }
+}
+
+/// A device's name without its number: its like computes the same.
+fn device_name(description: &Description) -> String {
+    match description {
+        Description::Cpu => "cpu".into(),
+        Description::Cuda { name, .. } => name.clone(),
+    }
+}

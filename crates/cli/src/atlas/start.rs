@@ -1,0 +1,46 @@
+//! The template before all passes: a subject, or a given image.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_cohort::template::grid_around;
+use antsreg_core::io::nifti;
+use antsreg_core::{TransformChain, Volume};
+use antsreg_kernels::apply;
+
+use super::plan::{StartFrom, channels};
+use super::session::Session;
+use crate::error::CliError;
+
+/// Makes it, unless it is there.
+pub fn run(session: &Session) -> Result<(), CliError> {
+    let stage = session.start_stage();
+    if stage.done().is_some() {
+        return Ok(());
+    }
+    let images = match &session.plan.file.start {
+        StartFrom::Template(files) => {
+            let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+            channels(&paths)?
+        }
+        StartFrom::Subject(name) | StartFrom::AverageOnto(name) => {
+            let images = session.images(session.position(name)?)?;
+            let grid = grid_around(&images[0], session.plan.args.margin);
+            let how = session.plan.args.interpolation;
+            let onto = |image: &Volume| apply::resample(image, &grid, &TransformChain::new(), how.into(), 0.0);
+            images.iter().map(onto).collect()
+        }
+    };
+    make_folder(&session.layout.start())?;
+    let files = session.layout.template(None);
+    for (path, image) in files.images.iter().zip(&images) {
+        nifti::write_volume(path, image)?;
+    }
+    let written: Vec<&Path> = files.images.iter().map(PathBuf::as_path).collect();
+    stage.finish(None, &written, ())?;
+    Ok(())
+}
+
+/// Makes a folder and those above it.
+pub fn make_folder(path: &Path) -> Result<(), CliError> {
+    std::fs::create_dir_all(path).map_err(|source| CliError::OutputFolder { folder: path.into(), source })
+}

@@ -1,0 +1,147 @@
+//! One step at a time, for engines that run many.
+
+use std::path::{Path, PathBuf};
+
+use super::args::{OfPass, RegisterOne, Step};
+use super::digest::FileRecord;
+use super::layout::Layout;
+use super::manifest::{self, Manifest};
+use super::plan::Plan;
+use super::session::Session;
+use super::start::make_folder;
+use super::{Error, average, finish, register_one, update};
+use crate::error::CliError;
+use crate::progress::Console;
+use crate::{cohort, devices};
+
+/// Runs a step of a planned atlas.
+pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
+    match step {
+        Step::RegisterOne(args) => register(args, console),
+        Step::Average(args) => average(args, console),
+        Step::Update(args) => update(args, console),
+        Step::Finish(args) => {
+            let session = open(&args.folder)?;
+            let mut engines = cohort::engines(devices::open(&args.device.all()?, None)?)?;
+            finish::run(&session, &mut engines, console)
+        }
+        Step::Verify(args) => verify(&args.folder, console),
+    }
+}
+
+fn open(folder: &Path) -> Result<Session, CliError> {
+    crate::staging::resumable();
+    Ok(Session::new(Plan::read(folder)?, folder))
+}
+
+fn register(args: &RegisterOne, console: &mut Console) -> Result<(), CliError> {
+    let choice = args.device.one()?;
+    let (session, pass) = (open(&args.folder)?, args.pass);
+    session.check_pass(pass)?;
+    let subject = session.position(&args.subject)?;
+    make_folder(&session.layout.pass(pass))?;
+    let stage = session.register_stage(pass, subject)?;
+    if stage.done().is_some() {
+        return done_before(console);
+    }
+    if let Some(reason) = &session.subject(subject).left_out {
+        console.warn(format_args!("left out: {} ({reason})", args.subject));
+        return stage.finish(None, &[], format!("left out: {reason}")).map(drop);
+    }
+    if let Some(after) = session.converged_before(pass)? {
+        return not_needed(after, console, stage.skip(after));
+    }
+    let template = session.template_images(session.before(pass))?;
+    let opened = choice.open()?;
+    if let Some(note) = opened.note() {
+        console.note(note);
+    }
+    let mut engines = cohort::engines(vec![opened])?;
+    let computed = register_one::compute(&mut engines[0], &session, pass, &template, session.images(subject)?)?;
+    register_one::write(&session, pass, subject, &template, computed).map(drop)
+}
+
+fn average(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
+    let (session, pass) = (open(&args.folder)?, args.pass);
+    session.check_pass(pass)?;
+    let stage = session.average_stage(pass)?;
+    if stage.done().is_some() {
+        return done_before(console);
+    }
+    if let Some(after) = session.converged_before(pass)? {
+        return not_needed(after, console, stage.skip(after));
+    }
+    let template = session.template_images(session.before(pass))?;
+    average::from_files(&session, pass, &template).map(drop)
+}
+
+fn update(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
+    let (session, pass) = (open(&args.folder)?, args.pass);
+    session.check_pass(pass)?;
+    let stage = session.update_stage(pass)?;
+    if stage.done().is_some() {
+        return done_before(console);
+    }
+    if let Some(after) = session.converged_before(pass)? {
+        return not_needed(after, console, stage.skip(after));
+    }
+    let template = session.template_images(session.before(pass))?;
+    let averaged = average::read(&session, pass, &template)?;
+    let results = update::run(&session, pass, averaged, &template)?;
+    console.note(format_args!("template moved by {:.3} voxels", results.moved_mean_voxels));
+    Ok(())
+}
+
+fn done_before(console: &mut Console) -> Result<(), CliError> {
+    console.note("done before");
+    Ok(())
+}
+
+fn not_needed(after: usize, console: &mut Console, skipped: Result<Manifest, CliError>) -> Result<(), CliError> {
+    console.note(format_args!("not needed: the template no longer moves after pass {after}"));
+    skipped.map(drop)
+}
+
+/// Looks whether every file has the length and digest that the plan and the manifests say.
+fn verify(folder: &Path, console: &mut Console) -> Result<(), CliError> {
+    let session = open(folder)?;
+    let mut records: Vec<(PathBuf, FileRecord)> = Vec::new();
+    for subject in session.plan.file.subjects.iter().filter(|subject| subject.left_out.is_none()) {
+        records.extend(subject.images.iter().chain(&subject.labels).map(|file| (file.path.clone(), file.clone())));
+    }
+    for path in manifests(folder)? {
+        let manifest: Manifest = manifest::read(&path)?;
+        records.extend(manifest.outputs.into_iter().map(|file| (folder.join(&file.path), file)));
+    }
+    let unlike: Vec<String> = records
+        .iter()
+        .filter(|(place, record)| FileRecord::of(place, record.path.clone()).ok().as_ref() != Some(record))
+        .map(|(place, _)| place.display().to_string())
+        .collect();
+    if !unlike.is_empty() {
+        return Err(Error::Unlike { files: unlike, all: records.len() }.into());
+    }
+    console.note(format_args!("{} files are as the manifests say", records.len()));
+    Ok(())
+}
+
+/// Every manifest in the folder.
+fn manifests(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let wrap = |source| CliError::Read { path: folder.into(), source };
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).map_err(wrap)? {
+            let path = entry.map_err(wrap)?.path();
+            let is_manifest = path.extension().is_some_and(|extension| extension == "json");
+            let is_other = path == Layout::plan(folder) || path == folder.join("record.json");
+            if path.is_dir() {
+                folders.push(path);
+            } else if is_manifest && !is_other {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,63 @@
+//! How sharp an image is.
+
+use antsreg_core::Volume;
+use antsreg_core::same_grid::{GridMismatch, same_grid};
+use rayon::prelude::*;
+
+/// Mean gradient magnitude where `mask` exceeds ½, per mm, over the mean intensity there: the brightness of an image does
+/// not count. Central differences, one-sided at the border; NaN if nothing counts.
+pub fn sharpness(image: &Volume, mask: &Volume) -> Result<f64, GridMismatch> {
+    same_grid("the image and the mask", &image.grid, &mask.grid)?;
+    let [nx, ny, nz] = image.grid.shape;
+    let spacing = image.grid.spacing;
+    let value = |i: usize, j: usize, k: usize| f64::from(image.voxels[(k * ny + j) * nx + i]);
+    let rows: Vec<(f64, f64)> = (0..ny * nz)
+        .into_par_iter()
+        .with_min_len(64)
+        .map(|row| {
+            let (j, k) = (row % ny, row / ny);
+            let (mut gradients, mut intensities) = (0.0, 0.0);
+            for i in (0..nx).filter(|i| mask.voxels[row * nx + i] > 0.5) {
+                let slope = |at: usize, length: usize, spacing: f64, value: &dyn Fn(usize) -> f64| {
+                    let (below, above) = (at.saturating_sub(1), (at + 1).min(length - 1));
+                    if above > below {
+                        (value(above) - value(below)) / ((above - below) as f64 * spacing)
+                    } else {
+                        0.0
+                    }
+                };
+                let x = slope(i, nx, spacing.x, &|i| value(i, j, k));
+                let y = slope(j, ny, spacing.y, &|j| value(i, j, k));
+                let z = slope(k, nz, spacing.z, &|k| value(i, j, k));
+                gradients += (x * x + y * y + z * z).sqrt();
+                intensities += value(i, j, k);
+            }
+            (gradients, intensities)
+        })
+        .collect();
+    let (gradients, intensities) = rows.iter().fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
+    Ok(gradients / intensities)
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_core::Grid;
+
+    use super::*;
+
+    #[test]
+    fn a_ramp_has_its_slope_whatever_its_brightness() {
+        let grid = Grid::axis_aligned([5, 4, 6], [2.0, 1.0, 0.5]);
+        let at = |n: usize| [(n % 5) as f32, (n / 5 % 4) as f32, (n / 20) as f32];
+        let ramp = |n| at(n)[0] * 6.0 + at(n)[2] * 2.0 + 100.0;
+        let image = Volume { voxels: (0..grid.len()).map(ramp).collect(), grid: grid.clone() };
+        let bright = Volume { voxels: image.voxels.iter().map(|value| 8.0 * value).collect(), grid: grid.clone() };
+        let mut mask = Volume::filled(grid, 1.0);
+        mask.voxels[7] = 0.0;
+        // 3 per mm along x, 4 along z: 5; the ramp's mean is 12 + 5 + 100, without the voxel at (2, 1, 0).
+        let mean = (117.0 * 120.0 - 112.0) / 119.0;
+        let expected = 5.0 / mean;
+        assert!((sharpness(&image, &mask).expect("one grid") - expected).abs() < 1e-12);
+        assert!((sharpness(&bright, &mask).expect("one grid") - expected).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,151 @@
+//! An atlas as a whole: of brains of formulas, whose mean shape is known.
+
+use antsreg_core::AffineTransform;
+use antsreg_core::compare::Comparison;
+use antsreg_core::io::{itk, nifti};
+use antsreg_tests::{Brain, Workplace, grid};
+use nalgebra::{Matrix3, Rotation3, Vector3};
+use serde_json::Value;
+
+/// Coarse, so that a pass takes a second.
+const SPACING: f64 = 5.0;
+
+/// Few iterations: what is tested is not how well they register.
+const QUICK: &str = "--device cpu --shrink-factors 3x2x1 --smoothing-sigmas 1x0x0 --iterations 10x10x5 --dof 12";
+
+/// A folder with brains of several shapes, lying differently, on grids of their own.
+fn cohort(labels: bool) -> Workplace {
+    let place = Workplace::new();
+    let stretches = [0.94, 1.0, 1.07];
+    for (n, (name, factor)) in ["a", "b", "c"].into_iter().zip(stretches).enumerate() {
+        let turn = Rotation3::from_euler_angles(0.05 * n as f64, -0.04, 0.1 * (n as f64 - 1.0)).into_inner();
+        let shift = Vector3::new(10.0 * n as f64, -5.0, 3.0);
+        let to_world = AffineTransform {
+            matrix: turn * Matrix3::from_diagonal(&Vector3::new(factor, 1.0, 1.0 / factor)),
+            translation: shift,
+        };
+        let brain = Brain { warp_mm: [-4.0, 0.0, 4.0][n], ..Brain::moved(&to_world) };
+        let onto = grid(SPACING, shift.into(), Matrix3::identity());
+        brain.write_image(&onto, &place.path(&format!("{name}.nii.gz")));
+        if labels {
+            brain.write_labels(&onto, &place.path(&format!("{name}l.nii.gz")));
+        }
+    }
+    place
+}
+
+fn manifest(place: &Workplace, name: &str) -> Value {
+    serde_json::from_slice(&place.read(name)).expect("JSON")
+}
+
+#[test]
+fn a_template_has_the_mean_shape_and_everything_beside_it() {
+    let place = cohort(true);
+    place.succeed(&format!(
+        "atlas a.nii.gz b.nii.gz c.nii.gz -o out --passes 2 --labels al.nii.gz bl.nii.gz cl.nii.gz {QUICK}"
+    ));
+    let template = nifti::read_volume(&place.path("out/template.nii.gz")).expect("the template");
+    for name in ["a", "b", "c"] {
+        let warped =
+            nifti::read_volume(&place.path(&format!("out/subjects/{name}_Warped.nii.gz"))).expect("an image");
+        let correlation = Comparison::between(&template, &warped, None).expect("one grid").correlation;
+        assert!(correlation > 0.95, "{name}: {correlation}");
+        // What is handed out is what `apply` makes of the transforms.
+        place.succeed(&format!(
+            "apply -i {name}.nii.gz -r out/template.nii.gz -o again.nii.gz -t out/subjects/{name}_1Warp.nii.gz \
+             -t out/subjects/{name}_0GenericAffine.mat"
+        ));
+        let again = nifti::read_volume(&place.path("again.nii.gz")).expect("an image");
+        let difference = Comparison::between(&warped, &again, None).expect("one grid").largest_absolute;
+        assert!(difference < 1e-2, "{name}: {difference}");
+        let consistency = manifest(&place, &format!("out/subjects/{name}.json"));
+        assert!(consistency["results"]["inverse_misses_voxels"].as_f64().expect("a number") < 0.1);
+    }
+    // Stretches are relative to their mean: with it taken out, the product of the determinants is 1.
+    let determinant = |name| {
+        let affine = itk::read_affine(&place.path(&format!("out/subjects/{name}_0GenericAffine.mat")));
+        affine.expect("an affine").matrix.determinant().ln()
+    };
+    let mean = ["a", "b", "c"].map(determinant).iter().sum::<f64>() / 3.0;
+    // The mean of the pass before was taken out to first order.
+    assert!(mean.abs() < 0.02, "{mean}");
+    let results = &manifest(&place, "out/template.json")["results"];
+    assert_eq!(results["pass"], 2);
+    assert!(results["mean_final_warp_voxels"].as_f64().expect("a number") < 0.1, "{results}");
+    let labels = nifti::read_labels(&place.path("out/template_labels.nii.gz")).expect("labels");
+    let of_nine = nifti::read_volume(&place.path("out/probabilities/9.nii.gz")).expect("a map");
+    assert!(of_nine.voxels.iter().all(|share| (0.0..=1.0).contains(share)));
+    let sure = (0..labels.voxels.len()).filter(|&n| of_nine.voxels[n] == 1.0);
+    assert!(sure.map(|n| labels.voxels[n]).all(|label| label == 9));
+    let page = String::from_utf8(place.read("out/report.html")).expect("text");
+    assert!(page.contains("<svg") && page.matches("data:image/png;base64,").count() == 5 + 3);
+    place.succeed("atlas verify out");
+}
+
+#[test]
+fn the_steps_one_by_one_give_the_same_bytes() {
+    let place = cohort(false);
+    place.file("s.csv", b"subject,image\na,a.nii.gz\nb,b.nii.gz\nc,c.nii.gz\n");
+    place.succeed(&format!("atlas s.csv -o whole --passes 2 {QUICK}"));
+    place.succeed(&format!("atlas s.csv -o steps --passes 2 --plan-only {QUICK}"));
+    let early = place.run("atlas average steps --pass 0");
+    assert_eq!(early.code, Some(1));
+    assert!(early.stderr.contains("atlas register-one steps --pass 0 --subject a"), "{}", early.stderr);
+    for pass in 0..=2 {
+        // Another order, which must not show.
+        for name in ["c", "a", "b"] {
+            place.succeed(&format!("atlas register-one steps --pass {pass} --subject {name} --device cpu"));
+        }
+        place.succeed(&format!("atlas average steps --pass {pass}"));
+        place.succeed(&format!("atlas update steps --pass {pass}"));
+    }
+    place.succeed("atlas finish steps --device cpu");
+    for name in
+        ["template.nii.gz", "subjects/c_1InverseWarp.nii.gz", "report.html", "convergence.csv", "template.json"]
+    {
+        assert_eq!(place.read(&format!("whole/{name}")), place.read(&format!("steps/{name}")), "{name}");
+    }
+    let outside = place.run("atlas update steps --pass 3");
+    assert_eq!(outside.code, Some(2), "{}", outside.stderr);
+}
+
+#[test]
+fn a_folder_is_gone_on_with_and_not_mixed_up() {
+    let place = cohort(false);
+    let line = |passes: usize, more: &str| {
+        format!("atlas a.nii.gz b.nii.gz c.nii.gz -o out --start-from b --passes {passes} {QUICK} {more}")
+    };
+    place.succeed(&line(1, ""));
+    let first = place.read("out/pass_1/template.nii");
+    // One file less and one cut short: both are made again, and nothing else is.
+    std::fs::remove_file(place.path("out/pass_1/c_1Warp.nii")).expect("a file");
+    std::fs::write(place.path("out/pass_1/template.nii"), b"half").expect("a file");
+    let again = place.succeed(&line(1, "")).stderr;
+    assert_eq!(again.matches("done before").count(), 2, "{again}");
+    assert_eq!(place.read("out/pass_1/template.nii"), first);
+    let more = place.succeed(&line(2, "")).stderr;
+    assert!(more.contains("pass 1: done before") && more.contains("pass 2: 3 of 3"), "{more}");
+    let refused = place.run(&line(2, "--cc-radius 3"));
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.stderr.contains("another way to register; give another --output, or --restart"),
+        "{}",
+        refused.stderr
+    );
+    let restarted = place.succeed(&line(2, "--cc-radius 3 --restart")).stderr;
+    assert!(!restarted.contains("done before"), "{restarted}");
+    assert_ne!(place.read("out/pass_1/template.nii"), first);
+}
+
+#[test]
+fn an_unreadable_subject_is_named_and_the_rest_is_done() {
+    let place = cohort(false);
+    place.file("bad.nii.gz", b"not an image");
+    let run = place.run(&format!("atlas a.nii.gz bad.nii.gz c.nii.gz -o out --passes 1 {QUICK}"));
+    assert_eq!(run.code, Some(3));
+    assert!(run.stderr.contains("1 of 3 subjects left out") && run.stderr.contains("bad ("), "{}", run.stderr);
+    assert!(place.path("out/template.nii.gz").exists());
+    assert!(String::from_utf8(place.read("out/report.html")).expect("text").contains("Left out"));
+    let none = place.refuse(2, &format!("atlas a.nii.gz -o other {QUICK}"));
+    assert!(none.contains("at least two subjects"), "{none}");
+}
