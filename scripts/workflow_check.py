@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Whether the atlas workflow gives the template that the one-machine command gives, to the byte, on small volumes.
+
+Needs cargo. Snakemake goes into an environment of its own, target/workflow-venv. With --profile slurm it is run through a
+Slurm that is there; scripts/slurm_check.sh sets one up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+WORKFLOW = REPOSITORY / "workflows" / "atlas"
+ENVIRONMENT = REPOSITORY / "target" / "workflow-venv"
+WORK = REPOSITORY / "target" / "workflow-check"
+
+# Few iterations: what is compared is bytes, not brains.
+OPTIONS = [
+    *("--shrink-factors", "3x2x1", "--smoothing-sigmas", "1x0x0", "--iterations", "10x10x5"),
+    *("--finest-mm", "4", "--search-degrees", "30"),
+]
+PASSES = 2
+
+
+def main() -> int:
+    """Build, run both ways, compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--profile", default="local", help="a folder of workflows/atlas/profiles, or a path")
+    parser.add_argument("--snakemake", nargs=argparse.REMAINDER, default=[], help="further arguments of snakemake")
+    arguments = parser.parse_args()
+    make_environment()
+    run("cargo", "build", "--quiet", "--locked", "--package", "antsreg-cli", cwd=REPOSITORY)
+    program = target() / "debug" / "antsreg-gpu"
+    shutil.rmtree(WORK, ignore_errors=True)
+    example = ["cargo", "run", "--quiet", "--locked", "--package", "antsreg-tests", "--example", "brains", "--", WORK]
+    run(*example, cwd=REPOSITORY)
+    options = ["--passes", PASSES, *OPTIONS]
+    began = time.monotonic()
+    run(program, "atlas", "subjects.csv", "-o", "whole", *options, "--device", "cpu", "--quiet", cwd=WORK)
+    print(f"one-machine command: {time.monotonic() - began:.1f} s", flush=True)
+    began = time.monotonic()
+    profile = WORKFLOW / "profiles" / arguments.profile
+    run(
+        *(ENVIRONMENT / "bin" / "snakemake", "--snakefile", WORKFLOW / "Snakefile", "--directory", WORK),
+        *("--profile", profile if profile.is_dir() else arguments.profile, "--quiet", "all"),
+        *("--config", "subjects=subjects.csv", "output=steps", f"program={program}", f"passes={PASSES}"),
+        *("device=cpu", "threads=2", f"options={OPTIONS!r}".replace("'", '"')),
+        *arguments.snakemake,
+        cwd=WORK,
+    )
+    print(f"workflow, profile {arguments.profile}: {time.monotonic() - began:.1f} s", flush=True)
+    whole, steps = digests(WORK / "whole"), digests(WORK / "steps")
+    differing = [name for name in sorted(whole.keys() | steps.keys()) if whole.get(name) != steps.get(name)]
+    print(f"{len(whole)} files of the one-machine command, {len(differing)} of which the workflow has otherwise")
+    for name in differing:
+        print(f"  {name}")
+    return 1 if differing or not whole else 0
+
+
+def target() -> Path:
+    """Cargo's target folder."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
+
+
+def run(*command: object, cwd: Path) -> None:
+    """Run a command that must succeed."""
+    # Snakemake looks for its own tools beside its interpreter.
+    path = f"{ENVIRONMENT / 'bin'}:{os.environ['PATH']}"
+    subprocess.run([str(word) for word in command], cwd=cwd, check=True, env=os.environ | {"PATH": path})
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Every file an atlas hands out or passes on; not the plan and the record, which tell commands and times."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
+    skipped = {"atlas.json", "record.json"}
+    named = {str(path.relative_to(folder)): path for path in files}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named.items() if name not in skipped}
+
+
+def make_environment() -> None:
+    """Create the environment, unless the one that stands was made from the same requirements."""
+    requirements = WORKFLOW / "requirements.txt"
+    stamp = ENVIRONMENT / "requirements.txt"
+    if stamp.exists() and stamp.read_text() == requirements.read_text():
+        return
+    print(f"making {ENVIRONMENT}", file=sys.stderr)
+    venv.create(ENVIRONMENT, with_pip=True)
+    pip = [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "-r", requirements], check=True, stdout=sys.stderr)
+    stamp.write_text(requirements.read_text())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
