@@ -155,7 +155,9 @@ fn each_labelled_image_is_scored_by_the_others() {
 fn an_atlas_that_cannot_be_used_is_named() {
     let place = brains();
     place.file("text.nii", &b"not an image at all, but a longer text\n".repeat(20));
+    place.file("masked.csv", b"image,labels,mask\nd.nii.gz,dl.nii.gz,cl.nii.gz\n");
     for (bad, words) in [
+        ("-a masked.csv", ["atlas d: cl.nii.gz", "expected the grid of d.nii.gz"]),
         ("-a none.nii.gz=al.nii.gz", ["none", "no such file"]),
         ("-a text.nii=al.nii.gz", ["text", "not a NIfTI file"]),
         ("-a d.nii.gz=cl.nii.gz", ["atlas d", "expected the grid of d.nii.gz"]),

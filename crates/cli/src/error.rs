@@ -267,6 +267,9 @@ pub enum CliError {
         /// How many there were.
         of: usize,
     },
+    /// Some pairs of a cross-validation could not be registered; the scores are of the others.
+    #[error("not every atlas could be brought to every other; the scores are made without those left out")]
+    NotEveryPair,
     /// Labels could not be fused.
     #[error(transparent)]
     Fusion(#[from] antsreg_cohort::fusion::FusionError),
@@ -423,7 +426,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             CliError::Usage(_) => 2,
-            CliError::SomeFailed { .. } | CliError::AtlasesLeftOut { .. } => 3,
+            CliError::SomeFailed { .. } | CliError::AtlasesLeftOut { .. } | CliError::NotEveryPair => 3,
             CliError::BuildAtlas(error) => error.exit_code(),
             _ => 1,
         }

@@ -33,7 +33,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let mut seconds = Seconds { read: console.elapsed().as_secs_f64(), ..Seconds::default() };
     let mut propagation = Propagation::new(&args.settings, args.interpolation, false, console)?;
     let mut outputs = Outputs::new();
-    let (mut targets, mut records) = (Vec::new(), Vec::new());
+    let (mut targets, mut records, mut complete) = (Vec::new(), Vec::new(), true);
     for (number, left) in loaded.iter().enumerate() {
         let others: Vec<&Loaded> = loaded.iter().enumerate().filter(|(n, _)| *n != number).map(|(_, o)| o).collect();
         let (name, path) = (left.name.clone(), left.path.clone());
@@ -41,6 +41,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         let began = Instant::now();
         let brought = propagation.run(&target, &others, console)?;
         let brought = atlas::usable(brought, others.len(), args.keep_going, console)?;
+        complete &= brought.len() == others.len();
         seconds.register += began.elapsed().as_secs_f64();
         let began = Instant::now();
         let [majority, joint] = [Fusion::Majority, fusion].map(|fusion| fusion.fuse(&target.image, &brought));
@@ -93,7 +94,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         console.note(format_args!("wrote {}", path.display()));
     }
     crate::output::print(&scores::show(&targets))?;
-    left_out(atlases.len(), loaded.len())
+    left_out(atlases.len(), loaded.len())?;
+    if complete { Ok(()) } else { Err(CliError::NotEveryPair) }
 }
 
 /// Every file that will be written.

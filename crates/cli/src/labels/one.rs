@@ -29,6 +29,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let atlases = Atlas::list(&args.atlas)?;
     let names = Names { args };
     check(args, &atlases, fixed, &names)?;
+    let itself = |atlas: &&Atlas| atlas.image.canonicalize().ok() == fixed.canonicalize().ok();
+    if let Some(atlas) = atlases.iter().find(itself) {
+        console.warn(format_args!("atlas {} is the image to label; its labels will be its own", atlas.name));
+    }
     let mut seconds = Seconds::default();
     let image = inputs::image(fixed)?;
     let truth = args.target.as_deref().map(|truth| inputs::labels_of(truth, fixed, &image.grid)).transpose()?;

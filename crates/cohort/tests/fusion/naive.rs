@@ -91,13 +91,16 @@ fn eliminate(mut system: Vec<Vec<f64>>) -> Vec<f64> {
     (0..count).map(|row| system[row][count] / system[row][row]).collect()
 }
 
-/// Mean 0, deviation 1.
+/// Mean 0, deviation 1; all 0 if it is flat.
 fn patch(image: &Volume, centre: [i32; 3], radius: i32) -> Vec<f64> {
     let at = |step: [i32; 3]| f64::from(image.voxels[index(image.grid.shape, centre, step)]);
     let values: Vec<f64> = cube(radius).into_iter().map(at).collect();
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
-    values.into_iter().map(|value| (value - mean) / variance.sqrt()).collect()
+    let sd = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt();
+    let (low, high) = image.range().expect("numbers");
+    // A patch without structure says nothing.
+    let scale = if sd < 1e-3 * f64::from(high - low) { 0.0 } else { 1.0 / sd };
+    values.into_iter().map(|value| (value - mean) * scale).collect()
 }
 
 fn label_at(map: &LabelVolume, at: [i32; 3]) -> i32 {

@@ -12,7 +12,7 @@ fn joint_fusion_is_that_of_the_formulas() {
     let defaults = JointOptions::default();
     let cases = [
         // Odd sizes over several blocks, and less than one block.
-        ([19, 11, 10], 4, defaults),
+        ([18, 9, 9], 4, defaults),
         ([7, 9, 5], 5, defaults),
         ([18, 9, 3], 3, JointOptions { patch_radius: 1, search_radius: 1, alpha: 0.3, beta: 1.0 }),
         ([10, 8, 9], 2, JointOptions { patch_radius: 1, search_radius: 0, alpha: 0.01, beta: 1.5 }),
@@ -20,7 +20,9 @@ fn joint_fusion_is_that_of_the_formulas() {
         ([9, 4, 1], 3, JointOptions { patch_radius: 3, search_radius: 2, ..defaults }),
     ];
     for (shape, atlases, options) in cases {
-        let scene = Scene::new(shape, atlases, 7);
+        let mut scene = Scene::new(shape, atlases, 7);
+        // Flat in part: the target on the left, the first atlas in front, so that all four kinds of pairs occur.
+        scene.flatten();
         let fused = joint(&scene.target, &scene.atlases(), &options).expect("fused");
         let expected = naive::joint(&scene, &options);
         assert!(

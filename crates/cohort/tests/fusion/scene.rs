@@ -52,6 +52,17 @@ impl Scene {
         Scene { target, images, labels }
     }
 
+    /// Makes the target constant over a third of its first axis, and the first atlas over a half of its second.
+    pub fn flatten(&mut self) {
+        let [nx, ny, _] = self.target.grid.shape;
+        for (n, value) in self.target.voxels.iter_mut().enumerate().filter(|(n, _)| n % nx < nx / 3) {
+            *value = 410.0 + (n % 2) as f32 * 1e-3;
+        }
+        for (_, value) in self.images[0].voxels.iter_mut().enumerate().filter(|(n, _)| n / nx % ny < ny / 2) {
+            *value = 120.0;
+        }
+    }
+
     /// What is given to the fusion.
     pub fn atlases(&self) -> Vec<Atlas<'_>> {
         self.images.iter().zip(&self.labels).map(|(image, labels)| Atlas { image, labels }).collect()
