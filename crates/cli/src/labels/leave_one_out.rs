@@ -1,6 +1,6 @@
 //! How good labels from atlases are: each labelled image in turn is the target, and the others are its atlases.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use antsreg_core::io::nifti;
@@ -78,15 +78,16 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         targets.push(scored);
         seconds.outputs += began.elapsed().as_secs_f64();
     }
-    let text = |path: &PathBuf, text: String| {
-        let path = path.clone();
-        std::fs::write(&path, text).map_err(|source| CliError::Write { path, source })
-    };
-    outputs.write(&names.file("jaccard.csv"), |path| text(&path.into(), scores::per_label_csv(&targets)))?;
-    outputs.write(&names.file("summary.csv"), |path| text(&path.into(), scores::summary_csv(&targets)))?;
+    for (rest, table) in
+        [("jaccard.csv", scores::per_label_csv(&targets)), ("summary.csv", scores::summary_csv(&targets))]
+    {
+        let name = names.file(rest);
+        let table = table.map_err(|source| CliError::Table { path: name.clone(), source })?;
+        outputs.write(&name, |path| write_text(path, &table))?;
+    }
     let svg = names.file("jaccard.svg");
     let drawn = plot::svg(&targets).map_err(|source| CliError::Plot { path: svg.clone(), source })?;
-    outputs.write(&svg, |path| text(&path.into(), drawn))?;
+    outputs.write(&svg, |path| write_text(path, &drawn))?;
     seconds.total = console.elapsed().as_secs_f64();
     let record = Record::new(args, fusion, records, seconds, &propagation, console);
     outputs.write(&names.file("record.json"), |path| record.write(path))?;
@@ -96,6 +97,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     crate::output::print(&scores::show(&targets))?;
     left_out(atlases.len(), loaded.len())?;
     if complete { Ok(()) } else { Err(CliError::NotEveryPair) }
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
+    std::fs::write(path, text).map_err(|source| CliError::Write { path: path.into(), source })
 }
 
 /// Every file that will be written.

@@ -1,7 +1,5 @@
 //! How well labels were found: every subject in turn, by every way of finding them.
 
-use std::fmt::Write;
-
 use antsreg_core::Overlap;
 
 use crate::table;
@@ -53,19 +51,26 @@ impl Target {
 }
 
 /// A row for every target, way and label: `Target,Method,Label,Jaccard,Dice`. A label that neither map holds is NaN.
-pub fn per_label_csv(targets: &[Target]) -> String {
-    let mut csv = String::from("Target,Method,Label,Jaccard,Dice\n");
+pub fn per_label_csv(targets: &[Target]) -> Result<String, csv::Error> {
+    let mut rows = vec![["Target", "Method", "Label", "Jaccard", "Dice"].map(String::from).to_vec()];
     for target in targets {
         let single = target.single.iter().map(|method| (method.name.as_str(), &method.overlap));
         for (method, overlap) in single.chain([("majority", &target.majority), ("joint", &target.joint)]) {
-            for (label, counts) in &overlap.labels {
-                let (jaccard, dice) = (counts.jaccard(), counts.dice());
-                // Writing to a string cannot fail.
-                let _ = writeln!(csv, "{},{method},{label},{jaccard:.6},{dice:.6}", target.name);
-            }
+            rows.extend(overlap.labels.iter().map(|(label, counts)| {
+                let measures = [counts.jaccard(), counts.dice()].map(|value| format!("{value:.6}"));
+                [vec![target.name.clone(), method.to_owned(), label.to_string()], measures.to_vec()].concat()
+            }));
         }
     }
-    csv
+    as_csv(rows)
+}
+
+fn as_csv(rows: Vec<Vec<String>>) -> Result<String, csv::Error> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    rows.iter().try_for_each(|row| writer.write_record(row))?;
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    // It is made of strings.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Mean Jaccard of each target, and of all: the best single atlas, majority vote and joint fusion beside each other.
@@ -83,12 +88,12 @@ fn summary(targets: &[Target]) -> Vec<(String, String, [f64; 3])> {
 }
 
 /// The summary as CSV.
-pub fn summary_csv(targets: &[Target]) -> String {
-    let mut csv = String::from("Target,BestAtlas,BestSingle,Majority,Joint\n");
-    for (name, best, [single, majority, joint]) in summary(targets) {
-        let _ = writeln!(csv, "{name},{best},{single:.6},{majority:.6},{joint:.6}");
+pub fn summary_csv(targets: &[Target]) -> Result<String, csv::Error> {
+    let mut rows = vec![["Target", "BestAtlas", "BestSingle", "Majority", "Joint"].map(String::from).to_vec()];
+    for (name, best, means) in summary(targets) {
+        rows.push([vec![name, best], means.map(|mean| format!("{mean:.6}")).to_vec()].concat());
     }
-    csv
+    as_csv(rows)
 }
 
 /// The summary for the terminal.
@@ -135,10 +140,13 @@ Target,BestAtlas,BestSingle,Majority,Joint
 t,a,0.583333,0.000000,1.000000
 Mean,,0.583333,0.000000,1.000000
 ";
-        assert_eq!(summary_csv(&targets), expected);
-        let csv = per_label_csv(&targets);
+        assert_eq!(summary_csv(&targets).expect("a table"), expected);
+        let csv = per_label_csv(&targets).expect("a table");
         assert_eq!(csv.lines().count(), 1 + 4 * 2);
         assert!(csv.contains("t,a,1,0.666667,0.800000\nt,a,2,0.500000,0.666667\nt,majority,1,0.000000"), "{csv}");
+        // A name may hold anything.
+        let named = Target { name: "a, \"b\"".into(), ..targets[0].clone() };
+        assert!(summary_csv(&[named]).expect("a table").contains("\n\"a, \"\"b\"\"\",a,0.58"));
         assert!(show(&targets).contains("0.5833"));
     }
 }
