@@ -183,6 +183,31 @@ fn an_atlas_that_cannot_be_used_is_named() {
 }
 
 #[test]
+fn an_atlas_that_cannot_be_registered_is_named() {
+    let place = brains();
+    // Where the headers say, it lies a metre away.
+    let mut image = nifti::read_volume(&place.path("c.nii.gz")).expect("an image");
+    let mut labels = nifti::read_labels(&place.path("cl.nii.gz")).expect("labels");
+    image.grid.origin.x += 1000.0;
+    labels.grid.origin.x += 1000.0;
+    nifti::write_volume(&place.path("far.nii.gz"), &image).expect("written");
+    nifti::write_labels(&place.path("farl.nii.gz"), &labels).expect("written");
+    let options = "-a b.nii.gz=bl.nii.gz -a far.nii.gz=farl.nii.gz -t rigid --initial-transform headers";
+    let message = place.refuse(1, &format!("labels {options} -f a.nii.gz -o p_"));
+    assert!(message.contains("atlas far: a.nii.gz and far.nii.gz do not overlap"), "{message}");
+    let run = place.run(&format!("labels {options} -f a.nii.gz -o p_ --keep-going"));
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert!(run.stderr.contains("1 of the 2 atlases"), "{}", run.stderr);
+    // As one to be labelled it is left out too.
+    let run = place.run(&format!("labels {options} -a a.nii.gz=al.nii.gz --leave-one-out -o s_ --keep-going"));
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert!(run.stderr.contains("far: no atlas could be brought to it"), "{}", run.stderr);
+    let summary = String::from_utf8(place.read("s_summary.csv")).expect("text");
+    let targets: Vec<&str> = summary.lines().filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(targets, ["Target", "b", "a", "Mean"]);
+}
+
+#[test]
 fn what_makes_no_sense_with_atlases_is_refused() {
     let place = brains();
     for (line, word) in [

@@ -40,7 +40,14 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         let target = Target { name, path, image: left.image.clone(), mask: left.mask.clone() };
         let began = Instant::now();
         let brought = propagation.run(&target, &others, console)?;
-        let brought = atlas::usable(brought, others.len(), args.keep_going, console)?;
+        let brought = match atlas::usable(brought, others.len(), args.keep_going, console) {
+            Err(CliError::NoAtlasLeft { .. }) if args.keep_going => {
+                console.warn(format_args!("{}: no atlas could be brought to it; left out", target.name));
+                complete = false;
+                continue;
+            }
+            other => other?,
+        };
         complete &= brought.len() == others.len();
         seconds.register += began.elapsed().as_secs_f64();
         let began = Instant::now();
@@ -77,6 +84,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         });
         targets.push(scored);
         seconds.outputs += began.elapsed().as_secs_f64();
+    }
+    if targets.is_empty() {
+        return Err(CliError::NoAtlasLeft { of: atlases.len() });
     }
     for (rest, table) in
         [("jaccard.csv", scores::per_label_csv(&targets)), ("summary.csv", scores::summary_csv(&targets))]
