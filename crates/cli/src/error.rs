@@ -338,6 +338,8 @@ pub enum UsageError {
         with: String,
     },
     /// Lists of levels of different lengths.
+    #[error("--reinvert-every has {found} values for {levels} levels; give one a level, or one for all")]
+    Reinversions { found: usize, levels: usize },
     #[error(
         "the levels do not match: {shrink} shrink factors, {sigmas} smoothing sigmas and {iterations} iteration \
          counts; give --shrink-factors, --smoothing-sigmas and --iterations with one value a level"

@@ -15,7 +15,7 @@ pub enum Preset {
     /// The schedule of antsRegistrationSyN.sh, at full resolution
     #[default]
     Default,
-    /// Longer steps, more of them at full and half resolution: for the last bit of accuracy
+    /// Edges pull as well, and more freely at half and full resolution: for the last bit of accuracy
     Best,
 }
 
@@ -47,10 +47,19 @@ impl Preset {
             Preset::Default => defaults,
             Preset::Best => {
                 let mut levels = defaults.levels.clone();
-                for level in levels.iter_mut().filter(|level| level.shrink <= 2) {
-                    level.iterations = if level.shrink == 1 { 60 } else { 100 };
+                for (level, (iterations, reinvert_every)) in
+                    levels.iter_mut().zip([(50, 1), (40, 1), (120, 6), (60, 6)])
+                {
+                    *level = Level { iterations, reinvert_every, ..*level };
                 }
-                syn::Options { gradient_step: 0.7, reinvert_every: 2, levels, ..defaults }
+                syn::Options {
+                    gradient_step: 0.4,
+                    noise: 0.01,
+                    edge_weight: 0.45,
+                    winsorise: Some((0.02, 0.98)),
+                    levels,
+                    ..defaults
+                }
             }
         }
     }

@@ -47,6 +47,14 @@ pub fn counts(text: &str) -> Result<PerLevel<usize>, ValueError> {
     Ok(PerLevel(list(text, 'x', "whole numbers, one a level, such as 100x70x50x20")?))
 }
 
+/// Counts from 1, one a level or one for all.
+pub fn intervals(text: &str) -> Result<PerLevel<usize>, ValueError> {
+    let expected = "whole numbers from 1, one a level, such as 1x1x4x4, or one for all";
+    let values: Vec<usize> = list(text, 'x', expected)?;
+    check(values.iter().all(|n| *n >= 1), expected, text)?;
+    Ok(PerLevel(values))
+}
+
 /// Numbers ≥ 0, one a level; the `vox` that ANTs appends may stand there.
 pub fn sigmas(text: &str) -> Result<PerLevel<f64>, ValueError> {
     let expected = "numbers from 0, in voxels, one a level, such as 3x2x1x0";

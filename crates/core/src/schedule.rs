@@ -9,6 +9,9 @@ pub struct Level {
     pub sigma_voxels: f64,
     /// Most iterations spent here.
     pub iterations: usize,
+    /// Iterations from one re-inversion of SyN's fields to the next. Each blurs them a little: the fewer there are, the more
+    /// freely the fields move and the likelier they fold.
+    pub reinvert_every: usize,
 }
 
 /// A level ends when the energy's slope over the last `window` iterations falls below `threshold`.

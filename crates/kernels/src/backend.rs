@@ -220,6 +220,10 @@ pub trait Backend: Sized + Sync {
     /// each axis of positive sigma; the image continues beyond its border with its edge value.
     fn smooth(&self, image: &Self::Image, sigma_voxels: [f64; 3]) -> Result<Self::Image, Error>;
 
+    /// ‖∇image‖: central differences, one-sided at the border, each divided by its axis's spacing (mm, any common factor)
+    /// relative to the finest.
+    fn gradient_magnitude(&self, image: &Self::Image, spacing: [f64; 3]) -> Result<Self::Image, Error>;
+
     /// out(x) = image(m(x)), trilinear; `outside` where m(x) lies more than half a voxel beyond the image.
     fn resample(
         &self,
@@ -430,8 +434,8 @@ pub trait Backend: Sized + Sync {
     /// det(∂(x + u(x))/∂x) at each voxel: central differences, one-sided at the border.
     fn jacobian_determinant(&self, field: &Self::Field, out: &mut Self::Image) -> Result<(), Error>;
 
-    /// Draws the field towards its smoothed self (variance 2 voxels²) around every voxel beyond the limits: wholly at the
-    /// voxel, less and less up to 3 voxels away, not at all elsewhere. Returns how many such voxels there were; what is
-    /// far beyond needs several calls. Allocates only if there are any.
+    /// Draws the field towards its smoothed self (variance 1 voxel²) around every voxel beyond the limits: wholly at the
+    /// voxel, less at its neighbours, not at all elsewhere. Returns how many such voxels there were; what is far beyond
+    /// needs several calls. Allocates only if there are any.
     fn relax(&self, field: &mut Self::Field, inverse: &Self::Field, limits: &RelaxLimits) -> Result<usize, Error>;
 }

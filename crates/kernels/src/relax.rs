@@ -1,10 +1,10 @@
 //! How [`Backend::relax`](crate::Backend::relax) spreads from a voxel beyond its limits, the same on every device.
 
 /// Variance of the Gaussian towards which a neighbourhood is drawn, voxels².
-pub(crate) const VARIANCE: f64 = 2.0;
+pub(crate) const VARIANCE: f64 = 1.0;
 
 /// Voxels along each axis that one voxel reaches.
-pub(crate) const REACH: usize = 3;
+pub(crate) const REACH: usize = 1;
 
 /// Share of the smoothed field at this distance (voxels along each axis) from it: 1 at the voxel, 0 beyond reach.
 pub(crate) fn weight(offset: [usize; 3]) -> f32 {

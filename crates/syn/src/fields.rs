@@ -7,9 +7,9 @@ use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits};
 pub(crate) const INVERSION: InversionLimits =
     InversionLimits { steps: 20, tolerance_voxels: 0.03, untouched_voxels: 0.0 };
 
-/// What the two warps that are handed out must keep to, at every voxel.
-const LIMITS: RelaxLimits = RelaxLimits { smallest_jacobian: 0.03, largest_residual_voxels: 0.4 };
-const ROUNDS: usize = 40;
+/// The warps that are handed out fold nowhere: their Jacobian determinants, by central differences, are at least this.
+const SMALLEST_JACOBIAN: f32 = 0.03;
+const ROUNDS: usize = 150;
 
 /// After a change in one warp the other follows where it must, and stays where it may.
 const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };
@@ -47,17 +47,20 @@ pub(crate) fn warps<B: Backend>(
     grid: &Grid,
     fixed: &Side<B>,
     moving: &Side<B>,
+    largest_residual_voxels: f64,
 ) -> Result<(DisplacementField, DisplacementField), Error> {
     let mut warp = backend.field(grid.shape)?;
     backend.compose(&fixed.to_middle, &moving.from_middle, &mut warp)?;
     let mut inverse_warp = backend.field(grid.shape)?;
     backend.compose(&moving.to_middle, &fixed.from_middle, &mut inverse_warp)?;
+    let largest_residual_voxels = largest_residual_voxels as f32;
+    let limits = RelaxLimits { smallest_jacobian: SMALLEST_JACOBIAN, largest_residual_voxels };
     for _ in 0..ROUNDS {
-        let beyond = backend.relax(&mut warp, &inverse_warp, &LIMITS)?;
+        let beyond = backend.relax(&mut warp, &inverse_warp, &limits)?;
         if beyond > 0 {
             backend.invert(&warp, &mut inverse_warp, &FOLLOW)?;
         }
-        let inverse_beyond = backend.relax(&mut inverse_warp, &warp, &LIMITS)?;
+        let inverse_beyond = backend.relax(&mut inverse_warp, &warp, &limits)?;
         if inverse_beyond > 0 {
             backend.invert(&inverse_warp, &mut warp, &FOLLOW)?;
         }

@@ -3,17 +3,18 @@
 use antsreg_core::Grid;
 use antsreg_kernels::{Backend, Error};
 
-use crate::Options;
 use crate::fields::Side;
 use crate::load::Sources;
 use crate::metrics::Metrics;
 use crate::pull::Pull;
+use crate::{Channel, Options};
 
 /// The buffers of a level.
 pub(crate) struct Stepper<B: Backend> {
     fixed: Pull<B>,
     moving: Pull<B>,
     metrics: Metrics<B>,
+    pulls: Vec<Channel>,
 }
 
 impl<B: Backend> Stepper<B> {
@@ -28,40 +29,40 @@ impl<B: Backend> Stepper<B> {
             fixed: Pull::new(backend, grid.shape, fixed)?,
             moving: Pull::new(backend, grid.shape, moving)?,
             metrics: Metrics::new(backend, grid, options)?,
+            pulls: options.pulls(),
         })
     }
 
-    /// Moves both sides one step towards more likeness, the `iteration`th of the level counted from 1; returns the energy
+    /// Moves both sides one step towards more likeness, the fields inverted back if `reinvert` says so; returns the energy
     /// before the step.
     pub(crate) fn step(
         &mut self,
         backend: &B,
         options: &Options,
-        iteration: usize,
+        reinvert: bool,
         (fixed, fixed_side): (&Sources<B>, &mut Side<B>),
         (moving, moving_side): (&Sources<B>, &mut Side<B>),
     ) -> Result<f64, Error> {
-        let pulled = self.pull(backend, options, (fixed, fixed_side), (moving, moving_side))?;
+        let pulled = self.pull(backend, (fixed, fixed_side), (moving, moving_side))?;
         backend.both(
-            || self.fixed.push(backend, options, iteration, fixed_side),
-            || self.moving.push(backend, options, iteration, moving_side),
+            || self.fixed.push(backend, options, reinvert, fixed_side),
+            || self.moving.push(backend, options, reinvert, moving_side),
         )?;
         // Asked for last: the device goes on meanwhile.
         Ok((pulled.energy + pulled.last_weight * self.metrics.energy(backend)?) / pulled.weights)
     }
 
-    /// Where each side should go: the updates of all channels.
+    /// Where each side should go: the updates of all that pulls.
     fn pull(
         &mut self,
         backend: &B,
-        options: &Options,
         (fixed, fixed_side): (&Sources<B>, &Side<B>),
         (moving, moving_side): (&Sources<B>, &Side<B>),
     ) -> Result<Pulled, Error> {
         self.fixed.warp_mask(backend, fixed, fixed_side)?;
         self.moving.warp_mask(backend, moving, moving_side)?;
         let mut pulled = Pulled { energy: 0.0, last_weight: 0.0, weights: 0.0 };
-        for (n, channel) in options.channels.iter().enumerate() {
+        for (n, channel) in self.pulls.iter().enumerate() {
             self.fixed.warp(backend, &fixed.channels[n], fixed_side)?;
             self.moving.warp(backend, &moving.channels[n], moving_side)?;
             if n > 0 {
@@ -74,7 +75,7 @@ impl<B: Backend> Stepper<B> {
                 [self.fixed.warped_mask.as_ref(), self.moving.warped_mask.as_ref()],
                 [self.fixed.updates.of_channel(n), self.moving.updates.of_channel(n)],
             )?;
-            let weight_ratio = channel.weight / options.channels[0].weight;
+            let weight_ratio = channel.weight / self.pulls[0].weight;
             self.fixed.updates.add(backend, n, weight_ratio)?;
             self.moving.updates.add(backend, n, weight_ratio)?;
             pulled.last_weight = weight_ratio;

@@ -59,7 +59,7 @@ pub(crate) fn run<B: Backend>(
             let energy = stepper.step(
                 backend,
                 options,
-                outcome.energies.len() + 1,
+                (outcome.energies.len() + 1).is_multiple_of(level.reinvert_every),
                 (&fixed_sources, &mut fixed_side),
                 (&moving_sources, &mut moving_side),
             )?;
@@ -85,6 +85,6 @@ pub(crate) fn run<B: Backend>(
         fixed_side = fixed_side.on(backend, &grid, full)?;
         moving_side = moving_side.on(backend, &grid, full)?;
     }
-    let (warp, inverse_warp) = warps(backend, full, &fixed_side, &moving_side)?;
+    let (warp, inverse_warp) = warps(backend, full, &fixed_side, &moving_side, options.largest_residual_voxels)?;
     Ok(Outcome { warp, inverse_warp, levels })
 }

@@ -16,7 +16,7 @@ pub(crate) struct Source<'a, B: Backend> {
 
 /// What one side brings to a level.
 pub(crate) struct Sources<'a, B: Backend> {
-    /// One for each channel.
+    /// One for each of [`Options::pulls`].
     pub(crate) channels: Vec<Source<'a, B>>,
     pub(crate) mask: Option<Source<'a, B>>,
 }
@@ -26,6 +26,8 @@ pub(crate) struct Loaded<B: Backend> {
     /// Of the first image.
     grid: Grid,
     channels: Vec<(B::Image, Grid)>,
+    /// The channels whose edges pull too.
+    edged: Vec<usize>,
     mask: Option<(B::Image, Grid)>,
 }
 
@@ -52,7 +54,8 @@ impl<B: Backend> Loaded<B> {
             }
             Ok((backend.upload(mask.grid.shape, &mask.voxels)?, mask.grid.clone()))
         });
-        Ok(Loaded { grid: first.grid.clone(), channels, mask: mask.transpose()? })
+        let edged = options.edged().map(|(n, _)| n).collect();
+        Ok(Loaded { grid: first.grid.clone(), channels, edged, mask: mask.transpose()? })
     }
 
     /// The grid of the side's first image.
@@ -60,10 +63,14 @@ impl<B: Backend> Loaded<B> {
         &self.grid
     }
 
-    /// Every channel smoothed for a level.
+    /// What pulls on a level: every channel smoothed, then the edges of those that have them.
     pub(crate) fn smoothed(&self, backend: &B, sigma_voxels: f64) -> Result<Vec<B::Image>, Error> {
         let smooth = |(image, _): &(B::Image, Grid)| backend.smooth(image, [sigma_voxels; 3]);
-        Ok(self.channels.iter().map(smooth).collect::<Result<_, _>>()?)
+        let mut images = self.channels.iter().map(smooth).collect::<Result<Vec<_>, _>>()?;
+        for &n in &self.edged {
+            images.push(backend.gradient_magnitude(&images[n], self.channels[n].1.spacing.into())?);
+        }
+        Ok(images)
     }
 
     /// What a level on `grid` reads; `from_fixed_world` maps the world of the middle space (the fixed one) to this side's.
@@ -76,8 +83,9 @@ impl<B: Backend> Loaded<B> {
         let to_world = from_fixed_world.after(&grid.voxel_to_world());
         let source =
             |image: &'a B::Image, own: &Grid| Source { image, grid_to_image: own.world_to_voxel().after(&to_world) };
+        let grids = self.channels.iter().chain(self.edged.iter().map(|n| &self.channels[*n])).map(|(_, own)| own);
         Sources {
-            channels: smoothed.iter().zip(&self.channels).map(|(image, (_, own))| source(image, own)).collect(),
+            channels: smoothed.iter().zip(grids).map(|(image, own)| source(image, own)).collect(),
             mask: self.mask.as_ref().map(|(mask, own)| source(mask, own)),
         }
     }

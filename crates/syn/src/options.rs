@@ -26,11 +26,14 @@ pub struct Options {
     pub derivative: CcDerivative,
     /// Of CC: standard deviation of the noise that the metric disregards, as a share of the intensity range.
     pub noise: f64,
+    /// Of CC: how much the edges of a channel's images, their gradients' magnitudes, pull beside the images themselves;
+    /// 0 for not at all.
+    pub edge_weight: f64,
     /// Of Mattes: bins of each image, two at either end beyond its range; 8 to 256.
     pub bins: usize,
-    /// Iterations from one re-inversion of φ from its inverse to the next. Each blurs φ a little: the fewer there are, the
-    /// more freely the fields move and the likelier they fold.
-    pub reinvert_every: usize,
+    /// How far the warp and its inverse may miss each other at any voxel, voxels: where they miss by more, both are
+    /// smoothed.
+    pub largest_residual_voxels: f64,
     /// Coarse to fine.
     pub levels: Vec<Level>,
     /// When a level ends before its last iteration.
@@ -57,14 +60,35 @@ impl Default for Options {
             radius: 2,
             derivative: CcDerivative::Exact,
             noise: 0.02,
+            edge_weight: 0.0,
             bins: 32,
-            reinvert_every: 1,
+            largest_residual_voxels: 0.45,
             levels: levels
-                .map(|(shrink, sigma_voxels, iterations)| Level { shrink, sigma_voxels, iterations })
+                .map(|(shrink, sigma_voxels, iterations)| Level {
+                    shrink,
+                    sigma_voxels,
+                    iterations,
+                    reinvert_every: 1,
+                })
                 .into(),
             convergence: Convergence { window: 10, threshold: 1e-6 },
             winsorise: Some((0.005, 0.995)),
         }
+    }
+}
+
+impl Options {
+    /// The channels whose edges pull too.
+    pub(crate) fn edged(&self) -> impl Iterator<Item = (usize, &Channel)> {
+        let wanted = |channel: &Channel| channel.metric == Metric::Cc && self.edge_weight > 0.0;
+        self.channels.iter().enumerate().filter(move |(_, channel)| wanted(channel))
+    }
+
+    /// Everything that pulls: the channels, then the edges of those that have them.
+    pub(crate) fn pulls(&self) -> Vec<Channel> {
+        let edges =
+            self.edged().map(|(_, channel)| Channel { weight: channel.weight * self.edge_weight, ..*channel });
+        self.channels.iter().copied().chain(edges).collect()
     }
 }
 

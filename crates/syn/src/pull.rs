@@ -50,7 +50,7 @@ impl<B: Backend> Pull<B> {
         &mut self,
         backend: &B,
         options: &Options,
-        iteration: usize,
+        reinvert: bool,
         side: &mut Side<B>,
     ) -> Result<(), Error> {
         let (update, scratch) = (&mut self.updates.sum, &mut self.scratch);
@@ -62,7 +62,7 @@ impl<B: Backend> Pull<B> {
         backend.invert(&side.to_middle, &mut side.from_middle, &INVERSION)?;
         // Inverting back is more than upkeep: reading each field between the voxels of the other blurs both a little,
         // and without that regularisation long runs fold.
-        if iteration.is_multiple_of(options.reinvert_every) {
+        if reinvert {
             backend.invert(&side.from_middle, &mut side.to_middle, &INVERSION)?;
         }
         Ok(())

@@ -36,7 +36,7 @@ fn pair() -> Pair {
 }
 
 fn options() -> Options {
-    let level = |shrink, sigma_voxels, iterations| Level { shrink, sigma_voxels, iterations };
+    let level = |shrink, sigma_voxels, iterations| Level { shrink, sigma_voxels, iterations, reinvert_every: 1 };
     Options { levels: vec![level(4, 2.0, 30), level(2, 1.0, 30), level(1, 0.0, 20)], ..Options::default() }
 }
 

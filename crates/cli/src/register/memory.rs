@@ -172,9 +172,8 @@ fn syn_on_device([fixed, moving]: [&Grid; 2], further: &[&Grid], masked: [bool; 
     let [fixed_mask, moving_mask] = masked.map(usize::from);
     let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
     let level = finest_level(fixed, options);
-    // Four fields; two updates and their scratches; the warped pair and its masks; what the metric keeps for each window:
+    // Four fields; the updates, and two scratches; the warped pair and its masks; what the metric keeps for each window:
     // five terms of the exact derivative, or five surfaces and two textures for windows wider than the tiled kernels take.
-    // With further pairs, two updates more.
     let correlated = options.uses(syn::Metric::Cc);
     let terms = if !correlated {
         0
@@ -183,10 +182,12 @@ fn syn_on_device([fixed, moving]: [&Grid; 2], further: &[&Grid], masked: [bool; 
     } else {
         5 * usize::from(options.derivative == CcDerivative::Exact)
     };
-    let updates = if further.is_empty() { 0 } else { 2 * FIELD };
-    let iterating = level * (8 * FIELD + updates + 2 + fixed_mask + moving_mask + terms);
-    // Besides, all images smoothed; while that is done, one more.
-    let smoothed = images + largest.max(iterating);
+    // Edges are images of their own; all that pulls beside the first pair shares an update more on either side.
+    let edged = correlated && options.edge_weight > 0.0;
+    let updates = if further.is_empty() && !edged { 2 } else { 4 };
+    let iterating = level * ((6 + updates) * FIELD + 2 + fixed_mask + moving_mask + terms);
+    // Besides, all images smoothed and their edges; while that is done, one more.
+    let smoothed = images * (1 + usize::from(edged)) + largest.max(iterating);
     // At the end the four fields on the full grid and the two warps; one is relaxed by its smoothed self and weights.
     let leaving = fixed.len() * (7 * FIELD + 1);
     loaded + smoothed.max(leaving)
@@ -206,7 +207,7 @@ mod tests {
     }
 
     fn plan(linear: bool, shrink: Option<usize>) -> Plan {
-        let levels = |shrink| vec![Level { shrink, sigma_voxels: 0.0, iterations: 1 }];
+        let levels = |shrink| vec![Level { shrink, sigma_voxels: 0.0, iterations: 1, reinvert_every: 1 }];
         Plan {
             linear: linear.then(linear::Options::default),
             syn: shrink.map(|shrink| syn::Options { levels: levels(shrink), ..Default::default() }),

@@ -57,6 +57,8 @@ pub fn check(settings: &Settings, further: &[ChannelFiles]) -> Result<(), UsageE
         given("--convergence-threshold", settings.convergence_threshold.is_some()),
         given("--reinvert-every", settings.reinvert_every.is_some()),
         given("--noise", settings.noise.is_some()),
+        given("--edge-weight", settings.edge_weight.is_some()),
+        given("--inverse-limit", settings.inverse_limit.is_some()),
         given("--winsorise", settings.winsorise.is_some()),
         given("--channel", !further.is_empty()),
     ];
@@ -173,8 +175,9 @@ pub fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Option
             threshold: settings.convergence_threshold.unwrap_or(defaults.convergence.threshold),
         },
         noise: settings.noise.unwrap_or(defaults.noise),
+        edge_weight: settings.edge_weight.unwrap_or(defaults.edge_weight),
+        largest_residual_voxels: settings.inverse_limit.unwrap_or(defaults.largest_residual_voxels),
         bins: settings.metric_bins.map_or(defaults.bins, usize::from),
-        reinvert_every: settings.reinvert_every.map_or(defaults.reinvert_every, usize::from),
         winsorise: settings.winsorise.map_or(defaults.winsorise, |typed| typed.0),
     })
 }
@@ -198,8 +201,26 @@ fn levels(settings: &Settings, shape: [usize; 3]) -> Result<Vec<Level>, UsageErr
     if let Some(&factor) = shrink.iter().find(|factor| !fits(**factor)) {
         return Err(UsageError::Shrink { factor, extent, least: LEAST_VOXELS });
     }
-    let zipped = shrink.into_iter().zip(sigmas).zip(iterations);
-    Ok(zipped.map(|((shrink, sigma_voxels), iterations)| Level { shrink, sigma_voxels, iterations }).collect())
+    let reinvert_every = match settings.reinvert_every.as_ref().map(|typed| typed.0.as_slice()) {
+        None => shrink.iter().map(|shrink| usual_reinversion(&defaults, *shrink)).collect(),
+        Some([all]) => vec![*all; shrink.len()],
+        Some(each) if each.len() == shrink.len() => each.to_vec(),
+        Some(each) => return Err(UsageError::Reinversions { found: each.len(), levels: shrink.len() }),
+    };
+    let zipped = shrink.into_iter().zip(sigmas).zip(iterations).zip(reinvert_every);
+    let level = |(((shrink, sigma_voxels), iterations), reinvert_every)| Level {
+        shrink,
+        sigma_voxels,
+        iterations,
+        reinvert_every,
+    };
+    Ok(zipped.map(level).collect())
+}
+
+/// How often the preset re-inverts on its finest level that is at least as coarse.
+fn usual_reinversion(defaults: &[Level], shrink: usize) -> usize {
+    let level = defaults.iter().rev().find(|level| level.shrink >= shrink).or(defaults.first());
+    level.map_or(1, |level| level.reinvert_every)
 }
 
 /// What was typed for each level, or the same part of the defaults.

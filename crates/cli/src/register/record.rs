@@ -217,7 +217,11 @@ pub struct SynParameters {
     /// Noise that the correlation disregards, share of the intensity range; absent where no pair has that metric.
     pub noise_share: Option<f64>,
     /// Iterations from one re-inversion of the fields to the next.
-    pub reinvert_every: usize,
+    pub reinvert_every: Vec<usize>,
+    /// How much edges pull beside the images.
+    pub edge_weight: f64,
+    /// How far the warp and its inverse may miss each other, voxels.
+    pub largest_residual_voxels: f64,
 }
 
 /// How a pair of images takes part.
@@ -256,7 +260,9 @@ impl From<&syn::Options> for SynParameters {
             convergence_threshold: options.convergence.threshold,
             winsorise: options.winsorise,
             noise_share: correlated.then_some(options.noise),
-            reinvert_every: options.reinvert_every,
+            reinvert_every: options.levels.iter().map(|level| level.reinvert_every).collect(),
+            edge_weight: options.edge_weight,
+            largest_residual_voxels: options.largest_residual_voxels,
         }
     }
 }

@@ -111,14 +111,22 @@ pub struct Settings {
     #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "SLOPE", help_heading = "SyN stage",
         help = help("… that is, when its slope over them is below this", |p| p.syn().convergence.threshold.to_string()))]
     pub convergence_threshold: Option<f64>,
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..), value_name = "N", help_heading = "SyN stage",
-        help = help("Iterations from one re-inversion of the fields to the next; fewer re-inversions let them move more \
-        freely and fold sooner", |p| p.syn().reinvert_every.to_string()))]
-    pub reinvert_every: Option<u16>,
+    #[arg(long, value_parser = values::intervals, value_name = "AxB…", help_heading = "SyN stage",
+        help = help("Iterations from one re-inversion of the fields to the next, on each level or on all; fewer \
+        re-inversions let them move more freely and fold sooner", |p| per_level(&p.syn().levels, |l| l.reinvert_every)))]
+    pub reinvert_every: Option<PerLevel<usize>>,
     #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "SHARE",
         help_heading = "SyN stage", help = help("Standard deviation of the noise that the correlation disregards, as a \
         share of the intensity range", |p| p.syn().noise.to_string()))]
     pub noise: Option<f64>,
+    #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "WEIGHT",
+        help_heading = "SyN stage", help = help("How much the correlation of the images' edges (the magnitudes of their \
+        gradients) pulls beside that of the images, which has weight 1; 0 for not at all", |p| p.syn().edge_weight.to_string()))]
+    pub edge_weight: Option<f64>,
+    #[arg(long, value_parser = values::positive, allow_negative_numbers = true, value_name = "VOXELS",
+        help_heading = "SyN stage", help = help("How far the warp and its inverse may miss each other at any voxel; where \
+        they miss by more, both are smoothed", |p| p.syn().largest_residual_voxels.to_string()))]
+    pub inverse_limit: Option<f64>,
     #[arg(long, value_parser = values::winsorise, value_name = "LOW,HIGH", help_heading = "SyN stage",
         help = help("Intensities clipped first: below and above these shares of the voxels; or none",
             |p| p.syn().winsorise.map_or("none".into(), |(low, high)| format!("{low},{high}"))))]

@@ -205,8 +205,10 @@ fn syn_options(options: &syn::Options) -> Vec<(&'static str, String)> {
         ("--cc-derivative", Derivative::from(options.derivative).to_string()),
         ("--convergence-window", options.convergence.window.to_string()),
         ("--convergence-threshold", options.convergence.threshold.to_string()),
-        ("--reinvert-every", options.reinvert_every.to_string()),
+        ("--reinvert-every", per_level(&options.levels, |level| level.reinvert_every)),
         ("--noise", options.noise.to_string()),
+        ("--edge-weight", options.edge_weight.to_string()),
+        ("--inverse-limit", options.largest_residual_voxels.to_string()),
         ("--winsorise", options.winsorise.map_or("none".into(), |(low, high)| format!("{low},{high}"))),
     ];
     parameters.retain(|(option, _)| match *option {

@@ -1,4 +1,8 @@
-//! The gradient of an image, as a displacement in voxels.
+//! The gradient of an image: as a displacement in voxels, and its length.
+
+use rayon::prelude::*;
+
+use super::image::Image;
 
 /// A voxel's indices, and where it stands in memory.
 #[derive(Clone, Copy)]
@@ -13,7 +17,8 @@ pub(super) struct Voxel {
 #[derive(Clone, Copy)]
 pub(super) struct Gradient {
     shape: [usize; 3],
-    /// 1 / spacing² per axis, relative to the finest: a physical gradient as a displacement in voxels.
+    /// What a difference of neighbours is multiplied by along each axis; for a physical gradient as a displacement in
+    /// voxels 1 / spacing², relative to the finest.
     metric: [f32; 3],
 }
 
@@ -37,4 +42,20 @@ impl Gradient {
             difference(k, nz, nx * ny, self.metric[2]),
         ]
     }
+}
+
+/// √Σ(∂image/∂x)², along each axis per finest spacing.
+pub(super) fn magnitude(image: &Image, spacing: [f64; 3]) -> Image {
+    let [nx, ny, _] = image.shape;
+    let finest = spacing.into_iter().fold(f64::INFINITY, f64::min);
+    let gradient = Gradient { shape: image.shape, metric: spacing.map(|spacing| (finest / spacing) as f32) };
+    let mut out = Image::zeros(image.shape);
+    out.voxels.par_chunks_mut(nx).enumerate().for_each(|(row, voxels)| {
+        for (x, voxel) in voxels.iter_mut().enumerate() {
+            let at = Voxel { x, j: row % ny, k: row / ny, here: row * nx + x };
+            let g = gradient.at(&image.voxels, at);
+            *voxel = (g[0] * g[0] + g[1] * g[1] + g[2] * g[2]).sqrt();
+        }
+    });
+    out
 }

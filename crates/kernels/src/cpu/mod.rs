@@ -83,6 +83,10 @@ impl Backend for Cpu {
         Ok(smooth::image(image, sigma_voxels))
     }
 
+    fn gradient_magnitude(&self, image: &Image, spacing: [f64; 3]) -> Result<Image, Error> {
+        Ok(gradient::magnitude(image, spacing))
+    }
+
     fn resample(
         &self,
         image: &Image,

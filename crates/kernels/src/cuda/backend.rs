@@ -56,6 +56,10 @@ impl Backend for Cuda {
         self.smooth_image(image, sigma_voxels)
     }
 
+    fn gradient_magnitude(&self, image: &Image, spacing: [f64; 3]) -> Result<Image, Error> {
+        self.magnitude_of_gradient(image, spacing)
+    }
+
     fn resample(
         &self,
         image: &Image,

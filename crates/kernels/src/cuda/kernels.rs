@@ -112,6 +112,7 @@ module!(
 );
 module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_update]);
 module!(Compose, "compose", [compose_fields, advance]);
+module!(GradientMagnitude, "gradient_magnitude", [gradient_magnitude]);
 module!(Invert, "invert", [invert, inversion_error]);
 module!(Jacobian, "jacobian", [jacobian_determinant]);
 module!(JointHistogram, "joint_histogram", [joint_rows_trilinear, joint_rows_partial, joint_counts, joint_entropies]);
@@ -177,6 +178,7 @@ pub fn all_ptx() -> Vec<Ptx> {
         CcDirect::PTX,
         Compose::PTX,
         CorrelationRatio::PTX,
+        GradientMagnitude::PTX,
         Invert::PTX,
         Jacobian::PTX,
         JointHistogram::PTX,
@@ -212,6 +214,7 @@ pub(super) struct Kernels {
     pub(super) warp: Warp,
     cc_direct: OnceLock<CcDirect>,
     mattes: OnceLock<Mattes>,
+    gradient_magnitude: OnceLock<GradientMagnitude>,
     mix: OnceLock<Mix>,
     joint_histogram: OnceLock<JointHistogram>,
     moments: OnceLock<Moments>,
@@ -235,6 +238,7 @@ impl Kernels {
             warp: Warp::load(device)?,
             cc_direct: OnceLock::new(),
             mattes: OnceLock::new(),
+            gradient_magnitude: OnceLock::new(),
             mix: OnceLock::new(),
             joint_histogram: OnceLock::new(),
             moments: OnceLock::new(),
@@ -268,6 +272,11 @@ impl Kernels {
     /// Mutual information.
     pub(super) fn mattes(&self, device: &Arc<Device>) -> Result<&Mattes, Error> {
         once(&self.mattes, || Mattes::load(device))
+    }
+
+    /// The edges of an image.
+    pub(super) fn gradient_magnitude(&self, device: &Arc<Device>) -> Result<&GradientMagnitude, Error> {
+        once(&self.gradient_magnitude, || GradientMagnitude::load(device))
     }
 
     /// What several channels need.

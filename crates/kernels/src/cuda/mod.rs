@@ -14,6 +14,7 @@ mod cross_correlation;
 mod device;
 mod direct;
 mod field;
+mod gradient_magnitude;
 mod image;
 mod inversion;
 mod joint_histogram;

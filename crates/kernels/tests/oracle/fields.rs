@@ -186,15 +186,15 @@ fn relax_smooths_what_folds_and_nothing_else() {
     vectors[index(shape, fold)][0] += 2.5;
     let mut field = uploaded(shape, &vectors);
     let before: Vec<f64> = vectors.iter().map(|v| f64::from(v[0])).collect();
-    let smoothed = naive::smooth(&before, shape, [2.0; 3], 0.001);
+    let smoothed = naive::smooth(&before, shape, [1.0; 3], 0.001);
     let jacobian = determinants(&field);
     let places: Vec<[usize; 3]> = voxels(shape).filter(|voxel| jacobian[index(shape, *voxel)] < 0.05).collect();
     assert!(!places.is_empty());
     assert_eq!(Cpu.relax(&mut field, &nothing, &limits).unwrap(), places.len());
     let expected = voxels(shape).map(|voxel| {
-        let nearest = places.iter().filter(|place| (0..3).all(|a| place[a].abs_diff(voxel[a]) <= 3));
+        let nearest = places.iter().filter(|place| (0..3).all(|a| place[a].abs_diff(voxel[a]) <= 1));
         let distance = |place: &[usize; 3]| (0..3).map(|a| place[a].abs_diff(voxel[a]).pow(2)).sum::<usize>();
-        let weight = nearest.map(|place| 1.0 - distance(place) as f64 / 16.0).fold(0.0, f64::max);
+        let weight = nearest.map(|place| 1.0 - distance(place) as f64 / 4.0).fold(0.0, f64::max);
         before[index(shape, voxel)] + weight * (smoothed[index(shape, voxel)] - before[index(shape, voxel)])
     });
     let found: Vec<f32> = downloaded(&field).iter().map(|v| v[0]).collect();
@@ -202,7 +202,7 @@ fn relax_smooths_what_folds_and_nothing_else() {
     let mut calls = 1;
     while Cpu.relax(&mut field, &nothing, &limits).unwrap() > 0 {
         calls += 1;
-        assert!(calls < 20, "the folds should go");
+        assert!(calls < 100, "the folds should go");
     }
     assert!(determinants(&field).iter().all(|j| *j >= 0.05));
 }

@@ -21,6 +21,22 @@ fn smooth_is_the_convolution() {
 }
 
 #[test]
+fn gradient_magnitude_is_per_finest_spacing() {
+    for shape in SHAPES {
+        let image = scene::image(shape, 9);
+        for (spacing, shares) in [([1.0; 3], [1.0; 3]), ([2.0, 0.5, 1.0], [0.25, 1.0, 0.5])] {
+            let found = Cpu.gradient_magnitude(&Cpu.upload(shape, &image).unwrap(), spacing).unwrap();
+            let expected = voxels(shape).map(|voxel| {
+                let gradient = naive::gradient(&image, shape, voxel);
+                (0..3).map(|axis| (gradient[axis] * shares[axis]).powi(2)).sum::<f64>().sqrt()
+            });
+            // Differences of single-precision values of at most 1.
+            assert!(worst(&Cpu.download(&found).unwrap(), expected) < 1e-6, "shape {shape:?}, spacing {spacing:?}");
+        }
+    }
+}
+
+#[test]
 fn resample_reads_between_voxels_and_knows_where_the_image_ends() {
     let map = scene::oblique_map();
     for shape in SHAPES {

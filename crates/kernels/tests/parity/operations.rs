@@ -88,6 +88,10 @@ fn images<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     for sigma in [[0.0; 3], [1.0; 3], [0.0, 1.5, 0.7], [3.0; 3], [4.0, 0.5, 2.0], [5.5; 3]] {
         out.image(format!("smooth {sigma:?}"), SUMS, &backend.smooth(&image, sigma)?)?;
     }
+    for spacing in [[1.0; 3], [0.8, 1.0, 3.1]] {
+        let edges = backend.gradient_magnitude(&image, spacing)?;
+        out.image(format!("gradient_magnitude {spacing:?}"), EXACT, &edges)?;
+    }
     let mut target = backend.image(world.shape)?;
     for (angle, outside) in [(0.0, 0.0), (0.2, -1.5)] {
         backend.resample(&image, &world.map(angle), outside, &mut target)?;

@@ -16,7 +16,7 @@ fn other_contrast(volume: &Volume) -> Volume {
 }
 
 fn options(metric: Metric) -> Options {
-    let level = |shrink, sigma_voxels, iterations| Level { shrink, sigma_voxels, iterations };
+    let level = |shrink, sigma_voxels, iterations| Level { shrink, sigma_voxels, iterations, reinvert_every: 1 };
     Options {
         channels: vec![Channel { metric, ..Channel::default() }],
         levels: vec![level(4, 2.0, 40), level(2, 1.0, 40), level(1, 0.0, 20)],
@@ -85,8 +85,10 @@ fn it_treats_both_sides_alike() {
 #[test]
 fn a_pair_of_each_metric_pulls_as_both_and_reports_their_mean() {
     let (fixed, moving) = (sampled(&grid(), brain), moved_brain());
-    let once =
-        |metric| Options { levels: vec![Level { shrink: 2, sigma_voxels: 1.0, iterations: 1 }], ..options(metric) };
+    let once = |metric| Options {
+        levels: vec![Level { shrink: 2, sigma_voxels: 1.0, iterations: 1, reinvert_every: 1 }],
+        ..options(metric)
+    };
     let [cc, mattes] =
         [Metric::Cc, Metric::Mattes].map(|metric| run(&fixed, &moving, &once(metric)).levels[0].energies[0]);
     let weights = [1.0, 3.0];

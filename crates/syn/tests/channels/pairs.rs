@@ -2,7 +2,7 @@
 
 use antsreg_core::schedule::Level;
 use antsreg_core::{AffineTransform, Grid, Volume};
-use antsreg_kernels::Cpu;
+use antsreg_kernels::{Backend, Cpu};
 use antsreg_syn::{Channel, Error, Images, Options, Outcome, register};
 use nalgebra::{Rotation3, Vector3};
 
@@ -10,7 +10,7 @@ use crate::residual::{self, residual_of_nothing};
 use crate::scene::{brain, displacement, grid, sampled};
 
 fn options(weights: &[f64]) -> Options {
-    let level = |shrink, sigma_voxels, iterations| Level { shrink, sigma_voxels, iterations };
+    let level = |shrink, sigma_voxels, iterations| Level { shrink, sigma_voxels, iterations, reinvert_every: 1 };
     Options {
         channels: weights.iter().map(|weight| Channel { weight: *weight, ..Channel::default() }).collect(),
         levels: vec![level(4, 2.0, 30), level(2, 1.0, 20)],
@@ -76,6 +76,36 @@ fn each_half_of_the_brain_may_come_from_another_channel() {
     let (one, other) = (residual(&[[&left[0], &left[1]]]), residual(&[[&right[0], &right[1]]]));
     let both = residual(&[[&left[0], &left[1]], [&right[0], &right[1]]]);
     assert!(both < 0.7 * f64::min(one, other), "{both} mm from both halves, {one} and {other} mm from one");
+}
+
+#[test]
+fn edges_pull_as_a_channel_of_gradients_would() {
+    let [fixed, moving] = pair(&grid());
+    // Unsmoothed and unclipped, so that the edges of the images as they are given are those of the level.
+    let unchanged = |weights| Options {
+        levels: vec![Level { shrink: 1, sigma_voxels: 0.0, iterations: 5, reinvert_every: 1 }],
+        winsorise: None,
+        noise: 0.0,
+        ..options(weights)
+    };
+    let magnitude = |volume: &Volume| {
+        let image = Cpu.upload(volume.grid.shape, &volume.voxels).expect("voxels fit");
+        let edges = Cpu.gradient_magnitude(&image, volume.grid.spacing.into()).and_then(|e| Cpu.download(&e));
+        Volume { grid: volume.grid.clone(), voxels: edges.expect("it has edges") }
+    };
+    let edges = [magnitude(&fixed), magnitude(&moving)];
+    let explicit = run(&[[&fixed, &moving], [&edges[0], &edges[1]]], &unchanged(&[1.0, 0.4])).expect("it registers");
+    let derived = Options { edge_weight: 0.4, ..unchanged(&[1.0]) };
+    let derived = run(&[[&fixed, &moving]], &derived).expect("it registers");
+    let without = run(&[[&fixed, &moving]], &unchanged(&[1.0])).expect("it registers");
+    let apart = |a: &Outcome, b: &Outcome| {
+        let lengths = a.warp.vectors.iter().zip(&b.warp.vectors);
+        let sum: f32 = lengths.map(|(u, v)| (Vector3::from(*u) - Vector3::from(*v)).norm()).sum();
+        f64::from(sum) / a.warp.vectors.len() as f64
+    };
+    // The correlation does not see that channels are rescaled, but for rounding where an image hardly varies.
+    let [same, different] = [apart(&explicit, &derived), apart(&derived, &without)];
+    assert!(same < 2e-4 && different > 50.0 * same, "{same} mm and {different} mm");
 }
 
 #[test]
