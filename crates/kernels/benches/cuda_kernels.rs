@@ -4,7 +4,8 @@
 use antsreg_core::AffineTransform;
 use antsreg_kernels::cuda::KernelTime;
 use antsreg_kernels::{
-    Backend, CcDerivative, CcParameters, Cuda, Error, InversionLimits, MiParameters, RelaxLimits, Sampling,
+    Backend, CcDerivative, CcParameters, Cuda, Error, InversionLimits, JointParameters, JointSampling, MiParameters,
+    RelaxLimits, Sampling,
 };
 
 /// A 1 mm brain.
@@ -131,7 +132,8 @@ fn run() -> Result<(), Error> {
     timed(&cuda, bandwidth, "", |n| cuda.add_scaled(&mut outs[n], &fields[n], 0.5))?;
     cross_correlation(&cuda, bandwidth, &images, &mut outs)?;
     mutual_information(&cuda, bandwidth, &images, &mut outs)?;
-    correlation_ratio(&cuda, bandwidth, &images, &map)
+    correlation_ratio(&cuda, bandwidth, &images, &map)?;
+    joint_histograms(&cuda, bandwidth, &images, &map)
 }
 
 fn cross_correlation(
@@ -233,6 +235,34 @@ fn correlation_ratio(
                 cuda.correlation_ratio(&sorted_coarse, &images[1], None, [8.0; 3], &maps).map(drop)
             })?;
         }
+    }
+    Ok(())
+}
+
+fn joint_histograms(
+    cuda: &Cuda,
+    bandwidth: f64,
+    images: &[<Cuda as Backend>::Image],
+    map: &AffineTransform,
+) -> Result<(), Error> {
+    let low_high = (0.2, 0.8);
+    for bins in [64, 256] {
+        let sorted = cuda.bin_fixed(&images[0], None, low_high, bins)?;
+        for sampling in [JointSampling::Trilinear, JointSampling::PartialVolume] {
+            let parameters = JointParameters { sampling, bins, low_high };
+            for count in [1, 8] {
+                let maps = vec![*map; count];
+                timed(cuda, bandwidth, &format!("{bins}² bins, {count} transforms"), |_| {
+                    cuda.joint_entropies(&sorted, &images[1], None, [1.0; 3], &parameters, &maps).map(drop)
+                })?;
+            }
+        }
+    }
+    for count in [1, 8] {
+        let maps = vec![*map; count];
+        timed(cuda, bandwidth, &format!("{count} transforms"), |_| {
+            cuda.moments(&images[0], &images[1], [None; 2], [low_high; 2], [1.0; 3], &maps).map(drop)
+        })?;
     }
     Ok(())
 }
