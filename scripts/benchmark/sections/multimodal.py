@@ -1,4 +1,4 @@
-"""Images of several modalities: rigid transforms that are known, one patient's T1 and FLAIR, and affines by information."""
+"""Several modalities: rigid transforms that are known, one patient's T1 and FLAIR, affines by information."""
 
 from __future__ import annotations
 
@@ -153,9 +153,7 @@ def add_known_transforms(report: Report, bars: Bars, kind: str, errors: dict[str
             some, worst = zip(*((some, worst) for other, some, worst in cases if other == modality), strict=True)
             hits = sum(distance <= FOUND_MM for distance in worst)
             median = np.median(np.concatenate(some))
-            table.rows.append(
-                [modality, name, f"{hits} of {len(some)}", f"{median:.3f} mm", f"{max(worst):.3f} mm"]
-            )
+            table.rows.append([modality, name, f"{hits} of {len(some)}", f"{median:.3f} mm", f"{max(worst):.3f} mm"])
 
 
 def silver_standard(context: Context, bars: Bars) -> None:
@@ -166,7 +164,9 @@ def silver_standard(context: Context, bars: Bars) -> None:
     done = context.program.register(fixed_path, moving_path, *RIGID, "--cost", "nmi")
     affine = read_mapping(done.prefix).affine
     distance = scores.distance_mm(fixed, affine, silver).mean()
-    bars.at_most("p12 T1 → FLAIR, rigid, nmi: mean distance in the head to the silver standard", SILVER_MM, distance, " mm")
+    bars.at_most(
+        "p12 T1 → FLAIR, rigid, nmi: mean distance in the head to the silver standard", SILVER_MM, distance, " mm"
+    )
     ours, theirs = (
         scores.normalised_mutual_information(fixed.voxels, carry(moving, fixed, Mapping(matrix), order=1))
         for matrix in (affine, silver)
@@ -175,13 +175,15 @@ def silver_standard(context: Context, bars: Bars) -> None:
 
 
 def search_time(context: Context, bars: Bars) -> None:
-    """The whole search of a rigid pair at 1 mm, alone on the device; the time of the stage as the program records it."""
+    """The whole search of a rigid pair at 1 mm, alone on the device: the time that the program records."""
     if context.program.device == "cpu":
         return
     fixed, moving = context.data.sri24("spgr"), context.data.sri24("late")
     seconds = []
     for repeat in range(REPEATS):
-        done = context.program.register(fixed, moving, *RIGID, "--cost", "nmi", threads=os.cpu_count(), again=f"again {repeat}")
+        done = context.program.register(
+            fixed, moving, *RIGID, "--cost", "nmi", threads=os.cpu_count(), again=f"again {repeat}"
+        )
         seconds.append(record(done.prefix)["seconds"]["linear"])
     what = f"T1 ← T2 at 1 mm, rigid, nmi: whole search, median of {REPEATS}"
     bars.at_most(what, SEARCH_SECONDS, float(np.median(seconds)), " s", 3)
@@ -203,4 +205,6 @@ def affine_by_information(context: Context, report: Report, bars: Bars) -> None:
             rows[pair].append(f"{found[-1]:.4f}")
         means[cost] = float(np.mean(found))
     table.rows.extend(rows.values())
-    bars.at_least("affine by mi: mean Jaccard over the pairs, and that of cr − 0.003", means["cr"] - JACCARD_LOSS, means["mi"])
+    bars.at_least(
+        "affine by mi: mean Jaccard over the pairs, and that of cr − 0.003", means["cr"] - JACCARD_LOSS, means["mi"]
+    )
