@@ -46,16 +46,19 @@ pub fn plan(
     text
 }
 
+/// What is timed of a subject, and where its record has it.
+const PARTS: [(&str, &str); 4] = [
+    ("read", "/seconds/read"),
+    ("affine", "/seconds/linear"),
+    ("syn", "/seconds/syn"),
+    ("outputs", "/seconds/outputs"),
+];
+
 /// A subject that is done, on a line.
 pub fn done(record: &Value) -> String {
     let number = |pointer: &str| record.pointer(pointer).and_then(Value::as_f64);
     let mut text = format!("{:.2} s", number("/seconds/total").unwrap_or(0.0));
-    for (name, pointer) in [
-        ("read", "/seconds/read"),
-        ("affine", "/seconds/linear"),
-        ("syn", "/seconds/syn"),
-        ("outputs", "/seconds/outputs"),
-    ] {
+    for (name, pointer) in PARTS {
         if let Some(seconds) = number(pointer) {
             text.push_str(&format!(", {name} {seconds:.2}"));
         }
@@ -80,18 +83,14 @@ pub fn outcome(rows: &[Row], wall: f64, busy: f64) -> String {
             "Seconds   {wall:.2}: {rate:.2} subjects a second, workers computing {:.0} % of it\n",
             100.0 * busy
         ));
-        let mean = |pointer: &str| {
+        let mean = |(name, pointer): &(&str, &str)| {
             let of_row = |row: &Row| row.record.pointer(pointer).and_then(Value::as_f64);
             let values: Vec<f64> = rows.iter().filter(|row| row.status == Status::Done).filter_map(of_row).collect();
-            values.iter().sum::<f64>() / values.len().max(1) as f64
+            // A stage that was left out has no time.
+            (!values.is_empty()).then(|| format!("{name} {:.2}", values.iter().sum::<f64>() / values.len() as f64))
         };
-        text.push_str(&format!(
-            "A subject read {:.2}, affine {:.2}, syn {:.2}, outputs {:.2} s on average\n",
-            mean("/seconds/read"),
-            mean("/seconds/linear"),
-            mean("/seconds/syn"),
-            mean("/seconds/outputs")
-        ));
+        let means: Vec<String> = PARTS.iter().filter_map(mean).collect();
+        text.push_str(&format!("On average {} s a subject\n", means.join(", ")));
     }
     text
 }
