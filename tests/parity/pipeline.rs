@@ -1,0 +1,98 @@
+//! The whole pipeline, affine and SyN, on the CPU and on a CUDA device: what they find has to be the same.
+//!
+//! Runs only when named (`cargo test -p antsreg-tests --test pipeline_parity`), because it needs a device and fails
+//! without one.
+
+use std::error::Error;
+
+use antsreg_core::{AffineTransform, DisplacementField, Volume};
+use antsreg_kernels::{Backend, Cpu, Cuda};
+use antsreg_syn::{self as syn, Channel, Metric};
+use antsreg_tests::{Brain, grid};
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+
+/// Costs are sums in another order: Newton's last step ends that much elsewhere.
+const AFFINE_MM: f64 = 0.02;
+/// Window sums in another order send a step elsewhere where an image hardly varies; most places follow the same way.
+const MEAN_VOXELS: f64 = 0.02;
+
+/// What a device found.
+struct Found {
+    affine: AffineTransform,
+    warps: [DisplacementField; 2],
+}
+
+fn main() {
+    if let Err(error) = compare_all() {
+        eprintln!("pipeline_parity: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn compare_all() -> Result<(), Box<dyn Error>> {
+    let cuda = Cuda::open(0)?;
+    // An oblique pair of different grids, the moving brain turned, scaled, and warped on top.
+    let turned = *Rotation3::from_euler_angles(0.1, -0.2, 0.15).matrix();
+    let fixed = Brain::standard().image(&grid(3.0, [0.0; 3], Matrix3::identity()));
+    let to_world = AffineTransform { matrix: turned * 1.05, translation: Vector3::new(6.0, -9.0, 4.0) };
+    let brain = Brain { warp_mm: 5.0, ..Brain::moved(&to_world) };
+    let moving = brain.image(&grid(3.5, [10.0, -5.0, 0.0], turned));
+    let mut bad = 0;
+    for (name, options) in variants() {
+        let [cpu, first, second] = [
+            run(&Cpu, &fixed, &moving, &options)?,
+            run(&cuda, &fixed, &moving, &options)?,
+            run(&cuda, &fixed, &moving, &options)?,
+        ];
+        let same = first.warps == second.warps && first.affine == second.affine;
+        let affine_mm = farthest(&fixed, &cpu.affine, &first.affine);
+        let warps_voxels = [0, 1].map(|way| apart(&cpu.warps[way], &first.warps[way]));
+        let met = same && affine_mm <= AFFINE_MM && warps_voxels.iter().all(|mean| *mean <= MEAN_VOXELS);
+        bad += usize::from(!met);
+        println!(
+            "{name:<24} affine {affine_mm:.4} mm, warps {:.4} and {:.4} voxel apart on average, two runs {}: {}",
+            warps_voxels[0],
+            warps_voxels[1],
+            if same { "the same" } else { "differ" },
+            if met { "met" } else { "MISSED" },
+        );
+    }
+    if bad > 0 { Err(format!("{bad} variants differ").into()) } else { Ok(()) }
+}
+
+fn variants() -> [(&'static str, syn::Options); 3] {
+    let usual = || syn::Options { levels: syn::Options::default().levels[1..3].to_vec(), ..Default::default() };
+    let mattes = Channel { metric: Metric::Mattes, ..Channel::default() };
+    [
+        ("correlation", usual()),
+        ("correlation and edges", syn::Options { edge_weight: 0.45, noise: 0.01, ..usual() }),
+        ("mutual information", syn::Options { channels: vec![mattes], ..usual() }),
+    ]
+}
+
+fn run<B: Backend>(
+    backend: &B,
+    fixed: &Volume,
+    moving: &Volume,
+    options: &syn::Options,
+) -> Result<Found, Box<dyn Error>> {
+    let linear = antsreg_linear::Options::default();
+    let affine = antsreg_linear::register(backend, fixed, moving, None, None, &linear, &mut ())?.transform;
+    let outcome = syn::register(backend, fixed, moving, &affine, options, &mut ())?;
+    Ok(Found { affine, warps: [outcome.warp, outcome.inverse_warp] })
+}
+
+/// How far two maps take a corner of the image apart at most, mm.
+fn farthest(fixed: &Volume, a: &AffineTransform, b: &AffineTransform) -> f64 {
+    let to_world = fixed.grid.voxel_to_world();
+    let corners =
+        (0..8).map(|n| Point3::from(Vector3::from_fn(|axis, _| ((n >> axis & 1) * fixed.grid.shape[axis]) as f64)));
+    let distances = corners.map(|corner| to_world.apply(&corner)).map(|x| (a.apply(&x) - b.apply(&x)).norm());
+    distances.fold(0.0, f64::max)
+}
+
+/// Mean distance of two warps, voxels.
+fn apart(a: &DisplacementField, b: &DisplacementField) -> f64 {
+    let lengths = a.vectors.iter().zip(&b.vectors).map(|(u, v)| (Vector3::from(*u) - Vector3::from(*v)).norm());
+    lengths.map(f64::from).sum::<f64>() / a.vectors.len() as f64 / a.grid.spacing.min()
+}
