@@ -24,10 +24,16 @@ pub struct Args {
     /// Image that is brought to it (NIfTI)
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     pub moving: PathBuf,
-    /// A further pair of images that drives SyN, aligned with the first: FIXED,MOVING[,METRIC[,WEIGHT]]; may be repeated.
-    /// Each image may have a grid of its own. METRIC: as --metric, which is the default. WEIGHT: the pair's share of each
-    /// step, above 0; the first pair has 1, and so have others by default. The affine stage looks at the first pair alone
-    #[arg(long = "channel", value_name = "PAIR", help_heading = "Input")]
+    // Not a doc comment: rustdoc would take the brackets for links.
+    #[arg(
+        long = "channel",
+        value_name = "PAIR",
+        help_heading = "Input",
+        help = "A further pair of images that drives \
+        SyN, aligned with the first: FIXED,MOVING[,METRIC[,WEIGHT]]; may be repeated. Each image may have a grid of its own. \
+        METRIC: as --metric, which is the default. WEIGHT: the pair's share of each step, above 0; the first pair has 1, and \
+        so have others by default. The affine stage looks at the first pair alone"
+    )]
     pub channels: Vec<ChannelFiles>,
     /// Fixed voxels that count: above 0.5, on the grid of the fixed image. Affine stage: weight of the voxel. SyN: the
     /// metrics count where both masks do

@@ -31,9 +31,14 @@ pub struct Args {
     /// Image that is brought to it (NIfTI)
     #[arg(short, long, value_name = "IMAGE")]
     moving: PathBuf,
-    /// The transform in the middle of the curves, fixed to moving: an ITK affine, FILE or [FILE,1] for its inverse [default:
-    /// as the headers say]
-    #[arg(short, long, value_name = "FILE")]
+    // Not a doc comment: rustdoc would take the brackets for links.
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        help = "The transform in the middle of the curves, fixed to moving: an ITK \
+        affine, FILE or [FILE,1] for its inverse [default: as the headers say]"
+    )]
     transform: Option<TransformFile>,
     /// Start of both output names, folder included
     #[arg(short, long, value_name = "PREFIX")]
