@@ -4,6 +4,7 @@
 #   scripts/gpu.sh pack FOLDER OASIS   where Rust is: builds, and puts binaries and volumes (*_t1, *_labels) into FOLDER
 #   scripts/gpu.sh run FOLDER OUT      where the GPU is: parity (OUT/checked.json, to be committed as
 #                                      crates/kernels/cu/checked.json), sanitizer, kernels, whole registrations
+#   scripts/gpu.sh cohort FOLDER OUT   where the GPU is, or several of them: batches and templates by number of GPUs
 #
 # A short table comes last; the logs stay in OUT.
 set -euo pipefail
@@ -19,8 +20,10 @@ pack() {
     mkdir -p "$folder/oasis"
     strip -o "$folder/antsreg-gpu" target/release/antsreg-gpu
     strip -o "$folder/parity" "$(built cargo test -p antsreg-kernels --test parity)"
+    strip -o "$folder/pipeline_parity" "$(built cargo test -p antsreg-tests --test pipeline_parity)"
     strip -o "$folder/kernels" "$(built cargo bench -p antsreg-kernels --bench cuda_kernels)"
     cp "$oasis"/*_t1.nii.gz "$oasis"/*_labels.nii.gz "$oasis/common_labels.txt" "$folder/oasis"
+    cp scripts/throughput.sh "$folder"
 }
 
 register() { # FIXED MOVING PREFIX [OPTION…]
@@ -33,6 +36,7 @@ run() {
     work=$(mktemp -d)
     "$folder/antsreg-gpu" info
     "$folder/parity" --record "$out/checked.json" > "$out/parity.log" 2>&1 && tail -1 "$out/parity.log"
+    "$folder/pipeline_parity" | tee "$out/pipeline_parity.log"
     for tool in memcheck racecheck; do
         compute-sanitizer --tool "$tool" "$folder/parity" --small > "$out/$tool.log" 2>&1 || true
         tail -1 "$out/$tool.log"
@@ -60,10 +64,60 @@ EOF
                 --label-list "$oasis/common_labels.txt" 2> /dev/null | grep -E "Overlap|Jacobian|Seconds|memory"
         done
     done
+    half_millimetre "$work"
+    rm -rf "$work"
+}
+
+# The pair on grids of half the spacing.
+half_millimetre() { # WORK
+    local person
+    for person in 1000 1001; do
+        python3 - "$oasis/${person}_t1.nii.gz" "$1/grid_$person.nii" <<'EOF'
+import gzip, struct, sys
+head = bytearray(gzip.open(sys.argv[1]).read(352))
+for axis in range(3):
+    struct.pack_into("<h", head, 42 + 2 * axis, 2 * struct.unpack_from("<h", head, 42 + 2 * axis)[0] - 1)
+    struct.pack_into("<f", head, 80 + 4 * axis, struct.unpack_from("<f", head, 80 + 4 * axis)[0] / 2)
+    for row in range(3):
+        at = 280 + 16 * row + 4 * axis
+        struct.pack_into("<f", head, at, struct.unpack_from("<f", head, at)[0] / 2)
+struct.pack_into("<hh", head, 70, 2, 8)
+shape = struct.unpack_from("<3h", head, 42)
+with open(sys.argv[2], "wb") as grid:
+    grid.write(head)
+    grid.truncate(352 + shape[0] * shape[1] * shape[2])
+EOF
+        "$folder/antsreg-gpu" apply -q -i "$oasis/${person}_t1.nii.gz" -r "$1/grid_$person.nii" -n bspline \
+            -o "$1/half_$person.nii"
+    done
+    echo "1001 → 1000 at 0.5 mm"
+    "$folder/antsreg-gpu" register -f "$1/half_1000.nii" -m "$1/half_1001.nii" -o "$1/half_" --device cuda --format nii \
+        2> /dev/null | grep -E "Jacobian|inverse|Seconds|memory"
+}
+
+# Batches, and templates of the six, on one GPU and on all of them.
+cohort() {
+    folder=$1 oasis=$1/oasis
+    local out=$2 work images gpus
+    work=$(mktemp -d)
+    images=("$oasis"/*_t1.nii.gz)
+    bash "$folder/throughput.sh" "$folder/antsreg-gpu" "$oasis/1000_t1.nii.gz" "$work" 24 "${images[@]}" \
+        > "$out/throughput.log" 2>&1
+    sed -n '/^| GPUs/,$p' "$out/throughput.log"
+    gpus=$("$folder/antsreg-gpu" info | grep -c '^ *cuda:[0-9]')
+    for ((n = 1; n <= gpus; n *= 2)); do
+        rm -rf "$work/template"
+        echo "template of six on $n"
+        "$folder/antsreg-gpu" atlas "${images[@]}" -o "$work/template" --stop-below 0 --format nii \
+            --device "cuda:$(seq -s, 0 $((n - 1)))" > "$out/template_$n.log" 2>&1
+        tail -4 "$out/template_$n.log"
+        sha256sum < "$work/template/template.nii"
+        cp "$work/template/record.json" "$out/template_$n.json"
+    done
     rm -rf "$work"
 }
 
 case ${1:-} in
-    pack | run) "$@" ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    pack | run | cohort) "$@" ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
