@@ -20,7 +20,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 
-PAIRS = (("1000", "1001"), ("1000", "1002"), ("1002", "1006"), ("1007", "1104"))
+PAIRS = (("1000", "1001"), ("1002", "1007"))
 MARKS = ("<!-- begin figures -->\n", "<!-- end figures -->")
 
 
@@ -156,19 +156,20 @@ def known_warp(bench: Bench) -> Iterator[str]:
 
     yield row("as they are", "", *residual(bench.distances(points, truth)), "", "")
     labels = ("--fixed-labels", sri / "lpba40.nii.gz", "--moving-labels", warped / "lpba40.nii")
-    for name, fixed, moving, further in (
-        ("T1 ← T2", t1[0], t2[1], None),
-        ("T1 ← T2, T2 ← T1", t1[0], t2[1], (t2[0], t1[1])),
-        ("T1 ← T1", *t1, None),
-        ("T2 ← T2", *t2, None),
-        ("T1 ← T1, T2 ← T2", *t1, t2),
+    for name, metric, fixed, moving, further in (
+        ("T1 ← T2", "cc", t1[0], t2[1], None),
+        ("T1 ← T2", "mattes", t1[0], t2[1], None),
+        ("T1 ← T2, T2 ← T1", "mattes", t1[0], t2[1], (t2[0], t1[1])),
+        ("T1 ← T1", "mattes", *t1, None),
+        ("T1 ← T1", "cc", *t1, None),
+        ("T2 ← T2", "cc", *t2, None),
+        ("T1 ← T1, T2 ← T2", "cc", *t1, t2),
     ):
         channel = ("--channel", f"{further[0]},{further[1]}") if further else ()
-        for metric in ("cc", "mattes"):
-            options = ("-t", "syn-only", "--metric", metric, *channel)
-            record = bench.register("-f", fixed, "-m", moving, *options, *labels)
-            found = residual(bench.distances(points, bench.folder / "p_1Warp.nii", truth))
-            yield row(name, metric, *found, f"{record['overlap']['mean_jaccard']:.4f}", folded(record))
+        options = ("-t", "syn-only", "--metric", metric, *channel)
+        record = bench.register("-f", fixed, "-m", moving, *options, *labels)
+        found = residual(bench.distances(points, bench.folder / "p_1Warp.nii", truth))
+        yield row(name, metric, *found, f"{record['overlap']['mean_jaccard']:.4f}", folded(record))
 
 
 def people(bench: Bench) -> Iterator[str]:
@@ -180,7 +181,7 @@ def people(bench: Bench) -> Iterator[str]:
         labels = [f"--{side}-labels={oasis}/{n}_labels.nii.gz" for side, n in (("fixed", fixed), ("moving", moving))]
         images = ("-f", oasis / f"{fixed}_t1.nii.gz", "-m", oasis / f"{moving}_t1.nii.gz")
         for metric in ("cc", "mattes"):
-            scored = ("--label-list", oasis / "common_labels.txt", "--label-interpolation", "nearest", *labels)
+            scored = ("--label-list", oasis / "common_labels.txt", *labels)
             record = bench.register(*images, "--metric", metric, *scored)
             overlap, seconds = record["overlap"]["mean_jaccard"], record["seconds"]["syn"]
             yield row(f"{fixed} ← {moving}", metric, f"{overlap:.4f}", folded(record), f"{seconds:.2f}")
@@ -205,6 +206,13 @@ def patient(bench: Bench) -> Iterator[str]:
         yield row(metric or "affine", f"{information:.4f}", folded(record) if record else "")
 
 
+def shown(rows: Iterator[str]) -> Iterator[str]:
+    """Show each row as soon as it is there."""
+    for line in rows:
+        print(line, file=sys.stderr)
+        yield line
+
+
 def main() -> int:
     """Measure everything and print it, or write it into a page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -215,7 +223,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(arguments.program, arguments.device, arguments.data, pathlib.Path(folder))
-        text = "\n\n".join("\n".join(section(bench)) for section in (known_warp, people, patient)) + "\n"
+        text = "\n\n".join("\n".join(shown(section(bench))) for section in (known_warp, people, patient)) + "\n"
         record = json.loads((bench.folder / "p_record.json").read_text())
     device = record["device"]
     text += f"\n{record['program']} {record['version']}, {device.get('name', device.get('kind', 'cpu'))}\n"
