@@ -1,29 +1,44 @@
 // Composition of fields: out(x) = first(x) + s·then(x + first(x)), s = 1 or a step over the longest vector of `then`.
-#include "reduce.cuh"
-#include "volume.cuh"
+#include "walk.cuh"
 
 __device__ __forceinline__ void compose(const float *READ first, const float *READ then, float scale, float *out,
-                                        Shape shape)
+                                        const Shape &shape, int slices)
 {
-    const Voxel v = voxel();
-    if (!within(v, shape)) return;
-    const size_t at = offset(v, shape), stride = plane(shape);
-    const Vector u = load(first, stride, at);
-    const Vector w = sample(then, shape, {(float)v.x + u.x, (float)v.y + u.y, (float)v.z + u.z});
-    store(out, stride, at, {u.x + scale * w.x, u.y + scale * w.y, u.z + scale * w.z});
+    const Column at = column(shape, slices);
+    if (at.z0 >= at.z1) return;
+    const size_t here = offset({at.x, at.y, at.z0}, shape), stride = plane(shape);
+    const unsigned int slice = shape.x * shape.y;
+    const float *from = first + here;
+    float *to = out + here;
+    Vector u = load(from, stride, 0);
+    Walk<3> walk;
+#pragma unroll 1
+    for (int z = at.z0; z < at.z1; ++z) {
+        // The next displacement is on its way meanwhile.
+        from += slice;
+        Vector next = u;
+        if (z + 1 < at.z1) next = load(from, stride, 0);
+        const Cell cell({(float)at.x + u.x, (float)at.y + u.y, (float)z + u.z}, shape);
+        walk.to(cell, then, stride);
+        store(to, stride, 0,
+              {u.x + scale * walk.read(0, cell), u.y + scale * walk.read(1, cell), u.z + scale * walk.read(2, cell)});
+        to += slice;
+        u = next;
+    }
 }
 
-extern "C" __global__ void SCATTERED compose_fields(const float *READ first, const float *READ then, float *out, Shape shape)
+// Registers for the corners of two slices and a displacement ahead are worth more than more threads.
+extern "C" __global__ void __launch_bounds__(256, 4)
+    compose_fields(const float *READ first, const float *READ then, float *out, const __grid_constant__ Shape shape,
+                   int slices)
 {
-    compose(first, then, 1.f, out, shape);
+    compose(first, then, 1.f, out, shape, slices);
 }
 
-// `longest` is what max_norm found for `update`; the scale never leaves the device.
-extern "C" __global__ void SCATTERED advance(const float *READ field, const float *READ update, const float *longest,
-                                   double step_voxels, float *out, Shape shape)
+// `scale` is what max_norm left for `update`; it never leaves the device.
+extern "C" __global__ void __launch_bounds__(256, 4)
+    advance(const float *READ field, const float *READ update, const float *READ scale, float *out,
+            const __grid_constant__ Shape shape, int slices)
 {
-    __shared__ float scale;
-    if (thread_index() == 0) scale = *longest > 0.f ? (float)(step_voxels / (double)*longest) : 0.f;
-    __syncthreads();
-    compose(field, update, scale, out, shape);
+    compose(field, update, __ldg(scale), out, shape, slices);
 }

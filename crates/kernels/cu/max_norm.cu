@@ -1,9 +1,9 @@
-// Length of the longest vector of a field. A maximum does not depend on the order.
+// The scale that makes the longest vector of a field as long as a step. A maximum does not depend on the order.
 #include "reduce.cuh"
 #include "volume.cuh"
 
-extern "C" __global__ void max_norm(const float *READ field, Shape shape, float *partial, unsigned int *counter,
-                                    float *longest)
+extern "C" __global__ void max_norm(const float *READ field, Shape shape, double length, float *partial,
+                                    unsigned int *counter, float *scale)
 {
     const size_t count = voxels(shape), stride = plane(shape), step = (size_t)gridDim.x * blockDim.x;
     float squared = 0.f;
@@ -18,5 +18,6 @@ extern "C" __global__ void max_norm(const float *READ field, Shape shape, float 
     for (int block = threadIdx.x; block < gridDim.x; block += blockDim.x)
         squared = fmaxf(squared, __ldcg(partial + block));
     squared = block_max(squared);
-    if (threadIdx.x == 0) *longest = sqrtf(squared);
+    const float longest = sqrtf(squared);
+    if (threadIdx.x == 0) *scale = longest > 0.f ? (float)(length / (double)longest) : 0.f;
 }

@@ -6,29 +6,38 @@
 
 #define READ __restrict__
 
-struct Shape {
-    int x, y, z;
-};
-
-// A map between voxel indices, row-major 3×4.
-struct Affine {
-    double m[12];
-};
-
 struct Vector {
     float x, y, z;
 };
 
-__device__ __forceinline__ size_t voxels(Shape shape)
+// Voxels along each axis, and what follows from them; the host fills it in (src/cuda/launch.rs).
+struct Shape {
+    int x, y, z;
+    // The last voxel along each axis, and the last that has a right neighbour.
+    Vector last, last_cell;
+    // Bytes of a row and of a slice; to the neighbours along y and z, 0 where there is one voxel.
+    unsigned int row, slice, step_y, step_z;
+    // What `locate` has in the bits of (0, 0, 0), as a byte offset.
+    unsigned int origin;
+    // Floats from one plane of a field to the next. At least one behind each plane is zero: a cell's right neighbours
+    // may be read without asking whether there are any.
+    unsigned long long plane;
+};
+
+// A map between voxel indices, row-major 3×4, in double and in single precision.
+struct Affine {
+    double m[12];
+    float f[12];
+};
+
+__device__ __forceinline__ size_t voxels(const Shape &shape)
 {
     return (size_t)shape.x * shape.y * shape.z;
 }
 
-// Distance between the three planes of a field; the host allocates with the same rule (src/cuda/field.rs). At least one
-// float behind each plane is zero: a cell's right neighbours may be read without asking whether there are any.
-__device__ __forceinline__ size_t plane(Shape shape)
+__device__ __forceinline__ size_t plane(const Shape &shape)
 {
-    return (voxels(shape) + 64) / 64 * 64;
+    return shape.plane;
 }
 
 // Kernels that read at scattered places wait for memory: as many threads as fit share a multiprocessor.
@@ -45,14 +54,15 @@ __device__ __forceinline__ Voxel voxel()
             (int)(blockIdx.z * blockDim.z + threadIdx.z)};
 }
 
-__device__ __forceinline__ bool within(Voxel v, Shape shape)
+__device__ __forceinline__ bool within(Voxel v, const Shape &shape)
 {
     return v.x < shape.x && v.y < shape.y && v.z < shape.z;
 }
 
-__device__ __forceinline__ size_t offset(Voxel v, Shape shape)
+// 32 bits hold the bytes of a plane.
+__device__ __forceinline__ size_t offset(Voxel v, const Shape &shape)
 {
-    return ((size_t)v.z * shape.y + v.y) * shape.x + v.x;
+    return (unsigned int)((v.z * shape.y + v.y) * shape.x + v.x);
 }
 
 __device__ __forceinline__ bool on_edge(int i, int n)
@@ -60,7 +70,7 @@ __device__ __forceinline__ bool on_edge(int i, int n)
     return n > 1 && (i == 0 || i == n - 1);
 }
 
-__device__ __forceinline__ bool on_edge(Voxel v, Shape shape)
+__device__ __forceinline__ bool on_edge(Voxel v, const Shape &shape)
 {
     return on_edge(v.x, shape.x) || on_edge(v.y, shape.y) || on_edge(v.z, shape.z);
 }
@@ -77,32 +87,41 @@ __device__ __forceinline__ void store(float *field, size_t stride, size_t at, Ve
     field[2 * stride + at] = v.z;
 }
 
-// The image of voxel (x, y, z): a row starts in double precision and is walked in single precision, as on the CPU. The
-// whole warp must call this with one y and z: lanes 0 to 2 compute the start for all.
-__device__ __forceinline__ Vector along_row(const Affine &map, int x, int y, int z)
+// A row starts in double precision and is walked in single precision, as on the CPU. The whole warp must call this with
+// one y and z: lane 3n + axis gets that coordinate of the image of (0, y, z + n).
+template <int ROWS> __device__ __forceinline__ float starts_of_rows(const Affine &map, int y, int z)
 {
-    const int lane = threadIdx.x;
-    float start = 0.f;
-    if (lane < 3) {
-        // Picked one by one: an index that depends on the lane would move the map to local memory.
-        const double a = lane == 0 ? map.m[1] : lane == 1 ? map.m[5] : map.m[9];
-        const double b = lane == 0 ? map.m[2] : lane == 1 ? map.m[6] : map.m[10];
-        const double c = lane == 0 ? map.m[3] : lane == 1 ? map.m[7] : map.m[11];
-        start = (float)(a * (double)y + b * (double)z + c);
-    }
-    const float i = (float)x;
-    return {__shfl_sync(0xffffffffu, start, 0) + i * (float)map.m[0],
-            __shfl_sync(0xffffffffu, start, 1) + i * (float)map.m[4],
-            __shfl_sync(0xffffffffu, start, 2) + i * (float)map.m[8]};
+    const int lane = threadIdx.x, axis = lane % 3;
+    if (lane >= 3 * ROWS) return 0.f;
+    // Picked one by one: an index that depends on the lane would move the map to local memory.
+    const double a = axis == 0 ? map.m[1] : axis == 1 ? map.m[5] : map.m[9];
+    const double b = axis == 0 ? map.m[2] : axis == 1 ? map.m[6] : map.m[10];
+    const double c = axis == 0 ? map.m[3] : axis == 1 ? map.m[7] : map.m[11];
+    return (float)(a * (double)y + b * (double)(z + lane / 3) + c);
 }
 
-// Low corner and position within the cell (0…1) of a coordinate clamped to the volume.
-__device__ __forceinline__ int locate(float at, int n, float &within)
+// The start of row n, for the whole warp.
+__device__ __forceinline__ Vector start_of_row(float starts, int n)
 {
-    const float clamped = fminf(fmaxf(at, 0.f), (float)(n - 1));
-    const int low = (int)fminf(clamped, (float)max(n - 2, 0));
-    within = clamped - (float)low;
-    return low;
+    return {__shfl_sync(0xffffffffu, starts, 3 * n), __shfl_sync(0xffffffffu, starts, 3 * n + 1),
+            __shfl_sync(0xffffffffu, starts, 3 * n + 2)};
+}
+
+// The image of voxel (x, y, z). The whole warp must call this with one y and z.
+__device__ __forceinline__ Vector along_row(const Affine &map, int x, int y, int z)
+{
+    const Vector start = start_of_row(starts_of_rows<1>(map, y, z), 0);
+    const float i = (float)x;
+    return {start.x + i * map.f[0], start.y + i * map.f[4], start.z + i * map.f[8]};
+}
+
+// Low corner and position within the cell (0…1) of a coordinate clamped to the volume. The corner comes as the bits of
+// 2²³ + itself: adding 2²³ downwards is floor, and faster than converting to an integer and back.
+__device__ __forceinline__ unsigned int locate(float at, float last, float last_cell, float &within)
+{
+    const float clamped = fminf(fmaxf(at, 0.f), last), low = __fadd_rd(fminf(clamped, last_cell), 8388608.f);
+    within = clamped - (low - 8388608.f);
+    return __float_as_uint(low);
 }
 
 __device__ __forceinline__ float lerp(float a, float b, float t)
@@ -117,17 +136,15 @@ struct Cell {
     unsigned int c00, c10, c01, c11;
     float tx, ty, tz;
 
-    __device__ __forceinline__ Cell(Vector point, Shape shape)
+    __device__ __forceinline__ Cell(Vector point, const Shape &shape)
     {
-        const unsigned int i = locate(point.x, shape.x, tx);
-        const unsigned int j = locate(point.y, shape.y, ty);
-        const unsigned int k = locate(point.z, shape.z, tz);
-        const unsigned int step_y = shape.y > 1 ? 4 * shape.x : 0;
-        const unsigned int step_z = shape.z > 1 ? 4 * shape.x * shape.y : 0;
-        c00 = 4 * ((k * shape.y + j) * shape.x + i);
-        c10 = c00 + step_y;
-        c01 = c00 + step_z;
-        c11 = c10 + step_z;
+        const unsigned int i = locate(point.x, shape.last.x, shape.last_cell.x, tx);
+        const unsigned int j = locate(point.y, shape.last.y, shape.last_cell.y, ty);
+        const unsigned int k = locate(point.z, shape.last.z, shape.last_cell.z, tz);
+        c00 = k * shape.slice + (j * shape.row + (4 * i - shape.origin));
+        c10 = c00 + shape.step_y;
+        c01 = c00 + shape.step_z;
+        c11 = c10 + shape.step_z;
     }
 
     // Along x between the two voxels at a byte offset.
@@ -151,19 +168,19 @@ struct Cell {
 };
 
 // A field between voxel centres: trilinear, clamped to the edge.
-__device__ __forceinline__ Vector sample(const float *READ field, Shape shape, Vector point)
+__device__ __forceinline__ Vector sample(const float *READ field, const Shape &shape, Vector point)
 {
     return Cell(point, shape).read(field, plane(shape));
 }
 
 // Whether a point is within half a voxel of the volume.
-__device__ __forceinline__ bool contains(Shape shape, Vector p)
+__device__ __forceinline__ bool contains(const Shape &shape, Vector p)
 {
-    return p.x >= -0.5f && p.x <= (float)(shape.x - 1) + 0.5f && p.y >= -0.5f && p.y <= (float)(shape.y - 1) + 0.5f &&
-           p.z >= -0.5f && p.z <= (float)(shape.z - 1) + 0.5f;
+    return p.x >= -0.5f && p.x <= shape.last.x + 0.5f && p.y >= -0.5f && p.y <= shape.last.y + 0.5f && p.z >= -0.5f &&
+           p.z <= shape.last.z + 0.5f;
 }
 
-__device__ __forceinline__ float linear(const float *READ image, Shape shape, Vector point, float outside)
+__device__ __forceinline__ float linear(const float *READ image, const Shape &shape, Vector point, float outside)
 {
     return contains(shape, point) ? Cell(point, shape).read(image) : outside;
 }
@@ -174,7 +191,7 @@ __device__ __forceinline__ int nearest_index(float at, int n)
 }
 
 // The nearest voxel; ties go up.
-__device__ __forceinline__ float nearest(const float *READ image, Shape shape, Vector point, float outside)
+__device__ __forceinline__ float nearest(const float *READ image, const Shape &shape, Vector point, float outside)
 {
     if (!contains(shape, point)) return outside;
     const int i = nearest_index(point.x, shape.x), j = nearest_index(point.y, shape.y),

@@ -1,30 +1,47 @@
 // out(x) = image(m(x + u(x))); 0 outside the image.
 #include "volume.cuh"
 
+// Voxels that a thread takes at most, in successive slices: their displacements are on their way at once.
+#define MOST_SLICES 2
+
 template <bool NEAREST>
-__device__ __forceinline__ void warp(const float *READ image, Shape image_shape, const float *READ field,
-                                     const Affine &grid_to_image, float *out, Shape shape)
+__device__ __forceinline__ void warp(const float *READ image, const Shape &image_shape, const float *READ field,
+                                     const Affine &grid_to_image, float *out, const Shape &shape, int slices)
 {
-    const Voxel v = voxel();
-    const Vector start = along_row(grid_to_image, v.x, v.y, v.z);
+    Voxel v = voxel();
+    v.z *= slices;
+    const float starts = starts_of_rows<MOST_SLICES>(grid_to_image, v.y, v.z), i = (float)v.x, *m = grid_to_image.f;
+    Vector start[MOST_SLICES], u[MOST_SLICES];
+#pragma unroll
+    for (int n = 0; n < MOST_SLICES; ++n) start[n] = start_of_row(starts, n);
     if (!within(v, shape)) return;
-    const size_t at = offset(v, shape);
-    const Vector u = load(field, plane(shape), at);
-    const double *m = grid_to_image.m;
-    const Vector point = {start.x + ((float)m[0] * u.x + (float)m[1] * u.y + (float)m[2] * u.z),
-                          start.y + ((float)m[4] * u.x + (float)m[5] * u.y + (float)m[6] * u.z),
-                          start.z + ((float)m[8] * u.x + (float)m[9] * u.y + (float)m[10] * u.z)};
-    out[at] = NEAREST ? nearest(image, image_shape, point, 0.f) : linear(image, image_shape, point, 0.f);
+    const size_t here = offset(v, shape), stride = plane(shape);
+    const unsigned int slice = shape.x * shape.y;
+    const int taken = min(slices, shape.z - v.z);
+#pragma unroll
+    for (int n = 0; n < MOST_SLICES; ++n)
+        if (n < taken) u[n] = load(field, stride, here + n * slice);
+#pragma unroll
+    for (int n = 0; n < MOST_SLICES; ++n) {
+        if (n >= taken) return;
+        const Vector point = {start[n].x + i * m[0] + (m[0] * u[n].x + m[1] * u[n].y + m[2] * u[n].z),
+                              start[n].y + i * m[4] + (m[4] * u[n].x + m[5] * u[n].y + m[6] * u[n].z),
+                              start[n].z + i * m[8] + (m[8] * u[n].x + m[9] * u[n].y + m[10] * u[n].z)};
+        out[here + n * slice] =
+            NEAREST ? nearest(image, image_shape, point, 0.f) : linear(image, image_shape, point, 0.f);
+    }
 }
 
-extern "C" __global__ void SCATTERED warp_linear(const float *READ image, Shape image_shape, const float *READ field,
-                                       Affine grid_to_image, float *out, Shape shape)
+extern "C" __global__ void SCATTERED warp_linear(const float *READ image, const __grid_constant__ Shape image_shape,
+                                                 const float *READ field, const __grid_constant__ Affine grid_to_image,
+                                                 float *out, const __grid_constant__ Shape shape, int slices)
 {
-    warp<false>(image, image_shape, field, grid_to_image, out, shape);
+    warp<false>(image, image_shape, field, grid_to_image, out, shape, slices);
 }
 
-extern "C" __global__ void SCATTERED warp_nearest(const float *READ image, Shape image_shape, const float *READ field,
-                                        Affine grid_to_image, float *out, Shape shape)
+extern "C" __global__ void SCATTERED warp_nearest(const float *READ image, const __grid_constant__ Shape image_shape,
+                                                  const float *READ field, const __grid_constant__ Affine grid_to_image,
+                                                  float *out, const __grid_constant__ Shape shape, int slices)
 {
-    warp<true>(image, image_shape, field, grid_to_image, out, shape);
+    warp<true>(image, image_shape, field, grid_to_image, out, shape, slices);
 }

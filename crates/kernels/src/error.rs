@@ -69,7 +69,9 @@ pub enum Error {
         free: u64,
     },
     /// Kernels address the bytes of a volume with 32 bits.
-    #[error("a volume of shape {shape:?} is too large for the device's kernels, which take up to {most} voxels")]
+    #[error(
+        "a volume of shape {shape:?} is too large for the device's kernels, which take up to {most} voxels, 4194304 along an axis"
+    )]
     TooLarge {
         /// Its shape.
         shape: [usize; 3],

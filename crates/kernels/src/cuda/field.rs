@@ -20,13 +20,15 @@ pub struct Field {
     components: Buffer<f32>,
 }
 
-/// Floats from one plane to the next; `plane` of `cu/volume.cuh` is the same rule. There is room behind each plane.
+/// Floats from one plane to the next. There is room behind each plane.
 pub(super) fn plane(shape: [usize; 3]) -> usize {
     (shape.iter().product::<usize>() + 1).next_multiple_of(64)
 }
 
 /// Kernels address the bytes of a plane with 32 bits.
 const MOST_VOXELS: usize = (1 << 30) - 64;
+/// They find the voxel of a coordinate by adding 2²³ to it.
+const LONGEST: usize = 1 << 22;
 
 /// `count` planes of this shape, zeroed or with undefined voxels.
 pub(super) fn planes(
@@ -35,7 +37,8 @@ pub(super) fn planes(
     count: usize,
     zeroed: bool,
 ) -> Result<Buffer<f32>, Error> {
-    if shape.iter().try_fold(1usize, |voxels, n| voxels.checked_mul(*n)).is_none_or(|voxels| voxels > MOST_VOXELS) {
+    let voxels = shape.iter().try_fold(1usize, |voxels, n| voxels.checked_mul(*n));
+    if voxels.is_none_or(|voxels| voxels > MOST_VOXELS) || shape.iter().any(|n| *n > LONGEST) {
         return Err(Error::TooLarge { shape, most: MOST_VOXELS });
     }
     if zeroed {
@@ -122,10 +125,18 @@ impl Cuda {
     pub(super) fn compose_fields(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
         Error::check_shape("compose", first.shape, then.shape)?;
         Error::check_shape("compose", first.shape, out.shape)?;
-        let launch = Launch::over_voxels(&self.kernels.compose.compose_fields, first.shape, 3 * first.bytes());
+        let (launch, slices) = self.walk(&self.kernels.compose.compose_fields, first);
         let (a, b, result, shape) = (first.read(), then.read(), out.write(), Shape::of(first.shape));
         // SAFETY: three fields of one shape; reads are clamped to it, threads outside it return.
-        unsafe { self.launch(launch, arguments![a, b, result, shape]) }
+        unsafe { self.launch(launch, arguments![a, b, result, shape, slices]) }
+    }
+
+    /// A launch of threads that walk through slices, and how many those are.
+    fn walk<'a>(&self, kernel: &'a Kernel, field: &Field) -> (Launch<'a>, i32) {
+        /// Longer walks leave too few threads.
+        const MOST_SLICES: usize = 8;
+        let slices = self.slices_of_threads(field.shape, MOST_SLICES);
+        (Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, 3 * field.bytes()), slices)
     }
 
     /// The step's scale stays on the device, so nothing waits for it.
@@ -150,12 +161,12 @@ impl Cuda {
         };
         let (u, g, result, shape) = (field.read(), update.read(), out.write(), Shape::of(field.shape));
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
-        let longest = scratch.longest.pointer();
+        let scale = scratch.scale.pointer();
         // SAFETY: `partial` has room for one float a block; reads are bounded by the shape.
-        unsafe { self.launch(launch, arguments![g, shape, partial, counter, longest])? };
-        let launch = Launch::over_voxels(&self.kernels.compose.advance, field.shape, 3 * field.bytes());
-        // SAFETY: as in `compose_fields`; `longest` was written by the launch before, on the same stream.
-        unsafe { self.launch(launch, arguments![u, g, longest, step_voxels, result, shape]) }
+        unsafe { self.launch(launch, arguments![g, shape, step_voxels, partial, counter, scale])? };
+        let (launch, slices) = self.walk(&self.kernels.compose.advance, field);
+        // SAFETY: as in `compose_fields`; `scale` was written by the launch before, on the same stream.
+        unsafe { self.launch(launch, arguments![u, g, scale, result, shape, slices]) }
     }
 
     pub(super) fn resize(

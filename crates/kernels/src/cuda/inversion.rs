@@ -13,7 +13,8 @@ impl Cuda {
         limits: &InversionLimits,
     ) -> Result<(), Error> {
         Error::check_shape("invert", field.shape, inverse.shape)?;
-        let launch = Launch::over_voxels(&self.kernels.invert.invert, field.shape, 3 * field.bytes());
+        let kernel = &self.kernels.invert.invert;
+        let launch = Launch::over_blocks(kernel, field.shape, [32, 4, 1], 1, 3 * field.bytes());
         let (u, v, shape) = (field.read(), inverse.write(), Shape::of(field.shape));
         let steps = limits.steps as i32;
         let squares = [limits.tolerance_voxels, limits.untouched_voxels].map(|length| length * length);

@@ -7,6 +7,7 @@ use cust::sys;
 
 use super::Cuda;
 use super::device::check;
+use super::field::plane;
 use super::kernels::Kernel;
 use crate::Error;
 
@@ -34,19 +35,55 @@ impl<'a> Launch<'a> {
         Launch { kernel, grid: grid_of_voxels(shape), block: Launch::VOXEL_BLOCK, shared: 0, bytes }
     }
 
+    /// In blocks of this size, a thread for so many voxels in successive slices.
+    pub(super) fn over_blocks(
+        kernel: &'a Kernel,
+        shape: [usize; 3],
+        block: [u32; 3],
+        slices: i32,
+        bytes: u64,
+    ) -> Launch<'a> {
+        let voxels = [block[0], block[1], block[2] * slices as u32];
+        let grid = std::array::from_fn(|axis| shape[axis].div_ceil(voxels[axis] as usize) as u32);
+        Launch { kernel, grid, block, shared: 0, bytes }
+    }
+
     pub(super) fn blocks(&self) -> usize {
         self.grid.iter().map(|n| *n as usize).product()
     }
 }
 
-/// `Shape` of `cu/volume.cuh`.
+/// `Shape` of `cu/volume.cuh`: voxels along each axis, and what follows from them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape([i32; 3]);
+pub(super) struct Shape {
+    voxels: [i32; 3],
+    last: [f32; 3],
+    last_cell: [f32; 3],
+    row: u32,
+    slice: u32,
+    step_y: u32,
+    step_z: u32,
+    origin: u32,
+    plane: u64,
+}
 
 impl Shape {
     pub(super) fn of(shape: [usize; 3]) -> Shape {
-        Shape(shape.map(|n| n as i32))
+        /// The bits of 2²³ in single precision, to which a voxel's index is added.
+        const BITS: u32 = 0x4B00_0000;
+        let [row, slice] = [4 * shape[0] as u32, 4 * (shape[0] * shape[1]) as u32];
+        Shape {
+            voxels: shape.map(|n| n as i32),
+            last: shape.map(|n| n.saturating_sub(1) as f32),
+            last_cell: shape.map(|n| n.saturating_sub(2) as f32),
+            row,
+            slice,
+            step_y: if shape[1] > 1 { row } else { 0 },
+            step_z: if shape[2] > 1 { slice } else { 0 },
+            origin: BITS.wrapping_mul(slice.wrapping_add(row).wrapping_add(4)),
+            plane: plane(shape) as u64,
+        }
     }
 }
 
@@ -55,17 +92,18 @@ impl Shape {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vector(pub(super) [f32; 3]);
 
-/// `Affine` of `cu/volume.cuh`: row-major 3×4.
+/// `Affine` of `cu/volume.cuh`: row-major 3×4, in double and in single precision.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Affine([f64; 12]);
+pub(super) struct Affine([f64; 12], [f32; 12]);
 
 impl Affine {
     pub(super) fn of(map: &AffineTransform) -> Affine {
-        Affine(std::array::from_fn(|element| match (element / 4, element % 4) {
+        let elements = std::array::from_fn(|element| match (element / 4, element % 4) {
             (row, 3) => map.translation[row],
             (row, column) => map.matrix[(row, column)],
-        }))
+        });
+        Affine(elements, elements.map(|element| element as f32))
     }
 }
 
@@ -94,6 +132,14 @@ macro_rules! arguments {
 pub(super) use arguments;
 
 impl Cuda {
+    /// Slices that a thread takes: one where there are hardly enough threads, more in a large volume.
+    pub(super) fn slices_of_threads(&self, shape: [usize; 3], most: usize) -> i32 {
+        /// Threads that a multiprocessor should have in turn before one of them does the work of two.
+        const ENOUGH: usize = 4096;
+        let enough = ENOUGH * self.device.info.multiprocessors as usize;
+        (shape.iter().product::<usize>() / enough).clamp(1, most) as i32
+    }
+
     /// Slices a block takes of a column of `slices` when `columns` of them are cut alike and every block works through
     /// `margin` slices more than it has: as many as make the last block finish soonest.
     pub(super) fn depth_of_blocks(

@@ -70,8 +70,8 @@ struct Scratch {
     count: Buffer<u32>,
     /// What comes back to the host.
     result: Buffer<f64>,
-    /// The longest vector of an update, which stays on the device.
-    longest: Buffer<f32>,
+    /// What an update is multiplied by; it stays on the device.
+    scale: Buffer<f32>,
     /// Of the correlation ratio.
     batch: correlation_ratio::BatchBuffers,
     /// Of joint histograms.
@@ -147,7 +147,7 @@ impl Scratch {
             counter: Buffer::zeroed(device, 1)?,
             count: Buffer::zeroed(device, 1)?,
             result: Buffer::zeroed(device, 2)?,
-            longest: Buffer::zeroed(device, 1)?,
+            scale: Buffer::zeroed(device, 1)?,
             batch: Default::default(),
             joint: Default::default(),
             moments: Default::default(),

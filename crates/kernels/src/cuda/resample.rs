@@ -8,6 +8,9 @@ use super::image::Image;
 use super::launch::{Affine, Launch, Shape, arguments};
 use crate::{Error, Sampling};
 
+/// As in `cu/warp.cu`.
+const MOST_SLICES: usize = 2;
+
 impl Cuda {
     pub(super) fn resample_affine(
         &self,
@@ -38,10 +41,11 @@ impl Cuda {
             Sampling::Nearest => &self.kernels.warp.warp_nearest,
         };
         let bytes = field.bytes() + 4 * (image.len() + out.len()) as u64;
-        let launch = Launch::over_voxels(kernel, out.shape, bytes);
+        let slices = self.slices_of_threads(out.shape, MOST_SLICES);
+        let launch = Launch::over_blocks(kernel, out.shape, Launch::VOXEL_BLOCK, slices, bytes);
         let (source, displacement, target) = (image.read(), field.read(), out.write());
         let (source_shape, shape, map) = (Shape::of(image.shape), Shape::of(out.shape), Affine::of(grid_to_image));
         // SAFETY: field and output have one shape, threads outside it return; reads are kept to the image's shape.
-        unsafe { self.launch(launch, arguments![source, source_shape, displacement, map, target, shape]) }
+        unsafe { self.launch(launch, arguments![source, source_shape, displacement, map, target, shape, slices]) }
     }
 }

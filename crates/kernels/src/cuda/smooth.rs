@@ -11,9 +11,14 @@ use crate::{Error, gaussian};
 const IMAGE_ERROR: f64 = 0.01;
 const FIELD_ERROR: f64 = 0.001;
 
-/// Columns of a tile along x and y, and the block that works on it (`cu/smooth.cu`).
-const TILE: usize = 32;
-const BLOCK: [u32; 3] = [32, 8, 1];
+/// A kernel of `cu/smooth.cu` that does all axes at once: columns of its tiles along x and y, a thread for so many rows.
+struct Fused<'a> {
+    kernel: &'a Kernel,
+    height: usize,
+    rows: usize,
+}
+
+const WIDTH: usize = 32;
 
 /// `Weights` of `cu/smooth.cu`: half kernels, zero beyond their end.
 #[repr(C)]
@@ -106,13 +111,14 @@ impl Cuda {
     }
 
     /// The kernel that does all axes at once, if the radius is not too wide for it.
-    fn fused(&self, radius: usize) -> Option<&Kernel> {
+    fn fused(&self, radius: usize) -> Option<Fused<'_>> {
         let smooth = &self.kernels.smooth;
+        let fused = |kernel, height, rows| Some(Fused { kernel, height, rows });
         match radius {
-            0..=3 => Some(&smooth.smooth_3),
-            4 => Some(&smooth.smooth_4),
-            5..=6 => Some(&smooth.smooth_6),
-            7..=8 => Some(&smooth.smooth_8),
+            0..=3 => fused(&smooth.smooth_3, 36, 6),
+            4 => fused(&smooth.smooth_4, 36, 6),
+            5..=6 => fused(&smooth.smooth_6, 36, 6),
+            7..=8 => fused(&smooth.smooth_8, 32, 4),
             _ => None,
         }
     }
@@ -121,21 +127,22 @@ impl Cuda {
     /// `from` and `to` hold the planes and do not overlap.
     unsafe fn smooth_fused(
         &self,
-        kernel: &Kernel,
+        Fused { kernel, height, rows }: Fused<'_>,
         from: u64,
         to: u64,
         planes: Planes,
         plan: &Plan,
     ) -> Result<(), Error> {
         let [nx, ny, nz] = planes.shape;
-        let tiles = nx.div_ceil(TILE) * ny.div_ceil(TILE) * planes.count as usize;
-        let threads = BLOCK.iter().product();
+        let (columns, lines) = (nx.div_ceil(WIDTH), ny.div_ceil(height));
+        let threads = (WIDTH * height / rows) as u32;
+        let tiles = columns * lines * planes.count as usize;
         let depth = self.depth_of_blocks(kernel, threads, tiles, nz, 2 * plan.radius)?;
         let chunks = nz.div_ceil(depth);
         let launch = Launch {
             kernel,
-            grid: [nx.div_ceil(TILE) as u32, ny.div_ceil(TILE) as u32, planes.count * chunks as u32],
-            block: BLOCK,
+            grid: [columns as u32, lines as u32, planes.count * chunks as u32],
+            block: [threads, 1, 1],
             shared: 0,
             bytes: 2 * planes.bytes(),
         };

@@ -11,8 +11,8 @@ mod operations;
 mod record;
 mod world;
 
-use antsreg_kernels::{Backend, Cpu, Cuda, Error};
-use operations::{Outcome, run};
+use antsreg_kernels::{Cpu, Cuda, Error};
+use operations::{Outcome, run, run_large};
 use world::World;
 
 fn main() {
@@ -54,6 +54,19 @@ pub struct Summary {
     failed: usize,
 }
 
+impl Summary {
+    fn add(&mut self, world: &str, cpu: &[Outcome], [first, second]: [&[Outcome]; 2]) {
+        for ((cpu, first), second) in cpu.iter().zip(first).zip(second) {
+            self.compared += 1;
+            self.values += cpu.values.len();
+            if let Some(difference) = compare(cpu, first, second) {
+                self.failed += 1;
+                println!("{world:<14} {:<28} {difference}", cpu.operation);
+            }
+        }
+    }
+}
+
 impl std::fmt::Display for Summary {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Summary { device, driver, compared, values, failed, .. } = self;
@@ -77,21 +90,12 @@ fn check(small: bool) -> Result<Summary, Error> {
         failed: 0,
     };
     for world in if small { World::small() } else { World::all() } {
-        let (cpu, first, second) = (outcomes(&Cpu, &world)?, outcomes(&cuda, &world)?, outcomes(&cuda, &world)?);
-        for ((cpu, first), second) in cpu.iter().zip(&first).zip(&second) {
-            summary.compared += 1;
-            summary.values += cpu.values.len();
-            if let Some(difference) = compare(cpu, first, second) {
-                summary.failed += 1;
-                println!("{:<14} {:<28} {difference}", world.name, cpu.operation);
-            }
-        }
+        summary.add(world.name, &run(&Cpu, &world)?, [&run(&cuda, &world)?, &run(&cuda, &world)?]);
+    }
+    if !small {
+        summary.add("large", &run_large(&Cpu)?, [&run_large(&cuda)?, &run_large(&cuda)?]);
     }
     Ok(summary)
-}
-
-fn outcomes<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error> {
-    run(backend, world)
 }
 
 /// Why two results are not the same, if they are not.

@@ -80,6 +80,26 @@ pub fn run<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error
     Ok(out.list)
 }
 
+/// In a volume so large that a thread takes several slices, the operations that do so there.
+pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
+    let mut out = Outcomes { backend, list: Vec::new() };
+    let shape = [163, 171, 167];
+    let image = backend.upload(shape, &World::image(shape, 3))?;
+    let first = backend.upload_field(shape, &World::field(shape, 3.0, 7))?;
+    let then = backend.upload_field(shape, &World::field(shape, 2.0, 11))?;
+    let mut result = backend.field(shape)?;
+    backend.compose(&first, &then, &mut result)?;
+    out.field("compose", EXACT, &result)?;
+    backend.advance(&first, &then, 0.2, &mut result)?;
+    out.field("advance", EXACT, &result)?;
+    let mut target = backend.image(shape)?;
+    for sampling in [Sampling::Linear, Sampling::Nearest] {
+        backend.warp(&image, &first, &AffineTransform::identity(), sampling, &mut target)?;
+        out.image(format!("warp {sampling:?}"), EXACT, &target)?;
+    }
+    Ok(out.list)
+}
+
 fn images<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let backend = out.backend;
     let image = backend.upload(world.other_shape, &World::image(world.other_shape, 3))?;
