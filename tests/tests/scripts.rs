@@ -98,6 +98,23 @@ fn a_folder_is_normalised_and_labelled() {
 }
 
 #[test]
+fn a_template_is_built_and_taken_up_again() {
+    let place = brains();
+    let line = "-d 3 -o t -i 1 -g 0.2 -s 1 in/a.nii.gz in/b.nii.gz in/c.nii.gz -- --preset fast";
+    ends(&place, 0, "build_template.sh", line);
+    let template = nifti::read_volume(&place.path("t/template.nii.gz")).expect("a template");
+    assert!(template.range().is_some_and(|(low, high)| high > low + 100.0));
+    let plan: serde_json::Value = serde_json::from_slice(&place.read("t/atlas.json")).expect("the plan is JSON");
+    let words = plan["command_line"].as_array().expect("the command line");
+    let expected = ["--passes", "1", "--shape-step", "0.2", "--sharpen", "--preset", "fast"];
+    assert!(words.windows(expected.len()).any(|here| here == expected), "{words:?}");
+    // The same again finds everything done.
+    let before = place.read("t/template.nii.gz");
+    ends(&place, 0, "build_template.sh", line);
+    assert_eq!(place.read("t/template.nii.gz"), before);
+}
+
+#[test]
 fn what_a_script_does_not_understand_it_says_with_its_usage() {
     let place = brains();
     for (name, line, word) in [
