@@ -23,6 +23,8 @@ unsafe impl Plain for f64 {}
 unsafe impl Plain for u32 {}
 // SAFETY: numbers.
 unsafe impl Plain for u64 {}
+// SAFETY: numbers.
+unsafe impl Plain for u16 {}
 // SAFETY: an array of numbers.
 unsafe impl Plain for [f32; 3] {}
 // SAFETY: an array of numbers.

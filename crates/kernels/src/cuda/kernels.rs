@@ -53,19 +53,19 @@ impl Kernel {
 }
 
 /// A loaded module; it unloads before its device goes.
-struct Loaded {
+pub(super) struct Loaded {
     module: Option<Module>,
     device: Arc<Device>,
 }
 
 impl Loaded {
-    fn new(ptx: &Ptx, device: &Arc<Device>) -> Result<Loaded, Error> {
+    pub(super) fn new(ptx: &Ptx, device: &Arc<Device>) -> Result<Loaded, Error> {
         device.bind(ptx.name)?;
         let module = Module::from_ptx(ptx.text, &[]).map_err(|error| driver_error(ptx.name, error))?;
         Ok(Loaded { module: Some(module), device: device.clone() })
     }
 
-    fn kernel(&self, name: &'static str) -> Result<Kernel, Error> {
+    pub(super) fn kernel(&self, name: &'static str) -> Result<Kernel, Error> {
         let function = self.module.iter().find_map(|module| module.get_function(name).ok());
         let function = function.ok_or(Error::MissingKernel { kernel: name })?;
         Ok(Kernel { name, function: function.to_raw(), resident: OnceLock::new() })
@@ -194,6 +194,7 @@ pub fn all_ptx() -> Vec<Ptx> {
         Warp::PTX,
     ];
     all.extend(CcTiled::PTX);
+    all.extend(super::histograms::PTX);
     all.sort_by_key(|ptx| ptx.name);
     all
 }

@@ -15,6 +15,7 @@ mod device;
 mod direct;
 mod field;
 mod gradient_magnitude;
+pub mod histograms;
 mod image;
 mod inversion;
 mod joint_histogram;

@@ -7,6 +7,7 @@
 #[path = "../ptx_digest/mod.rs"]
 mod ptx_digest;
 
+mod histograms;
 mod operations;
 mod record;
 mod world;
@@ -89,7 +90,9 @@ fn check(small: bool) -> Result<Summary, Error> {
         values: 0,
         failed: 0,
     };
-    for world in if small { World::small() } else { World::all() } {
+    let worlds = if small { World::small() } else { World::all() };
+    histograms::check(&cuda, &worlds, &mut summary)?;
+    for world in worlds {
         summary.add(world.name, &run(&Cpu, &world)?, [&run(&cuda, &world)?, &run(&cuda, &world)?]);
     }
     if !small {

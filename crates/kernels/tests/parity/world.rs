@@ -92,11 +92,11 @@ fn voxels<T>([nx, ny, nz]: [usize; 3], mut value: impl FnMut([f64; 3]) -> T) -> 
 }
 
 /// The same numbers everywhere.
-struct Noise(u32);
+pub struct Noise(pub u32);
 
 impl Noise {
     /// −1…1.
-    fn next(&mut self) -> f64 {
+    pub fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         f64::from(self.0 >> 8) / f64::from(1 << 23) - 1.0
     }

@@ -1,0 +1,46 @@
+// Li 2015, 3.2 and 3.3: the correlation ratio's sums in global memory, shared by all threads or one copy a thread.
+// Sums lie as Σw, Σw·y, Σw·y², each over the bins.
+#include "pair.cuh"
+
+template <typename T> __device__ __forceinline__ void add_all(const Pair &pair, int bins, T *sums)
+{
+    const unsigned int count = voxel_count(pair), step = threads_of_grid();
+    for (unsigned int voxel = thread_of_grid(); voxel < count; voxel += step) {
+        const Sample moving = sample(pair, voxel);
+        if (!(moving.weight > 0.f)) continue;
+        const int bin = pair.fixed[voxel];
+        atomicAdd(sums + bin, (T)moving.weight);
+        // As printed, but for negative values: most of the background is 0.
+        if (moving.value != 0.f) {
+            atomicAdd(sums + bins + bin, (T)(moving.weight * moving.value));
+            atomicAdd(sums + 2 * bins + bin, (T)(moving.weight * moving.value * moving.value));
+        }
+    }
+}
+
+// global_atomic, as printed.
+extern "C" __global__ void cr_global_atomic(const __grid_constant__ Pair pair, int bins, float *sums)
+{
+    add_all(pair, bins, sums);
+}
+
+// The same in double precision: a bin of millions of voxels outgrows single precision.
+extern "C" __global__ void cr_global_atomic_double(const __grid_constant__ Pair pair, int bins, double *sums)
+{
+    add_all(pair, bins, sums);
+}
+
+// global_merge: every thread has its own sums.
+extern "C" __global__ void cr_global_shadows(const __grid_constant__ Pair pair, int bins, float *shadows)
+{
+    const unsigned int count = voxel_count(pair), step = threads_of_grid();
+    float *own = shadows + (size_t)thread_of_grid() * 3 * bins;
+    for (unsigned int voxel = thread_of_grid(); voxel < count; voxel += step) {
+        const Sample moving = sample(pair, voxel);
+        if (!(moving.weight > 0.f)) continue;
+        const int bin = pair.fixed[voxel];
+        own[bin] += moving.weight;
+        own[bins + bin] += moving.weight * moving.value;
+        own[2 * bins + bin] += moving.weight * moving.value * moving.value;
+    }
+}

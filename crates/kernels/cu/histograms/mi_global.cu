@@ -1,0 +1,22 @@
+// Joint histograms in global memory: one for all threads, or Sun's (2010, 3.1.6): a column of L_A for each thread.
+#include "pair.cuh"
+
+extern "C" __global__ void mi_global_atomic(const __grid_constant__ Pair pair, unsigned int *joint)
+{
+    const unsigned int count = voxel_count(pair), step = threads_of_grid();
+    for (unsigned int voxel = thread_of_grid(); voxel < count; voxel += step) {
+        const int bin = joint_bin(pair, voxel);
+        if (bin >= 0) atomicAdd(joint + bin, 1u);
+    }
+}
+
+// columns[address · threads + thread]; rows are added up afterwards.
+extern "C" __global__ void mi_columns(const __grid_constant__ Pair pair, unsigned int *columns)
+{
+    const unsigned int count = voxel_count(pair), step = threads_of_grid();
+    unsigned int *own = columns + thread_of_grid();
+    for (unsigned int voxel = thread_of_grid(); voxel < count; voxel += step) {
+        const int bin = joint_bin(pair, voxel);
+        if (bin >= 0) ++own[(size_t)bin * step];
+    }
+}

@@ -1,0 +1,55 @@
+// Sort and count (Shams 2010, 3.2 to 3.8): chunks of twice as many elements as threads go through a bitonic network;
+// where it compares equal elements, one takes over the other's count. Then every bin of a chunk has one counter, and a
+// block adds them to its own histogram without conflicts.
+#include "pair.cuh"
+
+// A bin in the lower bits, its count above: 1024² bins, and up to 2048 elements.
+#define BIN_BITS 20
+#define BIN ((1u << BIN_BITS) - 1u)
+
+__device__ __forceinline__ void bitonic_sort_and_count(unsigned int *elements)
+{
+    const unsigned int thread = threadIdx.x, count = 2 * blockDim.x;
+    unsigned int log_length = 1;
+    for (unsigned int length = 2; length <= count; length <<= 1, ++log_length) {
+        const bool ascending = (thread >> (log_length - 1) & 1) == 0;
+        unsigned int log_offset = log_length - 1;
+        for (unsigned int offset = length >> 1; offset > 0; offset >>= 1, --log_offset) {
+            __syncthreads();
+            const unsigned int low = (thread >> log_offset << (log_offset + 1)) + (thread & (offset - 1));
+            const unsigned int high = low + offset, a = elements[low], b = elements[high];
+            if ((a & BIN) == (b & BIN)) {
+                // As printed: the later element of the order that this part is sorted into.
+                const unsigned int sum = (a & ~BIN) + b;
+                elements[low] = ascending ? a & BIN : sum;
+                elements[high] = ascending ? sum : a & BIN;
+            } else if (((a & BIN) > (b & BIN)) == ascending) {
+                elements[low] = b;
+                elements[high] = a;
+            }
+        }
+    }
+    __syncthreads();
+}
+
+// partial[block · bins² + bin], zero before.
+extern "C" __global__ void mi_sort_count(const __grid_constant__ Pair pair, unsigned int *partial)
+{
+    extern __shared__ unsigned int elements[];
+    const unsigned int count = voxel_count(pair), chunk = 2 * blockDim.x;
+    unsigned int *own = partial + (size_t)blockIdx.x * pair.bins * pair.bins;
+    for (unsigned int start = blockIdx.x * chunk; start < count; start += gridDim.x * chunk) {
+        for (unsigned int half = 0; half < 2; ++half) {
+            const unsigned int at = threadIdx.x + half * blockDim.x, voxel = start + at;
+            const int bin = voxel < count ? joint_bin(pair, voxel) : -1;
+            // What does not count has a bin like any other, and a count of zero.
+            elements[at] = bin >= 0 ? (unsigned int)bin | 1u << BIN_BITS : 0;
+        }
+        bitonic_sort_and_count(elements);
+        for (unsigned int half = 0; half < 2; ++half) {
+            const unsigned int element = elements[threadIdx.x + half * blockDim.x];
+            if (element >> BIN_BITS) own[element & BIN] += element >> BIN_BITS;
+        }
+        __syncthreads();
+    }
+}

@@ -1,0 +1,89 @@
+// The fixed volume in slabs: as many voxels of a slice, one after the other, as a block has threads, and SLAB slices deep.
+// Reads of the fixed side are whole lines, those of the moving side lie in a few rows; every thread has SLAB samples under
+// way at a time.
+#pragma once
+#include "pair.cuh"
+
+#define SLAB 4
+
+__device__ __forceinline__ unsigned int slab_chunks(const Pair &pair)
+{
+    return ((unsigned int)(pair.shape.x * pair.shape.y) + blockDim.x - 1) / blockDim.x;
+}
+
+__device__ __forceinline__ unsigned int slab_count(const Pair &pair)
+{
+    return slab_chunks(pair) * (unsigned int)((pair.shape.z + SLAB - 1) / SLAB);
+}
+
+// Whether the ramp is 1 at a coordinate, and both corners of its cell are there.
+__device__ __forceinline__ bool deep(float at, int n, float per_edge)
+{
+    // Covers the rounding of coordinates between the ends of a column.
+    const float edge = (per_edge < 1e6f ? 1.f / per_edge : 0.f) + 0.01f;
+    return at > edge && at < (float)(n - 1) - edge;
+}
+
+__device__ __forceinline__ bool deep(const Pair &pair, Vector at)
+{
+    return deep(at.x, pair.moving_shape.x, pair.per_edge.x) && deep(at.y, pair.moving_shape.y, pair.per_edge.y) &&
+           deep(at.z, pair.moving_shape.z, pair.per_edge.z);
+}
+
+// Trilinear, where all eight corners are known to be there.
+__device__ __forceinline__ float read_deep(const float *READ image, Shape shape, Vector at)
+{
+    const int i = (int)at.x, j = (int)at.y, k = (int)at.z;
+    const float tx = at.x - (float)i, ty = at.y - (float)j, tz = at.z - (float)k;
+    const float *r00 = image + ((k * shape.y + j) * shape.x + i), *r10 = r00 + shape.x;
+    const float *r01 = r00 + shape.x * shape.y, *r11 = r01 + shape.x;
+    const float a = __ldg(r00), b = __ldg(r10), c = __ldg(r01), d = __ldg(r11);
+    const float c00 = fmaf(tx, __ldg(r00 + 1) - a, a), c10 = fmaf(tx, __ldg(r10 + 1) - b, b);
+    const float c01 = fmaf(tx, __ldg(r01 + 1) - c, c), c11 = fmaf(tx, __ldg(r11 + 1) - d, d);
+    const float low = fmaf(ty, c10 - c00, c00), high = fmaf(ty, c11 - c01, c01);
+    return fmaf(tz, high - low, low);
+}
+
+// Calls use(fixed bin, moving value, weight) for each voxel of a slab that counts.
+template <int SOURCE, typename Use>
+__device__ __forceinline__ void over_slab(const Pair &pair, unsigned int index, Use use)
+{
+    const unsigned int chunks = slab_chunks(pair), slice = pair.shape.x * pair.shape.y;
+    const unsigned int layer = index / chunks, place = (index - layer * chunks) * blockDim.x + threadIdx.x;
+    if (place >= slice) return;
+    const int z = layer * SLAB, count = min(SLAB, pair.shape.z - z);
+    const unsigned int voxel = z * slice + place;
+    int bins[SLAB];
+    float values[SLAB];
+#pragma unroll
+    for (int n = 0; n < SLAB; ++n) bins[n] = n < count ? pair.fixed[voxel + n * slice] : 0;
+    if (SOURCE == GIVEN) {
+#pragma unroll
+        for (int n = 0; n < SLAB; ++n) values[n] = n < count ? __ldg(pair.moving + voxel + n * slice) : 0.f;
+#pragma unroll
+        for (int n = 0; n < SLAB; ++n)
+            if (n < count) use(bins[n], values[n], 1.f);
+        return;
+    }
+    const unsigned int y = place / pair.shape.x;
+    const float i = (float)(place - y * pair.shape.x), j = (float)y;
+    if (deep(pair, map(pair, i, j, (float)z)) && deep(pair, map(pair, i, j, (float)(z + count - 1)))) {
+#pragma unroll
+        for (int n = 0; n < SLAB; ++n) {
+            // Beyond the last slice the last one again, which is not used.
+            const Vector at = map(pair, i, j, (float)(z + min(n, count - 1)));
+            values[n] = SOURCE == FILTERED ? tex3D<float>(pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
+                                           : read_deep(pair.moving, pair.moving_shape, at);
+        }
+#pragma unroll
+        for (int n = 0; n < SLAB; ++n)
+            if (n < count) use(bins[n], values[n], 1.f);
+    } else {
+#pragma unroll 1
+        for (int n = 0; n < count; ++n) {
+            const Vector at = map(pair, i, j, (float)(z + n));
+            const float weight = ramp(pair, at);
+            if (weight > 0.f) use((int)pair.fixed[voxel + n * slice], value_at(pair, at), weight);
+        }
+    }
+}

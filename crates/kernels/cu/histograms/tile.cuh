@@ -1,0 +1,58 @@
+// The fixed volume in tiles of 32×8×8 voxels: a warp reads whole rows, and what it samples of the moving image lies in
+// rows too. A tile far enough inside the moving image needs no weights and no tests.
+#pragma once
+#include "slab.cuh"
+
+#define TILE_X 32
+#define TILE_Y 8
+#define TILE_Z 8
+#define TILE (TILE_X * TILE_Y * TILE_Z)
+
+enum Where { OUTSIDE, BORDER, INSIDE };
+
+struct Tile {
+    int x, y, z;
+
+    __device__ __forceinline__ Tile(Shape shape, unsigned int index)
+    {
+        const unsigned int columns = (shape.x + TILE_X - 1) / TILE_X, rows = (shape.y + TILE_Y - 1) / TILE_Y;
+        const unsigned int row = index / columns;
+        x = (index - row * columns) * TILE_X;
+        y = row % rows * TILE_Y;
+        z = row / rows * TILE_Z;
+    }
+};
+
+// Whether coordinates from − to + reach around `middle` stay where the ramp is 0, or where it is 1.
+__device__ __forceinline__ Where where(float middle, float reach, int n, float per_edge)
+{
+    // Covers the rounding of coordinates, and keeps both corners of a cell within the volume.
+    const float margin = 0.01f;
+    reach += margin;
+    if (middle + reach < 0.f || middle - reach > (float)(n - 1)) return OUTSIDE;
+    const float edge = per_edge < 1e6f ? 1.f / per_edge : 0.f;
+    return middle - reach > edge && middle + reach < (float)(n - 1) - edge ? INSIDE : BORDER;
+}
+
+__device__ __forceinline__ Where where(const Pair &pair, const Tile &tile)
+{
+    if (pair.source == GIVEN) return INSIDE;
+    const float i = 0.5f * (TILE_X - 1), j = 0.5f * (TILE_Y - 1), k = 0.5f * (TILE_Z - 1);
+    const Vector middle = map(pair, tile.x + i, tile.y + j, tile.z + k);
+    const float *m = pair.m;
+    const Where x = where(middle.x, fabsf(m[0]) * i + fabsf(m[1]) * j + fabsf(m[2]) * k, pair.moving_shape.x, pair.per_edge.x);
+    const Where y = where(middle.y, fabsf(m[4]) * i + fabsf(m[5]) * j + fabsf(m[6]) * k, pair.moving_shape.y, pair.per_edge.y);
+    const Where z = where(middle.z, fabsf(m[8]) * i + fabsf(m[9]) * j + fabsf(m[10]) * k, pair.moving_shape.z, pair.per_edge.z);
+    if (x == OUTSIDE || y == OUTSIDE || z == OUTSIDE) return OUTSIDE;
+    return x == INSIDE && y == INSIDE && z == INSIDE ? INSIDE : BORDER;
+}
+
+// The moving value of a voxel in a tile that is INSIDE.
+template <int SOURCE>
+__device__ __forceinline__ float inside_value(const Pair &pair, unsigned int voxel, float i, float j, float k)
+{
+    if (SOURCE == GIVEN) return __ldg(pair.moving + voxel);
+    const Vector at = map(pair, i, j, k);
+    return SOURCE == FILTERED ? tex3D<float>(pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
+                              : read_deep(pair.moving, pair.moving_shape, at);
+}

@@ -1,0 +1,207 @@
+//! What is histogrammed: a fixed volume's bins against moving values, on the device.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use antsreg_core::AffineTransform;
+
+use super::scheme::Order;
+use super::{Histograms, check_bins, segments};
+use crate::Error;
+use crate::cuda::buffer::Buffer;
+use crate::cuda::image::Image;
+use crate::cuda::launch::{Argument, Shape, Vector};
+
+/// `Pair` of `cu/histograms/pair.cuh`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Operands {
+    fixed: u64,
+    moving: u64,
+    texture: u64,
+    source: i32,
+    shape: Shape,
+    moving_shape: Shape,
+    per_edge: Vector,
+    low: f32,
+    scale: f32,
+    bins: i32,
+    map: [f32; 12],
+}
+impl Argument for Operands {}
+
+/// Where moving values come from, as `cu/histograms/pair.cuh` numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Given = 0,
+    Exact = 1,
+    Filtered = 2,
+}
+
+/// A fixed volume on the host, and the orders of its voxels once they were needed.
+pub struct FixedVolume {
+    shape: [usize; 3],
+    values: Vec<f32>,
+    by_intensity: Mutex<Option<Arc<Vec<u32>>>>,
+}
+
+impl FixedVolume {
+    /// A volume, x fastest.
+    pub fn new(shape: [usize; 3], values: Vec<f32>) -> Result<FixedVolume, Error> {
+        Error::check_length("histograms", shape, values.len())?;
+        Ok(FixedVolume { shape, values, by_intensity: Mutex::default() })
+    }
+
+    /// Voxels along each axis.
+    pub fn shape(&self) -> [usize; 3] {
+        self.shape
+    }
+
+    /// Its voxels.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// The bin of each voxel: ⌊(value − low) · bins / (high − low)⌋ in single precision, clamped.
+    pub fn binned(&self, bins: usize) -> Vec<u16> {
+        let (low, scale) = binning(&self.values, bins);
+        self.values.iter().map(|value| bin_of(*value, low, scale, bins)).collect()
+    }
+
+    fn sorted(&self, bins: &[u16], order: Order) -> Arc<Vec<u32>> {
+        if order == Order::Bricks {
+            return Arc::new(segments::sorted(self.shape, &self.values, bins, order));
+        }
+        let mut known = self.by_intensity.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get_or_insert_with(|| Arc::new(segments::sorted(self.shape, &self.values, bins, order))).clone()
+    }
+}
+
+/// Low end and bins per unit of a range of values.
+fn binning(values: &[f32], bins: usize) -> (f32, f32) {
+    let (low, high) = values
+        .iter()
+        .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
+    (low, if high > low { bins as f32 / (high - low) } else { 0.0 })
+}
+
+fn bin_of(value: f32, low: f32, scale: f32, bins: usize) -> u16 {
+    ((value - low) * scale).max(0.0).min((bins - 1) as f32) as u16
+}
+
+/// The moving values.
+#[derive(Debug, Clone, Copy)]
+pub enum Values<'v> {
+    /// One for each fixed voxel.
+    Given(&'v [f32]),
+    /// Sampled from a volume, trilinearly.
+    Sampled {
+        /// Its voxels along each axis, at least two.
+        shape: [usize; 3],
+        /// Its voxels, x fastest.
+        voxels: &'v [f32],
+        /// From fixed to moving voxel indices.
+        fixed_to_moving: AffineTransform,
+        /// Through the texture unit's own filter, whose weights have eight bits, instead of in single precision.
+        filtered: bool,
+        /// Width of the ramp at the moving volume's edge, over which the weights of the correlation ratio rise from 0 to 1.
+        /// For joint histograms every voxel inside counts once.
+        edge_voxels: [f64; 3],
+    },
+}
+
+/// A fixed volume's bins and moving values on a device.
+pub struct Pair<'f> {
+    pub(super) volume: &'f FixedVolume,
+    pub(super) bins: usize,
+    pub(super) voxel_bins: Vec<u16>,
+    pub(super) source: Source,
+    pub(super) operands: Operands,
+    /// 1 / range of the moving values, 0 if there is none.
+    pub(super) per_range: f32,
+    sorted: Mutex<HashMap<Order, Sorted>>,
+    _fixed: Buffer<u16>,
+    _moving: Image,
+}
+
+/// Sorted voxel indices on both sides.
+#[derive(Clone)]
+pub(super) struct Sorted {
+    pub(super) host: Arc<Vec<u32>>,
+    pub(super) device: Arc<Buffer<u32>>,
+}
+
+impl Histograms<'_> {
+    /// Brings a pair to the device, with both sides in `bins` bins over the range of their values.
+    pub fn pair<'f>(&self, fixed: &'f FixedVolume, moving: Values<'_>, bins: usize) -> Result<Pair<'f>, Error> {
+        check_bins(bins)?;
+        let voxel_bins = fixed.binned(bins);
+        let buffer = Buffer::from_slice(self.device(), &voxel_bins)?;
+        let (values, shape) = match moving {
+            Values::Given(values) => (values, fixed.shape),
+            Values::Sampled { voxels, shape, .. } => (voxels, shape),
+        };
+        let image = self.cuda.upload_image(shape, values)?;
+        let (low, scale) = binning(values, bins);
+        let mut operands = Operands {
+            fixed: buffer.pointer(),
+            moving: image.read(),
+            texture: 0,
+            source: 0,
+            shape: Shape::of(fixed.shape),
+            moving_shape: Shape::of(shape),
+            per_edge: Vector([f32::INFINITY; 3]),
+            low,
+            scale,
+            bins: bins as i32,
+            map: [0.0; 12],
+        };
+        let mut source = Source::Given;
+        if let Values::Sampled { fixed_to_moving, filtered, edge_voxels, .. } = moving {
+            source = if filtered { Source::Filtered } else { Source::Exact };
+            operands.texture = image.texture(self.device())?.filtered;
+            operands.per_edge = Vector(edge_voxels.map(|edge| (1.0 / edge) as f32));
+            operands.map = std::array::from_fn(|element| match (element / 4, element % 4) {
+                (row, 3) => fixed_to_moving.translation[row] as f32,
+                (row, column) => fixed_to_moving.matrix[(row, column)] as f32,
+            });
+        }
+        operands.source = source as i32;
+        let sorted = Mutex::default();
+        let per_range = scale / bins as f32;
+        Ok(Pair {
+            volume: fixed,
+            bins,
+            voxel_bins,
+            source,
+            operands,
+            per_range,
+            sorted,
+            _fixed: buffer,
+            _moving: image,
+        })
+    }
+
+    /// Sorted voxel indices, made when first asked for.
+    pub(super) fn sorted(&self, pair: &Pair<'_>, order: Order) -> Result<Sorted, Error> {
+        let mut known = pair.sorted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sorted) = known.get(&order) {
+            return Ok(sorted.clone());
+        }
+        let host = pair.volume.sorted(&pair.voxel_bins, order);
+        let device = Arc::new(Buffer::from_slice(self.device(), &host)?);
+        Ok(known.entry(order).or_insert(Sorted { host, device }).clone())
+    }
+}
+
+impl Pair<'_> {
+    /// Fixed voxels.
+    pub fn voxels(&self) -> usize {
+        self.voxel_bins.len()
+    }
+
+    /// Bins of either side.
+    pub fn bins(&self) -> usize {
+        self.bins
+    }
+}

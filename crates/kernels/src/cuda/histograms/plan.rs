@@ -1,0 +1,270 @@
+//! A scheme made ready: memory, and the steps that fill it, to be run and timed as often as wanted.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use cust::event::{Event, EventFlags};
+use cust::sys;
+
+use super::pair::{Operands, Sorted};
+use super::{CrSums, Histograms};
+use crate::Error;
+use crate::cuda::Cuda;
+use crate::cuda::buffer::Buffer;
+use crate::cuda::device::{Device, check, driver_error};
+use crate::cuda::kernels::Kernel;
+use crate::cuda::launch::{Launch, address};
+
+/// `Tiles` of `cu/histograms/cr_tiled.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TileTables {
+    pub(super) places: u64,
+    pub(super) pieces: u64,
+    pub(super) first_piece: u64,
+    pub(super) bin_pieces: u64,
+    pub(super) count: u32,
+    pub(super) most_pieces: i32,
+}
+impl crate::cuda::launch::Argument for TileTables {}
+
+/// An argument of a kernel, kept until it is launched.
+pub(super) enum Value {
+    Pair(Operands),
+    Tiles(TileTables),
+    Address(u64),
+    Unsigned(u32),
+    Signed(i32),
+    Float(f32),
+}
+
+impl Value {
+    fn address(&self) -> *mut c_void {
+        match self {
+            Value::Pair(value) => address(value),
+            Value::Tiles(value) => address(value),
+            Value::Address(value) => address(value),
+            Value::Unsigned(value) => address(value),
+            Value::Signed(value) => address(value),
+            Value::Float(value) => address(value),
+        }
+    }
+}
+
+/// Memory that a plan keeps.
+pub(super) enum Memory {
+    Words(Buffer<u32>),
+    Halves(Buffer<u16>),
+    Singles(Buffer<f32>),
+    Doubles(Buffer<f64>),
+    Sorted(Sorted),
+}
+
+impl Memory {
+    /// Where it is.
+    pub(super) fn pointer(&self) -> u64 {
+        match self {
+            Memory::Words(buffer) => buffer.pointer(),
+            Memory::Halves(buffer) => buffer.pointer(),
+            Memory::Singles(buffer) => buffer.pointer(),
+            Memory::Doubles(buffer) => buffer.pointer(),
+            Memory::Sorted(sorted) => sorted.device.pointer(),
+        }
+    }
+
+    fn clear(&mut self) -> Result<(), Error> {
+        match self {
+            Memory::Words(buffer) => buffer.clear(0..buffer.len()),
+            Memory::Halves(buffer) => buffer.clear(0..buffer.len()),
+            Memory::Singles(buffer) => buffer.clear(0..buffer.len()),
+            Memory::Doubles(buffer) => buffer.clear(0..buffer.len()),
+            Memory::Sorted(_) => Ok(()),
+        }
+    }
+}
+
+/// A piece of a plan's memory, by its number.
+pub(super) type Slot = usize;
+
+enum Step<'p> {
+    Clear(Slot),
+    Launch { launch: Launch<'p>, values: Vec<Value> },
+}
+
+/// A scheme on a pair, ready to run.
+pub struct Plan<'p> {
+    cuda: &'p Cuda,
+    hold: &'p Kernel,
+    memory: Vec<Memory>,
+    steps: Vec<Step<'p>>,
+    result: Slot,
+}
+
+/// The shape of a launch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grid {
+    pub(super) blocks: [usize; 2],
+    pub(super) threads: [usize; 2],
+    pub(super) shared: usize,
+}
+
+impl Grid {
+    pub(super) fn of(blocks: usize, threads: usize, shared: usize) -> Grid {
+        Grid { blocks: [blocks, 1], threads: [threads, 1], shared }
+    }
+}
+
+/// The most shared memory a block can have, once it asked.
+pub(super) fn most_shared(device: &Arc<Device>) -> Result<usize, Error> {
+    let which = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+    let mut bytes = 0;
+    device.bind("shared memory")?;
+    // SAFETY: `bytes` is valid for writing.
+    check("shared memory", unsafe { sys::cuDeviceGetAttribute(&mut bytes, which, device.info.index as i32) })?;
+    Ok(bytes as usize)
+}
+
+impl Histograms<'_> {
+    /// Lets a kernel use this much shared memory, or says why it cannot.
+    pub(super) fn allow_shared(&self, kernel: &Kernel, bytes: usize) -> Result<(), Error> {
+        if bytes > self.most_shared {
+            return Err(Error::SharedMemory { operation: kernel.name, needed: bytes, most: self.most_shared });
+        }
+        if bytes <= 48 << 10 {
+            return Ok(());
+        }
+        let which = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        self.device().bind(kernel.name)?;
+        // SAFETY: the function belongs to a loaded module.
+        check(kernel.name, unsafe { sys::cuFuncSetAttribute(kernel.function(), which, self.most_shared as i32) })
+    }
+
+    /// Blocks that the device holds at once, at least one a multiprocessor.
+    pub(super) fn resident(&self, kernel: &Kernel, threads: usize, shared: usize) -> Result<usize, Error> {
+        self.allow_shared(kernel, shared)?;
+        self.device().bind(kernel.name)?;
+        let mut blocks = 0;
+        // SAFETY: `blocks` is valid for writing, the function belongs to a loaded module.
+        let result = unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, kernel.function(), threads as i32, shared)
+        };
+        check(kernel.name, result)?;
+        Ok(blocks.max(1) as usize * self.device().info.multiprocessors as usize)
+    }
+
+    pub(super) fn plan(&self) -> Result<Plan<'_>, Error> {
+        let hold = self.kernels.get("hold")?;
+        Ok(Plan { cuda: self.cuda, hold, memory: Vec::new(), steps: Vec::new(), result: 0 })
+    }
+}
+
+impl<'p> Plan<'p> {
+    /// Keeps memory as long as the plan.
+    pub(super) fn keep(&mut self, memory: Memory) -> Slot {
+        self.memory.push(memory);
+        self.memory.len() - 1
+    }
+
+    pub(super) fn pointer(&self, slot: Slot) -> u64 {
+        self.memory[slot].pointer()
+    }
+
+    pub(super) fn address(&self, slot: Slot) -> Value {
+        Value::Address(self.pointer(slot))
+    }
+
+    /// Where the result stands after a run.
+    pub(super) fn results_in(&mut self, slot: Slot) {
+        self.result = slot;
+    }
+
+    pub(super) fn clear(&mut self, slot: Slot) {
+        self.steps.push(Step::Clear(slot));
+    }
+
+    /// Adds a launch.
+    ///
+    /// # Safety
+    /// As for [`Cuda::launch`], whenever the plan runs: addresses are of memory that the plan or the pair it is for keeps.
+    pub(super) unsafe fn launch(&mut self, kernel: &'p Kernel, grid: Grid, values: Vec<Value>) {
+        let launch = Launch {
+            kernel,
+            grid: [grid.blocks[0] as u32, grid.blocks[1] as u32, 1],
+            block: [grid.threads[0] as u32, grid.threads[1] as u32, 1],
+            shared: grid.shared as u32,
+            bytes: 0,
+        };
+        self.steps.push(Step::Launch { launch, values });
+    }
+
+    /// Gives all steps to the device once.
+    pub fn run(&mut self) -> Result<(), Error> {
+        for step in &self.steps {
+            match step {
+                Step::Clear(slot) => self.memory[*slot].clear()?,
+                Step::Launch { launch, values } => {
+                    let mut arguments: Vec<*mut c_void> = values.iter().map(Value::address).collect();
+                    // SAFETY: promised when the step was added.
+                    unsafe { self.cuda.launch(*launch, &mut arguments)? };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The median time of a run on the device, seconds: all its steps, with the inputs where earlier runs left them.
+    pub fn time(&mut self) -> Result<f64, Error> {
+        self.run()?;
+        let first = self.timed(1)?;
+        // Short ones several at a time, long ones less often.
+        let (at_a_time, rounds) = match first {
+            seconds if seconds < 1e-3 => (4, 11),
+            seconds if seconds < 1e-2 => (1, 7),
+            _ => (1, 3),
+        };
+        let mut seconds = (0..rounds).map(|_| self.timed(at_a_time)).collect::<Result<Vec<_>, _>>()?;
+        seconds.sort_by(f64::total_cmp);
+        Ok(seconds[rounds / 2])
+    }
+
+    /// Mean of so many runs one after the other.
+    fn timed(&mut self, runs: usize) -> Result<f64, Error> {
+        let wrap = |error| driver_error("time a scheme", error);
+        let (start, end) =
+            (Event::new(EventFlags::DEFAULT).map_err(wrap)?, Event::new(EventFlags::DEFAULT).map_err(wrap)?);
+        // The device waits until the host has given it everything: launches do not show.
+        let cycles = (runs * self.steps.len() * 100_000).min(50_000_000) as u32;
+        let launch = Launch { kernel: self.hold, grid: [1; 3], block: [1; 3], shared: 0, bytes: 0 };
+        // SAFETY: the kernel takes a number and touches no memory.
+        unsafe { self.cuda.launch(launch, &mut [address(&cycles)])? };
+        start.record(self.cuda.device.stream()).map_err(wrap)?;
+        for _ in 0..runs {
+            self.run()?;
+        }
+        end.record(self.cuda.device.stream()).map_err(wrap)?;
+        self.cuda.synchronize()?;
+        Ok(f64::from(end.elapsed_time_f32(&start).map_err(wrap)?) / 1e3 / runs as f64)
+    }
+
+    /// The counts of the last run of a joint histogram, a row for each fixed bin; nothing of another plan.
+    pub fn joint(&self) -> Result<Vec<u32>, Error> {
+        match &self.memory[self.result] {
+            Memory::Words(counts) => counts.download(counts.len()),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The sums of the last run of the correlation ratio; nothing of another plan.
+    pub fn sums(&self) -> Result<CrSums, Error> {
+        let all = match &self.memory[self.result] {
+            Memory::Singles(sums) => sums.download(sums.len())?.into_iter().map(f64::from).collect(),
+            Memory::Doubles(sums) => sums.download(sums.len())?,
+            _ => Vec::new(),
+        };
+        let [weight, sum, square] = std::array::from_fn(|which| {
+            let third = all.len() / 3;
+            all[which * third..(which + 1) * third].to_vec()
+        });
+        Ok(CrSums { weight, sum, square })
+    }
+}
