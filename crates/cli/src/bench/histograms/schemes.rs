@@ -1,0 +1,184 @@
+//! The table of all schemes: time, share of the copy bandwidth, and agreement with double precision.
+
+use antsreg_kernels::cuda::histograms::{CrScheme, MiScheme, Order, Settings};
+
+use super::lab::Lab;
+use super::plot::rounded;
+use super::reference::Reference;
+use super::subject::{How, Subject};
+use crate::error::CliError;
+
+/// One scheme on one kind of data.
+pub struct Row {
+    what: &'static str,
+    bins: usize,
+    data: &'static str,
+    how: How,
+    scheme: String,
+    seconds: f64,
+    /// Against conflict_free as printed, on the same data and bins of the correlation ratio.
+    speedup: Option<f64>,
+    /// Share of the copy bandwidth that the bytes it must read reach.
+    of_copying: f64,
+    deviation: f64,
+    agrees: bool,
+}
+
+/// Segment bounds that Li's Figure 17 found best on three devices, with threads that divide them.
+const PRINTED: [(usize, usize); 4] = [(512, 128), (512, 256), (768, 256), (1280, 256)];
+
+/// The correlation ratio's schemes with their settings: those of Li's Table 4 where there are some, scaled to this device.
+fn cr_schemes() -> Vec<(String, CrScheme, Settings)> {
+    let usual = Settings::default();
+    let all = CrScheme::ALL.into_iter().filter(|scheme| *scheme != CrScheme::ConflictFree);
+    let settings = |scheme| match scheme {
+        CrScheme::GlobalMerge => Settings { blocks: Some(128), ..usual },
+        CrScheme::SharedAtomic | CrScheme::SharedMerge | CrScheme::SharedWarp | CrScheme::Slabs => {
+            Settings { blocks: None, ..usual }
+        }
+        CrScheme::Tiled => Settings { blocks: Some(2048), ..usual },
+        _ => usual,
+    };
+    let mut schemes: Vec<_> = all.map(|scheme| (scheme.name().to_owned(), scheme, settings(scheme))).collect();
+    for (segment, threads) in PRINTED {
+        let name = format!("conflict_free, {segment}, {threads} threads");
+        schemes.push((name, CrScheme::ConflictFree, Settings { segment, threads, ..usual }));
+    }
+    let bricks = Settings { segment: 2560, threads: 128, order: Order::Bricks, ..usual };
+    schemes.push(("conflict_free, 2560, in bricks".into(), CrScheme::ConflictFree, bricks));
+    schemes
+}
+
+/// The joint histograms' schemes with settings that suit this device.
+pub fn mi_settings(lab: &Lab<'_>, scheme: MiScheme) -> Settings {
+    let usual = Settings { blocks: None, ..Settings::default() };
+    let most = lab.histograms.most_shared();
+    match scheme {
+        MiScheme::GlobalAtomic => Settings { blocks: Some(1024), ..usual },
+        MiScheme::WarpShadows => Settings { threads: 256, shared: most / 2 - 1024, ..usual },
+        MiScheme::ThreadShadows => Settings { threads: 64, shared: most / 2 - 1024, ..usual },
+        MiScheme::SortCount => Settings { blocks: Some(1024), threads: 256, ..usual },
+        MiScheme::Adaptive => Settings { threads: 512, shared: most / 4 - 1024, ..usual },
+        MiScheme::Columns => Settings { blocks: Some(16), threads: 256, ..usual },
+        MiScheme::Rows => Settings { segment: 2048, threads: 128, order: Order::Bricks, ..usual },
+        MiScheme::Slabs16 | MiScheme::Slabs32 => Settings { threads: 512, ..usual },
+    }
+}
+
+/// Measures everything.
+pub fn measure(lab: &Lab<'_>) -> Result<Vec<Row>, CliError> {
+    let mut rows = Vec::new();
+    for make in [Subject::uniform, Subject::degenerate] {
+        let subject = make(lab.shape()).map_err(CliError::Device)?;
+        measure_on(lab, &subject, &mut rows)?;
+    }
+    if let Some(brain) = &lab.brain {
+        let mut own = Vec::new();
+        measure_on(lab, brain, &mut own)?;
+        rows.splice(0..0, own);
+    }
+    Ok(rows)
+}
+
+fn measure_on(lab: &Lab<'_>, subject: &Subject, rows: &mut Vec<Row>) -> Result<(), CliError> {
+    for how in [How::Filtered, How::Exact] {
+        let first = rows.len();
+        let pair = lab.histograms.pair(&subject.fixed, subject.values(how, 0.0), 256).map_err(CliError::Device)?;
+        // Compared in single precision: eight-bit weights would hide everything else.
+        let exact = lab.histograms.pair(&subject.fixed, subject.values(How::Exact, 0.0), 256);
+        let exact = exact.map_err(CliError::Device)?;
+        let reference = Reference::new(subject, How::Exact, 256);
+        let mut printed = f64::INFINITY;
+        for (name, scheme, settings) in cr_schemes() {
+            let Some(seconds) = lab.time_cr(&pair, scheme, &settings)? else { continue };
+            if scheme == CrScheme::ConflictFree && settings.order == Order::Intensity {
+                printed = printed.min(seconds);
+            }
+            let (deviation, agrees) = reference.compare_sums(scheme, &lab.sums(&exact, scheme, &settings)?);
+            rows.push(Row {
+                what: "CR",
+                bins: 256,
+                data: subject.name,
+                how,
+                scheme: name,
+                seconds,
+                speedup: None,
+                of_copying: bytes(subject, how) / seconds / lab.bandwidth,
+                deviation,
+                agrees,
+            });
+        }
+        rows[first..].iter_mut().for_each(|row| row.speedup = Some(printed / row.seconds));
+    }
+    let sampled: &[How] =
+        if subject.name == "brain" { &[How::Given, How::Filtered, How::Exact] } else { &[How::Given] };
+    for bins in [64, 128, 256] {
+        for how in sampled {
+            let pair =
+                lab.histograms.pair(&subject.fixed, subject.values(*how, 0.0), bins).map_err(CliError::Device)?;
+            let compared = if *how == How::Given { How::Given } else { How::Exact };
+            let exact = lab.histograms.pair(&subject.fixed, subject.values(compared, 0.0), bins);
+            let exact = exact.map_err(CliError::Device)?;
+            let reference = Reference::new(subject, compared, bins);
+            for scheme in MiScheme::ALL {
+                let settings = mi_settings(lab, scheme);
+                let Some(seconds) = lab.time_joint(&pair, scheme, &settings)? else { continue };
+                let (deviation, agrees) = reference.compare_counts(&lab.joint(&exact, scheme, &settings)?);
+                rows.push(Row {
+                    what: "MI",
+                    bins,
+                    data: subject.name,
+                    how: *how,
+                    scheme: scheme.name().into(),
+                    seconds,
+                    speedup: None,
+                    of_copying: bytes(subject, *how) / seconds / lab.bandwidth,
+                    deviation,
+                    agrees,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What must be read at least: two bytes of each fixed bin, four of each moving value.
+fn bytes(subject: &Subject, how: How) -> f64 {
+    let fixed = subject.fixed.values().len();
+    (2 * fixed + 4 * if how == How::Given { fixed } else { subject.moving.len() }) as f64
+}
+
+fn cells(row: &Row) -> [String; 10] {
+    [
+        row.what.into(),
+        row.bins.to_string(),
+        row.data.into(),
+        row.how.name().into(),
+        row.scheme.clone(),
+        format!("{:.1}", row.seconds * 1e6),
+        row.speedup.map_or_else(String::new, |speedup| format!("{speedup:.2}")),
+        format!("{:.1}", 100.0 * row.of_copying),
+        if row.deviation == 0.0 { "0".into() } else { format!("{:.1e}", row.deviation) },
+        if row.agrees { "yes".into() } else { "NO".into() },
+    ]
+}
+
+const HEADER: [&str; 10] =
+    ["what", "bins", "data", "values", "scheme", "us", "vs_printed", "copy_%", "deviation", "agrees"];
+
+/// For the terminal.
+pub fn shown(rows: &[Row]) -> Vec<Vec<String>> {
+    std::iter::once(HEADER.map(String::from).to_vec()).chain(rows.iter().map(|row| cells(row).to_vec())).collect()
+}
+
+/// As CSV. Names of schemes have commas.
+pub fn csv(rows: &[Row]) -> String {
+    let line =
+        |cells: Vec<String>| cells.iter().map(|cell| cell.replace(", ", " ")).collect::<Vec<_>>().join(",") + "\n";
+    shown(rows).into_iter().map(line).collect()
+}
+
+/// Microseconds, for figures.
+pub fn microseconds(seconds: f64) -> f64 {
+    rounded(seconds * 1e6).parse().unwrap_or(seconds * 1e6)
+}
