@@ -26,6 +26,8 @@ pub struct Figure {
 }
 
 const SIZE: (u32, u32) = (760, 480);
+/// Width of the curves' names beside the plot.
+const LEGEND: u32 = 170;
 const COLOURS: [RGBColor; 10] = [
     RGBColor(31, 119, 180),
     RGBColor(255, 127, 14),
@@ -63,7 +65,9 @@ impl Figure {
 
     /// The same as CSV.
     pub fn csv(&self) -> String {
-        self.rows().iter().map(|row| row.join(",").replace(",-", ",") + "\n").collect()
+        // Names of curves may have commas, gaps are dashes.
+        let cell = |cell: &String| if cell == "-" { String::new() } else { cell.replace(", ", " ") };
+        self.rows().iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n").collect()
     }
 
     /// The plot.
@@ -91,7 +95,7 @@ impl Figure {
         let mut chart = ChartBuilder::on(&root)
             .caption(&self.title, ("sans-serif", 17))
             .margin(12)
-            .margin_right(165)
+            .margin_right(LEGEND + 10)
             .x_label_area_size(38)
             .y_label_area_size(62)
             .build_cartesian_2d(x, y)?;
@@ -106,18 +110,14 @@ impl Figure {
             .draw()?;
         for (curve, colour) in self.curves.iter().zip(COLOURS.iter().cycle()) {
             let points = || curve.points.iter().map(|(x, y)| (place(*x, self.log[0]), place(*y, self.log[1])));
-            chart
-                .draw_series(LineSeries::new(points(), colour.stroke_width(2)))?
-                .label(&curve.name)
-                .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+            chart.draw_series(LineSeries::new(points(), colour.stroke_width(2)))?;
             chart.draw_series(points().map(|point| Circle::new(point, 3, colour.filled())))?;
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::Coordinate(SIZE.0 as i32 - 225, 30))
-            .border_style(BLACK.mix(0.3))
-            .background_style(WHITE)
-            .draw()?;
+        for (n, (curve, colour)) in self.curves.iter().zip(COLOURS.iter().cycle()).enumerate() {
+            let (x, y) = (SIZE.0 as i32 - LEGEND as i32, 50 + 17 * n as i32);
+            root.draw(&PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)))?;
+            root.draw(&Text::new(curve.name.as_str(), (x + 23, y - 6), ("sans-serif", 12)))?;
+        }
         root.present()?;
         drop(chart);
         drop(root);
