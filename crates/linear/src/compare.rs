@@ -2,48 +2,89 @@
 
 use antsreg_kernels::Backend;
 
-use crate::coordinate_search::{Candidate, best_first};
 use crate::level::Level;
+use crate::lockstep::Candidate;
 use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION, SCALE, SKEW};
+use crate::polish::Curvature;
+use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error};
 
 /// Candidates of the coarser level that are optimised, and of these those whose neighbours are.
-const KEPT_BEFORE: usize = 3;
+const KEPT_BEFORE: usize = 6;
 const KEPT: usize = 4;
+
+/// Candidates that have all degrees of freedom.
+const FREED: usize = 12;
 
 /// How neighbours are turned and scaled.
 const NEIGHBOUR_ANGLE_DEGREES: f64 = 9.0;
 const NEIGHBOUR_SCALES: [f64; 4] = [0.8, 0.9, 1.1, 1.2];
 
-/// The best of the candidates, the start, the headers' alignment and the neighbours of all these, best first; the first
-/// few have all degrees of freedom.
+/// The best of the candidates, the start, the headers' alignment, neighbours and stretched copies of all these: those
+/// that differ have all degrees of freedom, before the best is chosen. With it comes the curvature of the cost there.
 pub(crate) fn search<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
     dof: Dof,
+    poses: &[Pose; 2],
     candidates: &[Candidate],
     progress: &mut Progress,
-) -> Result<Vec<Candidate>, Error> {
+) -> Result<(Vec<Candidate>, Option<Curvature>), Error> {
     let few = dof.min(Dof::Similarity7);
-    let mut ranked = level.rated(frame, candidates.iter().map(|candidate| candidate.parameters))?;
-    ranked.truncate(KEPT_BEFORE);
-    let starts = ranked.iter().map(|candidate| candidate.parameters).chain([IDENTITY]).chain(frame.headers());
-    let mut found = level.optimise(frame, &starts.collect::<Vec<_>>(), few)?;
+    let ranked = level.rated(frame, candidates.iter().map(|candidate| candidate.parameters))?;
+    let mut starts: Vec<Parameters> =
+        level.distinct(&ranked, KEPT_BEFORE).iter().map(|candidate| candidate.parameters).collect();
+    let told = starts.len();
+    starts.extend(anchors(frame, dof, poses));
+    let mut found = level.optimise(frame, &starts, few)?;
     progress.report("best orientations", &found);
-    found.truncate(KEPT);
+    // Where a common scale explains little, others look better than these until all degrees of freedom are there.
+    let anchors = found.split_off(told);
+    found.extend_from_slice(&anchors);
+    found = level.distinct(&found, KEPT);
     let near: Vec<Parameters> = found.iter().flat_map(|candidate| neighbours(&candidate.parameters, dof)).collect();
     found.extend(level.optimise(frame, &near, few)?);
-    best_first(&mut found);
     progress.report("their neighbours", &found);
-    found.truncate(KEPT);
-    // A stretch may hide the right orientation from those that only know one scale.
-    for step in [Dof::Scales9, Dof::Affine12].into_iter().filter(|step| *step <= dof) {
-        let starts: Vec<Parameters> = found.iter().map(|candidate| candidate.parameters).collect();
-        found = level.optimise(frame, &starts, step)?;
-        progress.report(step.name(), &found);
+    found = level.distinct(&found, KEPT);
+    found.extend_from_slice(&anchors);
+    if dof >= Dof::Scales9 {
+        let starts = parameters(&level.distinct(&found, FREED));
+        found = level.optimise(frame, &starts, Dof::Scales9)?;
+        progress.report(Dof::Scales9.name(), &found);
     }
-    Ok(found)
+    let polished = level.polish(frame, &parameters(&level.distinct(&found, FREED)), dof, None)?;
+    let curvature = polished.first().and_then(|(_, curvature)| curvature.clone());
+    let found: Vec<Candidate> = polished.into_iter().map(|(candidate, _)| candidate).collect();
+    progress.report("Newton steps", &found);
+    Ok((found, curvature))
+}
+
+/// The start and the headers' alignment, also stretched where that is allowed.
+fn anchors(frame: &Frame, dof: Dof, poses: &[Pose; 2]) -> Vec<Parameters> {
+    let mut anchors: Vec<Parameters> = [IDENTITY].into_iter().chain(frame.headers()).collect();
+    if dof >= Dof::Scales9 {
+        let stretches: Vec<Parameters> =
+            anchors.iter().filter_map(|anchor| stretched(frame, poses, anchor, dof)).collect();
+        anchors.extend(stretches);
+    }
+    anchors
+}
+
+fn parameters(candidates: &[Candidate]) -> Vec<Parameters> {
+    candidates.iter().map(|candidate| candidate.parameters).collect()
+}
+
+/// A candidate's orientation, stretched to the extent of the fixed object along all of its directions.
+pub(crate) fn stretched(
+    frame: &Frame,
+    [fixed, moving]: &[Pose; 2],
+    candidate: &Parameters,
+    dof: Dof,
+) -> Option<Parameters> {
+    let moving_to_fixed = frame.transform(candidate)?.inverse()?.matrix;
+    let stretch = moving.stretch_after(&moving_to_fixed, fixed)?;
+    frame.parameters(&(stretch * moving_to_fixed), &fixed.centre, dof)
 }
 
 /// Ten neighbours: turned to both sides about each axis and, unless the transform is rigid, scaled.

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::line_search::LineSearch;
+use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters, along};
 
 /// Steps on either side of a line's start that are looked at first, tolerances.
@@ -9,18 +10,6 @@ const OPENING: f64 = 10.0;
 
 /// Sweeps over the directions that FLIRT allows.
 pub(crate) const SWEEPS: usize = 4;
-
-/// Parameters and their cost.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Candidate {
-    pub parameters: Parameters,
-    pub cost: f64,
-}
-
-/// Sorts by cost.
-pub(crate) fn best_first(candidates: &mut [Candidate]) {
-    candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-}
 
 /// Sweeps over the directions from one start.
 #[derive(Debug, Clone)]
@@ -45,10 +34,15 @@ impl<'a> Walk<'a> {
     fn done(&self) -> bool {
         self.sweeps_left == 0
     }
+}
 
-    fn ask(&self) -> impl Iterator<Item = Parameters> {
+impl AskTell for Walk<'_> {
+    fn ask(&self) -> Vec<Parameters> {
+        if self.done() {
+            return Vec::new();
+        }
         let direction = &self.directions[self.direction];
-        self.line.ask().iter().map(|distance| along(&self.point, direction, *distance))
+        self.line.ask().iter().map(|distance| along(&self.point, direction, *distance)).collect()
     }
 
     fn tell(&mut self, costs: &[f64]) {
@@ -69,36 +63,21 @@ impl<'a> Walk<'a> {
             self.line = LineSearch::new(self.cost, opening);
         }
     }
+
+    fn found(&self) -> Candidate {
+        Candidate { parameters: self.point, cost: self.cost.unwrap_or(1.0) }
+    }
 }
 
-/// Optimises every start along the directions, at most `sweeps` times over them. Each round of questions of all starts
-/// is one call of `evaluate`.
+/// Optimises every start along the directions, at most `sweeps` times over them, in lockstep.
 pub(crate) fn descend(
     starts: &[Parameters],
     directions: &[Direction],
     sweeps: usize,
-    mut evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,
+    evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,
 ) -> Result<Vec<Candidate>, Error> {
     let mut walks: Vec<Walk> = starts.iter().map(|start| Walk::new(*start, directions, sweeps)).collect();
-    loop {
-        let questions: Vec<Vec<Parameters>> =
-            walks.iter().map(|walk| if walk.done() { Vec::new() } else { walk.ask().collect() }).collect();
-        let batch = questions.concat();
-        if batch.is_empty() {
-            break;
-        }
-        let costs = evaluate(&batch)?;
-        let mut rest = costs.as_slice();
-        for (walk, questions) in walks.iter_mut().zip(&questions) {
-            let (own, others) = rest.split_at(questions.len());
-            rest = others;
-            if !own.is_empty() {
-                walk.tell(own);
-            }
-        }
-    }
-    let candidate = |walk: &Walk| Candidate { parameters: walk.point, cost: walk.cost.unwrap_or(1.0) };
-    Ok(walks.iter().map(candidate).collect())
+    lockstep::run(&mut walks, evaluate)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 
 use antsreg_kernels::Backend;
 
-use crate::coordinate_search::Candidate;
 use crate::level::Level;
+use crate::lockstep::Candidate;
 use crate::parameters::{Frame, Parameters, along, directions};
 use crate::{Dof, Error};
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, JointParameters, JointSampling};
 
-use crate::coordinate_search::{Candidate, SWEEPS, best_first, descend};
 use crate::fixed::{FixedLevel, FixedValues};
-use crate::parameters::{Frame, Parameters, directions};
-use crate::{Cost, Dof, Error};
+use crate::lockstep::{Candidate, best_first};
+use crate::parameters::{Frame, Parameters};
+use crate::{Cost, Error};
 
 pub(crate) struct Level<'a, B: Backend> {
     pub backend: &'a B,
@@ -44,13 +44,6 @@ impl<B: Backend> Level<'_, B> {
         let mut rated: Vec<Candidate> = pairs.map(|(parameters, cost)| Candidate { parameters, cost }).collect();
         best_first(&mut rated);
         Ok(rated)
-    }
-
-    /// Each start, optimised over these degrees of freedom one direction at a time; best first.
-    pub fn optimise(&self, frame: &Frame, starts: &[Parameters], dof: Dof) -> Result<Vec<Candidate>, Error> {
-        let mut found = descend(starts, &directions(dof, self.mm), SWEEPS, |batch| self.costs(frame, batch))?;
-        best_first(&mut found);
-        Ok(found)
     }
 
     /// Whether the cost has creases, where no parabola fits.

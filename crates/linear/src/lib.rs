@@ -13,6 +13,8 @@ mod fixed;
 mod images;
 mod level;
 mod line_search;
+mod lockstep;
+mod optimise;
 mod options;
 mod orient;
 mod parameters;

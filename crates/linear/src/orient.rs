@@ -3,8 +3,10 @@
 use antsreg_kernels::Backend;
 use nalgebra::Vector3;
 
-use crate::coordinate_search::{Candidate, SWEEPS, descend};
+use crate::compare::stretched;
+use crate::coordinate_search::{SWEEPS, descend};
 use crate::level::Level;
+use crate::lockstep::{Candidate, best_first};
 use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION, SCALE, SKEW, TRANSLATION, translations_and_scale};
 use crate::pose::Pose;
 use crate::{AngleSearch, Dof, Error};
@@ -108,14 +110,26 @@ pub(crate) fn search<B: Backend>(
             parameters
         })
         .collect();
-    let fine_costs = costs(&fine)?;
-    let limit = promising(&fine_costs);
-    let minima = fine_grid.minima(&fine_costs).into_iter().filter(|number| fine_costs[*number] <= limit);
-    let mut starts: Vec<Parameters> = minima.map(|number| fine[number]).collect();
+    let mut starts = minima(&fine_grid, &fine, &costs(&fine)?);
+    if dof >= Dof::Scales9 {
+        // A stretch may hide the right orientation from those that only know one scale.
+        let stretches: Vec<Parameters> =
+            fine.iter().map(|turned| stretched(frame, poses, turned, dof).unwrap_or(*turned)).collect();
+        starts.extend(minima(&fine_grid, &stretches, &costs(&stretches)?));
+    }
     if angles.principal_axes {
         starts.extend(principal(frame, poses, dof, scale));
     }
-    level.optimise(frame, &starts, dof.min(Dof::Similarity7))
+    let mut found = level.optimise(frame, &starts, dof.min(Dof::Similarity7))?;
+    best_first(&mut found);
+    Ok(found)
+}
+
+/// The parameters at the angles of the grid that are promising and no worse than their neighbours.
+fn minima(grid: &AngleGrid, parameters: &[Parameters], costs: &[f64]) -> Vec<Parameters> {
+    let limit = promising(costs);
+    let lowest = grid.minima(costs).into_iter().filter(|number| costs[*number] <= limit);
+    lowest.map(|number| parameters[number]).collect()
 }
 
 /// The start, turned.

@@ -50,6 +50,11 @@ pub(crate) fn translations_and_scale(dof: Dof, mm: f64) -> Vec<Direction> {
     directions
 }
 
+/// The largest difference of two sets of parameters, in tolerances at a level of `mm`.
+pub(crate) fn tolerances(a: &Parameters, b: &Parameters, mm: f64) -> f64 {
+    (0..12).map(|i| (a[i] - b[i]).abs() / (TOLERANCE[i / 3] * mm)).fold(0.0, f64::max)
+}
+
 fn common_scale(mm: f64) -> Direction {
     let mut direction = [0.0; 12];
     direction[SCALE..SKEW].fill(TOLERANCE[SCALE / 3] * mm);

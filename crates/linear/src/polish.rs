@@ -6,7 +6,7 @@
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
 use crate::Error;
-use crate::coordinate_search::Candidate;
+use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters};
 
 /// Distance of the differences, tolerances.
@@ -38,68 +38,131 @@ struct Slopes {
     hessian: DMatrix<f64>,
 }
 
-/// Optimises along all directions together, at most `iterations` times. Curvature from a coarser level saves the
-/// evaluations it takes to measure it.
-pub(crate) fn polish(
-    start: &Parameters,
-    directions: &[Direction],
-    iterations: usize,
-    known: Option<&Curvature>,
-    mut evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,
-) -> Result<(Candidate, Curvature), Error> {
-    let mut point = *start;
-    let mut costs_at = |point: &Parameters, offsets: &[DVector<f64>]| {
-        let batch: Vec<Parameters> = offsets.iter().map(|offset| moved(point, directions, offset)).collect();
-        evaluate(&batch)
-    };
-    let mut curvature = known.filter(|known| known.0.nrows() == directions.len()).cloned();
-    let mut cost = f64::INFINITY;
-    // The last step, and the gradient before it.
-    let mut last: Option<(DVector<f64>, DVector<f64>)> = None;
-    for _ in 0..iterations {
-        let Slopes { cost: here, gradient, mut hessian } =
-            measure(directions.len(), curvature.as_ref(), |offsets| costs_at(&point, offsets))?;
-        if let Some((step, before)) = &last {
-            learn(&mut hessian, step, &(&gradient - before));
-        }
-        cost = here;
-        let step = newton_step(&hessian, &gradient);
-        curvature = Some(Curvature(hessian));
-        if -0.5 * gradient.dot(&step) < LEAST_GAIN * cost {
-            break;
-        }
-        let line = LENGTHS.map(|length| &step * length);
-        let along = costs_at(&point, &line)?;
-        let lowest = (0..LENGTHS.len()).fold(0, |best, index| if along[index] < along[best] { index } else { best });
-        if along[lowest] >= cost {
-            break;
-        }
-        point = moved(&point, directions, &line[lowest]);
-        cost = along[lowest];
-        if line[lowest].amax() < SETTLED {
-            break;
-        }
-        last = Some((line[lowest].clone(), gradient));
-    }
-    let curvature = curvature.unwrap_or_else(|| Curvature(DMatrix::identity(directions.len(), directions.len())));
-    Ok((Candidate { parameters: point, cost }, curvature))
+/// What a search is waiting for.
+#[derive(Debug, Clone)]
+enum Phase {
+    /// The costs around the point.
+    Around,
+    /// The costs along a step, made from this gradient.
+    Along {
+        step: DVector<f64>,
+        gradient: DVector<f64>,
+    },
+    Done,
 }
 
-/// Differences to both sides; with `known` curvature only its diagonal is measured anew.
-fn measure(
-    count: usize,
+/// Newton steps from one start.
+#[derive(Debug, Clone)]
+pub(crate) struct Newton<'a> {
+    directions: &'a [Direction],
+    point: Parameters,
+    cost: Option<f64>,
+    curvature: Option<Curvature>,
+    /// The last step, and the gradient before it.
+    last: Option<(DVector<f64>, DVector<f64>)>,
+    phase: Phase,
+    steps_left: usize,
+}
+
+impl<'a> Newton<'a> {
+    /// At most `steps` steps along all directions together. Curvature from a coarser level saves the evaluations it takes
+    /// to measure it.
+    pub fn new(
+        start: &Parameters,
+        directions: &'a [Direction],
+        steps: usize,
+        known: Option<&Curvature>,
+    ) -> Newton<'a> {
+        let curvature = known.filter(|known| known.0.nrows() == directions.len()).cloned();
+        let phase = if steps > 0 { Phase::Around } else { Phase::Done };
+        Newton { directions, point: *start, cost: None, curvature, last: None, phase, steps_left: steps }
+    }
+
+    /// The curvature where the search is, as far as it is known.
+    pub fn curvature(&self) -> Option<&Curvature> {
+        self.curvature.as_ref()
+    }
+
+    /// Gradient and curvature are there: sets out along the step they make.
+    fn set_out(&mut self, costs: &[f64]) {
+        let Slopes { cost, gradient, mut hessian } = slopes(self.directions.len(), self.curvature.as_ref(), costs);
+        if let Some((step, before)) = &self.last {
+            learn(&mut hessian, step, &(&gradient - before));
+        }
+        self.cost = Some(cost);
+        let step = newton_step(&hessian, &gradient);
+        self.curvature = Some(Curvature(hessian));
+        let worth_it = -0.5 * gradient.dot(&step) >= LEAST_GAIN * cost;
+        self.phase = if worth_it { Phase::Along { step, gradient } } else { Phase::Done };
+    }
+
+    /// Takes the best part of the step.
+    fn advance(&mut self, step: &DVector<f64>, gradient: DVector<f64>, costs: &[f64]) {
+        self.phase = Phase::Done;
+        let lowest = (0..LENGTHS.len()).fold(0, |best, index| if costs[index] < costs[best] { index } else { best });
+        if self.cost.is_some_and(|cost| costs[lowest] >= cost) {
+            return;
+        }
+        let step = step * LENGTHS[lowest];
+        self.point = moved(&self.point, self.directions, &step);
+        self.cost = Some(costs[lowest]);
+        self.steps_left -= 1;
+        if self.steps_left > 0 && step.amax() >= SETTLED {
+            self.phase = Phase::Around;
+            self.last = Some((step, gradient));
+        }
+    }
+}
+
+impl AskTell for Newton<'_> {
+    fn ask(&self) -> Vec<Parameters> {
+        let offsets = match &self.phase {
+            Phase::Around => stencil(self.directions.len(), self.curvature.is_none()),
+            Phase::Along { step, .. } => LENGTHS.map(|length| step * length).to_vec(),
+            Phase::Done => Vec::new(),
+        };
+        offsets.iter().map(|offset| moved(&self.point, self.directions, offset)).collect()
+    }
+
+    fn tell(&mut self, costs: &[f64]) {
+        match std::mem::replace(&mut self.phase, Phase::Done) {
+            Phase::Around => self.set_out(costs),
+            Phase::Along { step, gradient } => self.advance(&step, gradient, costs),
+            Phase::Done => {}
+        }
+    }
+
+    fn found(&self) -> Candidate {
+        Candidate { parameters: self.point, cost: self.cost.unwrap_or(1.0) }
+    }
+}
+
+/// Optimises every start by Newton steps, in lockstep; each with the curvature it ended with, best first.
+pub(crate) fn polish(
+    starts: &[Parameters],
+    directions: &[Direction],
+    steps: usize,
     known: Option<&Curvature>,
-    costs_at: impl FnOnce(&[DVector<f64>]) -> Result<Vec<f64>, Error>,
-) -> Result<Slopes, Error> {
-    let costs = costs_at(&stencil(count, known.is_none()))?;
+    evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,
+) -> Result<Vec<(Candidate, Option<Curvature>)>, Error> {
+    let mut searches: Vec<Newton> = starts.iter().map(|start| Newton::new(start, directions, steps, known)).collect();
+    let found = lockstep::run(&mut searches, evaluate)?;
+    let curvatures = searches.iter().map(|search| search.curvature().cloned());
+    let mut polished: Vec<_> = found.into_iter().zip(curvatures).collect();
+    polished.sort_by(|a, b| a.0.cost.total_cmp(&b.0.cost));
+    Ok(polished)
+}
+
+/// From the costs of a stencil; with `known` curvature only its diagonal is measured anew.
+fn slopes(count: usize, known: Option<&Curvature>, costs: &[f64]) -> Slopes {
     let gradient = DVector::from_fn(count, |i, _| (costs[1 + 2 * i] - costs[2 + 2 * i]) / (2.0 * STEP));
     let diagonal =
         DVector::from_fn(count, |i, _| (costs[1 + 2 * i] + costs[2 + 2 * i] - 2.0 * costs[0]) / (STEP * STEP));
     let hessian = match known {
-        None => measured(&costs, &diagonal),
+        None => measured(costs, &diagonal),
         Some(Curvature(known)) => rescaled(known, &diagonal),
     };
-    Ok(Slopes { cost: costs[0], gradient, hessian })
+    Slopes { cost: costs[0], gradient, hessian }
 }
 
 fn moved(point: &Parameters, directions: &[Direction], offset: &DVector<f64>) -> Parameters {

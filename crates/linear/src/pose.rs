@@ -54,6 +54,27 @@ impl Pose {
         })
     }
 
+    /// The stretch without a turn of its own that, after the linear part `to_other`, gives this pose the covariance of
+    /// `other`, as far as it is plausible: the symmetric S with S·M·Σ·Mᵀ·S = Σ′.
+    pub fn stretch_after(&self, to_other: &Matrix3<f64>, other: &Pose) -> Option<Matrix3<f64>> {
+        let root = |matrix: Matrix3<f64>, power: f64| {
+            let eigen = SymmetricEigen::new(matrix);
+            let roots = eigen.eigenvalues.map(|value| value.max(0.0).powf(power));
+            let of_power = eigen.eigenvectors * Matrix3::from_diagonal(&roots) * eigen.eigenvectors.transpose();
+            of_power.iter().all(|value| value.is_finite()).then_some(of_power)
+        };
+        let own = to_other * self.covariance() * to_other.transpose();
+        let (half, inverse_half) = (root(own, 0.5)?, root(own, -0.5)?);
+        let stretch = inverse_half * root(half * other.covariance() * half, 0.5)? * inverse_half;
+        let eigen = SymmetricEigen::new(stretch);
+        let plausible = eigen.eigenvalues.map(|value| value.clamp(1.0 / MOST_STRETCH, MOST_STRETCH));
+        Some(eigen.eigenvectors * Matrix3::from_diagonal(&plausible) * eigen.eigenvectors.transpose())
+    }
+
+    fn covariance(&self) -> Matrix3<f64> {
+        self.axes * Matrix3::from_diagonal(&self.extent.map(|extent| extent * extent)) * self.axes.transpose()
+    }
+
     /// The stretch that gives this pose the extent of `other`, as far as it is plausible.
     pub fn stretch_to(&self, other: &Pose) -> Vector3<f64> {
         self.extent.zip_map(&other.extent, |own, wanted| {

@@ -2,10 +2,10 @@
 
 use antsreg_core::report::{Observer, Report, Stage};
 
-use crate::coordinate_search::Candidate;
+use crate::lockstep::Candidate;
 
 /// Steps a level takes at most.
-const STEPS: usize = 6;
+const STEPS: usize = 5;
 
 pub(crate) struct Progress<'a> {
     observer: &'a mut dyn Observer,

@@ -2,30 +2,28 @@
 //!
 //! - 8 mm: orientations over the whole range of angles, each optimised over seven degrees of freedom
 //!   ([`orient`](crate::orient)).
-//! - 4 mm: the best of them and the headers' alignment, then turned and scaled neighbours of the best of these
+//! - 4 mm: the best of them, the start and the headers' alignment, then turned and scaled neighbours of the best of these
 //!   ([`compare`](crate::compare)).
 //! - 2 mm and 1 mm: the best one, all degrees of freedom.
 //!
-//! Beyond FLIRT: orientations from the principal axes; all degrees of freedom already at 4 mm, for the best few; and
-//! Newton steps ([`polish`](crate::polish)) at 2 mm and 1 mm in place of sweeps over the parameters.
+//! Beyond FLIRT: orientations from the principal axes; every orientation also with the stretch that gives both objects one
+//! covariance, as the right one may look poor with a common scale; all degrees of freedom already at 4 mm, for all that
+//! differ; and Newton steps ([`polish`](crate::polish)) from there on in place of sweeps over the parameters.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::Backend;
 
 use crate::compare;
-use crate::coordinate_search::Candidate;
 use crate::creases;
 use crate::images::Images;
 use crate::level::Level;
+use crate::lockstep::Candidate;
 use crate::orient;
-use crate::parameters::{Frame, IDENTITY, directions};
-use crate::polish::{Curvature, polish};
+use crate::parameters::{Frame, IDENTITY};
+use crate::polish::Curvature;
 use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error, Options, Outcome, Search};
-
-/// Newton steps on a level, at most.
-const NEWTON_STEPS: usize = 8;
 
 /// Levels in mm, coarsest first, for images whose smaller voxels measure `voxel_mm`.
 pub(crate) fn levels(voxel_mm: f64, finest_mm: f64) -> Vec<f64> {
@@ -60,7 +58,7 @@ pub(crate) fn run<B: Backend>(
                 progress.report("orientations", &candidates);
             }
             Search::Angles(_) if mm == 4.0 => {
-                candidates = compare::search(&level, frame, dof, &candidates, progress)?;
+                (candidates, curvature) = compare::search(&level, frame, dof, poses, &candidates, progress)?;
                 freed = true;
             }
             Search::None if mm >= 4.0 => {
@@ -102,10 +100,8 @@ fn free_all<B: Backend>(
         }
     }
     let (polished, measured) =
-        polish(&best.parameters, &directions(dof, level.mm), NEWTON_STEPS, curvature.as_ref(), |batch| {
-            level.costs(frame, batch)
-        })?;
-    *curvature = Some(measured);
+        level.polish(frame, &[best.parameters], dof, curvature.as_ref())?.into_iter().next().unwrap_or((best, None));
+    *curvature = measured;
     progress.report("Newton steps", &[polished]);
     if !level.has_creases() {
         return Ok(polished);

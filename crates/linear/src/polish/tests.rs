@@ -19,9 +19,9 @@ fn run(bend: f64, iterations: usize, known: Option<&Curvature>) -> (Candidate, C
         evaluations += batch.len();
         Ok(batch.iter().map(|parameters| cost(parameters, bend)).collect())
     };
-    let (found, curvature) =
-        polish(&IDENTITY, &directions(Dof::Affine12, 1.0), iterations, known, evaluate).expect("costs");
-    (found, curvature, evaluations)
+    let polished = polish(&[IDENTITY], &directions(Dof::Affine12, 1.0), iterations, known, evaluate).expect("costs");
+    let (found, curvature) = polished[0].clone();
+    (found, curvature.expect("a curvature"), evaluations)
 }
 
 #[test]
@@ -54,6 +54,20 @@ fn measures_the_curvature() {
 #[test]
 fn nothing_to_gain_leaves_the_start() {
     let flat = |batch: &[Parameters]| Ok(vec![1.0; batch.len()]);
-    let (found, _) = polish(&IDENTITY, &directions(Dof::Rigid6, 1.0), 5, None, flat).expect("costs");
-    assert_eq!(found, Candidate { parameters: IDENTITY, cost: 1.0 });
+    let polished = polish(&[IDENTITY], &directions(Dof::Rigid6, 1.0), 5, None, flat).expect("costs");
+    assert_eq!(polished[0].0, Candidate { parameters: IDENTITY, cost: 1.0 });
+}
+
+#[test]
+fn starts_do_not_see_each_other() {
+    let mut other = IDENTITY;
+    other[4] = 3.0;
+    let directions = directions(Dof::Similarity7, 1.0);
+    let run = |starts: &[Parameters]| {
+        let evaluate = |batch: &[Parameters]| Ok(batch.iter().map(|parameters| cost(parameters, 0.5)).collect());
+        polish(starts, &directions, 8, None, evaluate).expect("costs")
+    };
+    let (alone, together) = (run(&[IDENTITY]), run(&[other, IDENTITY]));
+    assert!(together.contains(&alone[0]));
+    assert!(together[0].0.cost <= together[1].0.cost);
 }

@@ -69,3 +69,20 @@ fn no_mass_is_the_middle_of_the_grid() {
         Pose { centre: volume.grid.centre(), axes: Matrix3::identity(), extent: Vector3::zeros() }
     );
 }
+
+#[test]
+fn the_stretch_after_a_turn_matches_covariances_without_turning() {
+    let turned = |angles: [f64; 3], extent: [f64; 3]| Pose {
+        centre: Point3::origin(),
+        axes: Rotation3::from_euler_angles(angles[0], angles[1], angles[2]).into_inner(),
+        extent: extent.into(),
+    };
+    let (own, other) = (turned([0.3, -0.2, 0.5], [20.0, 24.0, 30.0]), turned([0.4, -0.1, 0.3], [22.0, 21.0, 35.0]));
+    let turn = Rotation3::from_euler_angles(0.1, 0.2, -0.1).into_inner();
+    let stretch = own.stretch_after(&turn, &other).expect("a stretch");
+    assert!((stretch - stretch.transpose()).amax() < 1e-12, "{stretch}");
+    let carried = stretch * turn * own.covariance() * turn.transpose() * stretch;
+    assert!((carried - other.covariance()).amax() < 1e-9, "{carried}");
+    // What is flat has no stretch along its normal that could be known.
+    assert!(turned([0.0; 3], [0.0, 20.0, 30.0]).stretch_after(&turn, &other).is_none());
+}

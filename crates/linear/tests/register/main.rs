@@ -5,4 +5,5 @@ mod object;
 mod prepared;
 mod recovery;
 mod refusals;
+mod robustness;
 mod weights;

@@ -1,0 +1,49 @@
+//! Searches that ask for costs and are told them, so that any number of them share their evaluations.
+
+use crate::Error;
+use crate::parameters::Parameters;
+
+/// Parameters and their cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Candidate {
+    pub parameters: Parameters,
+    pub cost: f64,
+}
+
+/// Sorts by cost.
+pub(crate) fn best_first(candidates: &mut [Candidate]) {
+    candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+}
+
+/// A minimisation from one start.
+pub(crate) trait AskTell {
+    /// The parameters whose costs are wanted next; none when the search is over.
+    fn ask(&self) -> Vec<Parameters>;
+    /// Takes the costs of the parameters asked for.
+    fn tell(&mut self, costs: &[f64]);
+    /// The best so far; cost 1 where nothing has been told yet.
+    fn found(&self) -> Candidate;
+}
+
+/// Runs every search to its end. Each round of questions of all of them is one call of `evaluate`.
+pub(crate) fn run(
+    searches: &mut [impl AskTell],
+    mut evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,
+) -> Result<Vec<Candidate>, Error> {
+    loop {
+        let questions: Vec<Vec<Parameters>> = searches.iter().map(AskTell::ask).collect();
+        let batch = questions.concat();
+        if batch.is_empty() {
+            return Ok(searches.iter().map(AskTell::found).collect());
+        }
+        let costs = evaluate(&batch)?;
+        let mut rest = costs.as_slice();
+        for (search, questions) in searches.iter_mut().zip(&questions) {
+            let (own, others) = rest.split_at(questions.len());
+            rest = others;
+            if !own.is_empty() {
+                search.tell(own);
+            }
+        }
+    }
+}
