@@ -44,19 +44,19 @@ pub(crate) fn search<B: Backend>(
     found.extend_from_slice(&anchors);
     found = level.distinct(&found, KEPT);
     let near: Vec<Parameters> = found.iter().flat_map(|candidate| neighbours(&candidate.parameters, dof)).collect();
-    found.extend(level.optimise(frame, &near, few)?);
+    found.extend(level.approach(frame, &near, few)?);
     progress.report("their neighbours", &found);
     found = level.distinct(&found, KEPT);
     found.extend_from_slice(&anchors);
     if dof >= Dof::Scales9 {
         let starts = parameters(&level.distinct(&found, FREED));
-        found = level.optimise(frame, &starts, Dof::Scales9)?;
+        found = level.approach(frame, &starts, Dof::Scales9)?;
         progress.report(Dof::Scales9.name(), &found);
     }
     let polished = level.polish(frame, &parameters(&level.distinct(&found, FREED)), dof, None)?;
     let curvature = polished.first().and_then(|(_, curvature)| curvature.clone());
     let found: Vec<Candidate> = polished.into_iter().map(|(candidate, _)| candidate).collect();
-    progress.report("Newton steps", &found);
+    progress.report("all together", &found);
     Ok((found, curvature))
 }
 

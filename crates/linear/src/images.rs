@@ -62,6 +62,7 @@ impl<'a, B: Backend> Images<'a, B> {
         Ok(Level {
             backend,
             mm,
+            optimiser: self.fixed.options.optimiser,
             cost: self.fixed.options.cost,
             histogram: self.fixed.options.histogram,
             low_high: [self.fixed.source.low_high, moving.low_high],

@@ -8,12 +8,13 @@ use antsreg_kernels::{Backend, JointParameters, JointSampling};
 use crate::fixed::{FixedLevel, FixedValues};
 use crate::lockstep::{Candidate, best_first};
 use crate::parameters::{Frame, Parameters};
-use crate::{Cost, Error};
+use crate::{Cost, Error, Optimiser};
 
 pub(crate) struct Level<'a, B: Backend> {
     pub backend: &'a B,
     /// Spacing of the fixed grid.
     pub mm: f64,
+    pub optimiser: Optimiser,
     pub cost: Cost,
     pub histogram: JointSampling,
     /// Ranges of the fixed and the moving intensities.

@@ -8,6 +8,7 @@ mod compare;
 mod coordinate_search;
 mod cost;
 mod creases;
+mod descent;
 mod error;
 mod fixed;
 mod images;
@@ -20,6 +21,7 @@ mod orient;
 mod parameters;
 mod polish;
 mod pose;
+mod powell;
 mod progress;
 mod search;
 
@@ -30,7 +32,7 @@ use antsreg_kernels::Backend;
 pub use cost::Cost;
 pub use error::{Error, Side};
 pub use fixed::Fixed;
-pub use options::{AngleSearch, Dof, Options, Outcome, Search, Start};
+pub use options::{AngleSearch, Dof, Optimiser, Options, Outcome, Search, Start};
 
 /// Aligns `moving` to `fixed`. Voxels count as much as their weights, if given, say (≥ 0, on the image's grid): 0 and 1
 /// make a mask.

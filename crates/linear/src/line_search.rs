@@ -9,8 +9,11 @@ const GROWTH: f64 = 1.6;
 /// A minimum further away than this is not looked for.
 const MOST_GROWTH: usize = 8;
 
-/// Parabolas tried on a bracket.
+/// Parabolas tried on a bracket, unless told otherwise.
 const MOST_REFINEMENTS: usize = 4;
+
+/// A parabola whose vertex is closer to the middle than this is the last, unless told otherwise.
+const PRECISION: f64 = 0.5;
 
 /// A position on the line and the cost there.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,6 +42,8 @@ pub(crate) struct LineSearch {
     bracket: [Probe; 3],
     asked: Vec<f64>,
     start_known: bool,
+    precision: f64,
+    refinements: usize,
 }
 
 impl LineSearch {
@@ -49,7 +54,20 @@ impl LineSearch {
         if cost.is_none() {
             asked.push(0.0);
         }
-        LineSearch { phase: Phase::Opening, steps: 0, bracket: [start; 3], asked, start_known: cost.is_some() }
+        LineSearch {
+            phase: Phase::Opening,
+            steps: 0,
+            bracket: [start; 3],
+            asked,
+            start_known: cost.is_some(),
+            precision: PRECISION,
+            refinements: MOST_REFINEMENTS,
+        }
+    }
+
+    /// The same search, closing in to `precision` by at most so many parabolas.
+    pub fn refined(self, precision: f64, refinements: usize) -> LineSearch {
+        LineSearch { precision, refinements, ..self }
     }
 
     /// The positions whose cost is wanted next; none when the search is over.
@@ -102,7 +120,7 @@ impl LineSearch {
         }
         if self.phase == Phase::Closing {
             let vertex = vertex(self.bracket);
-            if self.steps < MOST_REFINEMENTS && (vertex - middle.at).abs() > 0.5 {
+            if self.steps < self.refinements && (vertex - middle.at).abs() > self.precision {
                 self.steps += 1;
                 self.asked.push(vertex);
             } else {

@@ -2,26 +2,51 @@
 
 use antsreg_kernels::Backend;
 
-use crate::coordinate_search::{SWEEPS, descend};
+use crate::coordinate_search::{self, SWEEPS};
 use crate::level::Level;
 use crate::lockstep::{Candidate, best_first};
-use crate::parameters::{Frame, Parameters, directions, tolerances};
+use crate::parameters::{Direction, Frame, Parameters, directions, tolerances};
 use crate::polish::{Curvature, polish};
-use crate::{Dof, Error};
+use crate::{Dof, Error, Optimiser, descent, powell};
 
 /// Newton steps on a level, at most.
 const NEWTON_STEPS: usize = 8;
+
+/// Sweeps over the directions where Newton steps follow.
+const FEW_SWEEPS: usize = 2;
 
 /// Candidates closer than this would end in one place, tolerances of the level.
 const NEAR: f64 = 2.0;
 
 impl<B: Backend> Level<'_, B> {
-    /// Each start, optimised over these degrees of freedom one direction at a time; in the order of the starts.
+    /// Each start, optimised over these degrees of freedom; in the order of the starts.
     pub fn optimise(&self, frame: &Frame, starts: &[Parameters], dof: Dof) -> Result<Vec<Candidate>, Error> {
-        descend(starts, &directions(dof, self.mm), SWEEPS, |batch| self.costs(frame, batch))
+        self.optimise_along(frame, starts, &directions(dof, self.mm), SWEEPS)
     }
 
-    /// Each start, optimised over these degrees of freedom together, and the curvature there; best first.
+    /// Each start, brought near to its minimum, for a choice among them; in the order of the starts.
+    pub fn approach(&self, frame: &Frame, starts: &[Parameters], dof: Dof) -> Result<Vec<Candidate>, Error> {
+        self.optimise_along(frame, starts, &directions(dof, self.mm), FEW_SWEEPS)
+    }
+
+    /// Each start, optimised along these directions by the optimiser asked for; in the order of the starts.
+    pub fn optimise_along(
+        &self,
+        frame: &Frame,
+        starts: &[Parameters],
+        directions: &[Direction],
+        sweeps: usize,
+    ) -> Result<Vec<Candidate>, Error> {
+        let costs = |batch: &[Parameters]| self.costs(frame, batch);
+        match self.optimiser {
+            Optimiser::Flirt => coordinate_search::descend(starts, directions, sweeps, costs),
+            Optimiser::Powell => powell::minimise(starts, directions, self.mm, costs),
+            Optimiser::Descent => descent::minimise(starts, directions, costs),
+        }
+    }
+
+    /// Each start, optimised over these degrees of freedom to the end, with the curvature there as far as it is known;
+    /// best first.
     pub fn polish(
         &self,
         frame: &Frame,
@@ -29,7 +54,12 @@ impl<B: Backend> Level<'_, B> {
         dof: Dof,
         known: Option<&Curvature>,
     ) -> Result<Vec<(Candidate, Option<Curvature>)>, Error> {
-        polish(starts, &directions(dof, self.mm), NEWTON_STEPS, known, |batch| self.costs(frame, batch))
+        if self.optimiser == Optimiser::Flirt {
+            return polish(starts, &directions(dof, self.mm), NEWTON_STEPS, known, |batch| self.costs(frame, batch));
+        }
+        let mut found = self.optimise(frame, starts, dof)?;
+        best_first(&mut found);
+        Ok(found.into_iter().map(|candidate| (candidate, None)).collect())
     }
 
     /// The best of the candidates, at most `count`, none of them close to a better one.

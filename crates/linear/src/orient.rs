@@ -4,7 +4,7 @@ use antsreg_kernels::Backend;
 use nalgebra::Vector3;
 
 use crate::compare::stretched;
-use crate::coordinate_search::{SWEEPS, descend};
+use crate::coordinate_search::SWEEPS;
 use crate::level::Level;
 use crate::lockstep::{Candidate, best_first};
 use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION, SCALE, SKEW, TRANSLATION, translations_and_scale};
@@ -95,7 +95,7 @@ pub(crate) fn search<B: Backend>(
     let costs = |batch: &[Parameters]| level.costs(frame, batch);
     let coarse_grid = AngleGrid::new(angles, angles.coarse_step_degrees);
     let starts: Vec<Parameters> = (0..coarse_grid.len()).map(|number| turned(coarse_grid.angles(number))).collect();
-    let coarse = descend(&starts, &translations_and_scale(dof, level.mm), SWEEPS, costs)?;
+    let coarse = level.optimise_along(frame, &starts, &translations_and_scale(dof, level.mm), SWEEPS)?;
     let scale = median(coarse.iter().map(|candidate| candidate.parameters[SCALE]).collect());
     let translations: Vec<[f64; 3]> =
         coarse.iter().map(|candidate| std::array::from_fn(|i| candidate.parameters[TRANSLATION + i])).collect();

@@ -23,7 +23,7 @@ use crate::parameters::{Frame, IDENTITY};
 use crate::polish::Curvature;
 use crate::pose::Pose;
 use crate::progress::Progress;
-use crate::{Dof, Error, Options, Outcome, Search};
+use crate::{Dof, Error, Optimiser, Options, Outcome, Search};
 
 /// Levels in mm, coarsest first, for images whose smaller voxels measure `voxel_mm`.
 pub(crate) fn levels(voxel_mm: f64, finest_mm: f64) -> Vec<f64> {
@@ -102,8 +102,9 @@ fn free_all<B: Backend>(
     let (polished, measured) =
         level.polish(frame, &[best.parameters], dof, curvature.as_ref())?.into_iter().next().unwrap_or((best, None));
     *curvature = measured;
-    progress.report("Newton steps", &[polished]);
-    if !level.has_creases() {
+    progress.report("all together", &[polished]);
+    // The other optimisers search along lines anyway.
+    if !level.has_creases() || level.optimiser != Optimiser::Flirt {
         return Ok(polished);
     }
     let settled = creases::search(level, frame, dof, polished)?;

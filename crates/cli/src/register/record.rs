@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::memory::DeviceMemory;
 use super::profile::Profile;
-use super::settings::{Filling, Measure, Metric};
+use super::settings::{Filling, Measure, Metric, Optimiser};
 use crate::device::Description;
 use crate::interpolation::{ImageInterpolation, LabelInterpolation};
 use crate::jacobian::{Consistency, Summary};
@@ -128,6 +128,8 @@ pub struct LinearParameters {
     pub dof: u8,
     /// Rotations searched; absent without a search.
     pub search: Option<SearchParameters>,
+    /// How each start was optimised, as typed.
+    pub optimiser: String,
     /// What was minimised.
     pub cost: String,
     /// How joint histograms were filled, if there were any.
@@ -166,6 +168,7 @@ impl From<&linear::Options> for LinearParameters {
                 }),
                 Search::None => None,
             },
+            optimiser: Optimiser::from(options.optimiser).to_string(),
             cost: Measure::from(options.cost).to_string(),
             histogram: options.cost.has_joint_histogram().then(|| Filling::from(options.histogram).to_string()),
             bins: options.cost.has_bins().then_some(options.bins),

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use antsreg_kernels::{CcDerivative, JointSampling};
-use antsreg_linear::{AngleSearch, Cost, Dof, Search};
+use antsreg_linear::{self as linear, AngleSearch, Cost, Dof, Search};
 use antsreg_syn as syn;
 use clap::ValueEnum;
 
@@ -53,6 +53,10 @@ pub struct Settings {
     /// Refine the start only; no search over orientations
     #[arg(long, help_heading = "Affine stage", conflicts_with_all = ["search_degrees", "coarse_step_degrees", "fine_step_degrees", "no_principal_axes"])]
     pub no_search: bool,
+    #[arg(long, alias = "optimizer", value_enum, value_name = "HOW", help_heading = "Affine stage",
+        help = help("How each start is brought to the bottom of its valley",
+            |p| Optimiser::from(p.linear().optimiser).to_string()))]
+    pub optimiser: Option<Optimiser>,
     #[arg(long, value_enum, value_name = "COST", help_heading = "Affine stage",
         help = help("What the affine stage minimises", |p| Measure::from(p.linear().cost).to_string()))]
     pub cost: Option<Measure>,
@@ -326,6 +330,47 @@ impl std::fmt::Display for Derivative {
         f.write_str(match self {
             Derivative::Centre => "centre",
             Derivative::Exact => "exact",
+        })
+    }
+}
+
+/// How each start of the affine stage is optimised, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Optimiser {
+    /// One parameter after the other, then Newton steps
+    Flirt,
+    /// Powell's method, at no two points closer than 0.05° and 0.02 mm times the level's mm
+    Powell,
+    /// Steepest descent
+    Descent,
+}
+
+impl From<linear::Optimiser> for Optimiser {
+    fn from(optimiser: linear::Optimiser) -> Optimiser {
+        match optimiser {
+            linear::Optimiser::Flirt => Optimiser::Flirt,
+            linear::Optimiser::Powell => Optimiser::Powell,
+            linear::Optimiser::Descent => Optimiser::Descent,
+        }
+    }
+}
+
+impl From<Optimiser> for linear::Optimiser {
+    fn from(optimiser: Optimiser) -> linear::Optimiser {
+        match optimiser {
+            Optimiser::Flirt => linear::Optimiser::Flirt,
+            Optimiser::Powell => linear::Optimiser::Powell,
+            Optimiser::Descent => linear::Optimiser::Descent,
+        }
+    }
+}
+
+impl std::fmt::Display for Optimiser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Optimiser::Flirt => "flirt",
+            Optimiser::Powell => "powell",
+            Optimiser::Descent => "descent",
         })
     }
 }

@@ -12,7 +12,7 @@ use super::inputs::Inputs;
 use super::memory::{self, DeviceMemory};
 use super::plan::{self, Plan};
 use super::record::{Record, dof};
-use super::settings::{Derivative, Filling, Measure, Metric};
+use super::settings::{Derivative, Filling, Measure, Metric, Optimiser};
 use crate::presets::per_level;
 use crate::{geometry, table};
 
@@ -168,6 +168,7 @@ fn linear_options(options: &linear::Options) -> Vec<(&'static str, String)> {
         }
         Search::None => parameters.push(("--no-search", String::new())),
     }
+    parameters.push(("--optimiser", Optimiser::from(options.optimiser).to_string()));
     parameters.push(("--cost", Measure::from(options.cost).to_string()));
     if options.cost.has_joint_histogram() {
         parameters.push(("--histogram", Filling::from(options.histogram).to_string()));

@@ -3,7 +3,7 @@
 use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Cpu;
-use antsreg_linear::{AngleSearch, Dof, Options, Outcome, Search, Start, register};
+use antsreg_linear::{AngleSearch, Dof, Optimiser, Options, Outcome, Search, Start, register};
 use nalgebra::{Matrix3, Point3, Vector3};
 
 /// A tenth of a voxel: trilinear reading of 4 mm voxels moves the optimum by that much.
@@ -158,4 +158,25 @@ fn does_not_depend_on_the_number_of_threads() {
         pool.install(|| align(&fixed(), &moving, &Options::default()))
     };
     assert_eq!(run(1), run(3));
+}
+
+#[test]
+fn every_optimiser_gets_there() {
+    let fixed = fixed();
+    let turned = affine([26.0, -14.0, 9.0], [1.0; 3], [25.0, -17.0, 13.0]);
+    let mut sheared = affine([6.0, -9.0, 4.0], [1.1, 0.9, 1.0], [5.0, -7.0, 3.0]);
+    sheared.matrix *= Matrix3::new(1.0, 0.06, -0.04, 0.0, 1.0, 0.05, 0.0, 0.0, 1.0);
+    let mut grid = Grid::axis_aligned([48, 52, 44], [4.0; 3]);
+    grid.origin = Point3::new(-84.0, -116.0, -74.0);
+    for (dof, truth) in [(Dof::Rigid6, turned), (Dof::Affine12, sheared)] {
+        let moving = sampled(grid.clone(), &truth);
+        for optimiser in [Optimiser::Flirt, Optimiser::Powell, Optimiser::Descent] {
+            let found = align(&fixed, &moving, &Options { dof, optimiser, ..Options::default() });
+            let error = error_mm(&found.transform, &truth);
+            // Down the gradient, twelve parameters settle short of the bottom of their valley.
+            let slow = optimiser == Optimiser::Descent && dof == Dof::Affine12;
+            let tolerance = if slow { 1.0 } else { TOLERANCE_MM };
+            assert!(error < tolerance, "{error} mm by {optimiser:?} with {dof:?}");
+        }
+    }
 }

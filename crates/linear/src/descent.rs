@@ -1,0 +1,135 @@
+//! Steepest descent, the optimiser of Sun 2010: down the gradient, by differences, to the lowest point of that line.
+
+use crate::Error;
+use crate::line_search::LineSearch;
+use crate::lockstep::{self, AskTell, Candidate};
+use crate::parameters::{Direction, Parameters, along};
+
+/// Distance of the differences, tolerances.
+const STEP: f64 = 1.0;
+
+/// Length of the first step that is looked at, tolerances, and the longest of those that follow.
+const OPENING: f64 = 10.0;
+
+/// A step shorter than this is the last, tolerances.
+const SETTLED: f64 = 0.1;
+
+/// Parabolas tried on a bracket, at most.
+const REFINEMENTS: usize = 6;
+
+/// Gradients, at most: in a narrow valley the steps go from wall to wall.
+const STEPS: usize = 60;
+
+/// A step that gains less than this share of the cost is the last.
+const LEAST_GAIN: f64 = 1e-6;
+
+/// What a search is waiting for.
+#[derive(Debug, Clone)]
+enum Phase {
+    /// The costs around the point.
+    Around,
+    /// The costs along the way down, a direction one tolerance long.
+    Down {
+        line: LineSearch,
+        down: Direction,
+    },
+    Done,
+}
+
+/// One start on its way down.
+#[derive(Debug, Clone)]
+struct Descent<'a> {
+    directions: &'a [Direction],
+    point: Parameters,
+    cost: Option<f64>,
+    opening: f64,
+    phase: Phase,
+    steps_left: usize,
+}
+
+impl Descent<'_> {
+    /// The differences are there: sets out against them.
+    fn set_out(&self, costs: &[f64]) -> Phase {
+        // The first one is the point itself, where that is not known.
+        let (here, sides) = match self.cost {
+            Some(cost) => (cost, costs),
+            None => (costs[0], &costs[1..]),
+        };
+        let slopes: Vec<f64> = sides.chunks_exact(2).map(|pair| (pair[0] - pair[1]) / (2.0 * STEP)).collect();
+        let length = slopes.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
+        if length <= 0.0 || !length.is_finite() {
+            return Phase::Done;
+        }
+        let down = std::array::from_fn(|i| {
+            -self.directions.iter().zip(&slopes).map(|(direction, slope)| slope * direction[i]).sum::<f64>() / length
+        });
+        Phase::Down { line: LineSearch::new(Some(here), self.opening).refined(0.5 * SETTLED, REFINEMENTS), down }
+    }
+
+    /// A line has ended: what comes next.
+    fn arrived(&mut self, line: &LineSearch, down: &Direction) -> Phase {
+        let best = line.best();
+        let gain = self.cost.map_or(f64::INFINITY, |cost| cost - best.cost);
+        self.point = along(&self.point, down, best.at);
+        self.cost = Some(best.cost);
+        self.steps_left -= 1;
+        self.opening = (2.0 * best.at.abs()).clamp(4.0 * SETTLED, OPENING);
+        let settled = best.at.abs() < SETTLED || gain < LEAST_GAIN * best.cost.abs();
+        if settled || self.steps_left == 0 { Phase::Done } else { Phase::Around }
+    }
+}
+
+impl AskTell for Descent<'_> {
+    fn ask(&self) -> Vec<Parameters> {
+        match &self.phase {
+            Phase::Around => {
+                let itself = self.cost.is_none().then_some(self.point);
+                let sides = self.directions.iter().flat_map(|direction| [STEP, -STEP].map(|side| (direction, side)));
+                itself.into_iter().chain(sides.map(|(direction, side)| along(&self.point, direction, side))).collect()
+            }
+            Phase::Down { line, down } => {
+                line.ask().iter().map(|distance| along(&self.point, down, *distance)).collect()
+            }
+            Phase::Done => Vec::new(),
+        }
+    }
+
+    fn tell(&mut self, costs: &[f64]) {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Done) {
+            Phase::Around => {
+                let next = self.set_out(costs);
+                self.cost = self.cost.or(costs.first().copied());
+                next
+            }
+            Phase::Down { mut line, down } => {
+                line.tell(costs);
+                if line.ask().is_empty() { self.arrived(&line, &down) } else { Phase::Down { line, down } }
+            }
+            Phase::Done => Phase::Done,
+        };
+    }
+
+    fn found(&self) -> Candidate {
+        Candidate { parameters: self.point, cost: self.cost.unwrap_or(1.0) }
+    }
+}
+
+/// Optimises every start down its gradients, in lockstep.
+pub(crate) fn minimise(
+    starts: &[Parameters],
+    directions: &[Direction],
+    evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,
+) -> Result<Vec<Candidate>, Error> {
+    let search = |start: &Parameters| Descent {
+        directions,
+        point: *start,
+        cost: None,
+        opening: OPENING,
+        phase: Phase::Around,
+        steps_left: STEPS,
+    };
+    lockstep::run(&mut starts.iter().map(search).collect::<Vec<_>>(), evaluate)
+}
+
+#[cfg(test)]
+mod tests;

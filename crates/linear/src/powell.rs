@@ -1,0 +1,200 @@
+//! Powell's method with a resolution per parameter (Shams 2010, section 3.7): along a set of directions that learns where
+//! the valley lies, and never at a point too near to one that is known.
+
+mod memory;
+
+use crate::Error;
+use crate::line_search::LineSearch;
+use crate::lockstep::{self, AskTell, Candidate};
+use crate::parameters::{Direction, Parameters, along};
+use memory::Memory;
+
+/// Steps on either side of a line's start that are looked at first, tolerances.
+const OPENING: f64 = 10.0;
+
+/// Parabolas tried on a bracket, at most.
+const REFINEMENTS: usize = 12;
+
+/// Length of a direction that the search makes itself, resolutions: about a tolerance.
+const STEP: f64 = 6.0;
+
+/// Sweeps over the directions, at most.
+const SWEEPS: usize = 30;
+
+/// A sweep that gains less than this share of the cost is the last.
+const LEAST_GAIN: f64 = 1e-6;
+
+/// A search along a direction.
+#[derive(Debug, Clone)]
+struct Line {
+    search: LineSearch,
+    direction: Direction,
+    /// Its number in the set; none for the direction of a whole sweep.
+    number: Option<usize>,
+}
+
+/// What a search is doing.
+#[derive(Debug, Clone)]
+enum Phase {
+    /// Along a direction.
+    Line(Box<Line>),
+    /// Looking as far beyond the sweep's end as that is from its start.
+    Beyond,
+    Done,
+}
+
+/// One start on its way down.
+#[derive(Debug, Clone)]
+struct Powell {
+    memory: Memory,
+    directions: Vec<Direction>,
+    point: Parameters,
+    cost: f64,
+    /// Where the sweep began, and the cost there.
+    sweep_start: (Parameters, f64),
+    /// The direction along which this sweep gained most, and how much.
+    steepest: (usize, f64),
+    phase: Phase,
+    sweeps_left: usize,
+}
+
+impl Powell {
+    fn new(start: Parameters, directions: &[Direction], mm: f64) -> Powell {
+        let memory = Memory::new(mm);
+        let phase = match directions.first() {
+            Some(first) => search_along(&memory, *first, Some(0), None),
+            None => Phase::Done,
+        };
+        Powell {
+            memory,
+            directions: directions.to_vec(),
+            point: start,
+            cost: f64::INFINITY,
+            sweep_start: (start, f64::INFINITY),
+            steepest: (0, 0.0),
+            phase,
+            sweeps_left: SWEEPS,
+        }
+    }
+
+    /// The points that the present phase wants to know about.
+    fn wanted(&self) -> Vec<Parameters> {
+        match &self.phase {
+            Phase::Line(line) => {
+                line.search.ask().iter().map(|distance| along(&self.point, &line.direction, *distance)).collect()
+            }
+            Phase::Beyond => vec![std::array::from_fn(|i| 2.0 * self.point[i] - self.sweep_start.0[i])],
+            Phase::Done => Vec::new(),
+        }
+    }
+
+    /// Goes on for as long as what is wanted is known.
+    fn proceed(&mut self) {
+        while !matches!(self.phase, Phase::Done) {
+            let known: Option<Vec<f64>> = self.wanted().iter().map(|point| self.memory.cost_near(point)).collect();
+            let Some(costs) = known else { return };
+            self.phase = match std::mem::replace(&mut self.phase, Phase::Done) {
+                Phase::Line(mut line) => {
+                    line.search.tell(&costs);
+                    if line.search.ask().is_empty() { self.arrived(&line) } else { Phase::Line(line) }
+                }
+                Phase::Beyond => self.judged(costs[0]),
+                Phase::Done => Phase::Done,
+            };
+        }
+    }
+
+    /// A line has ended: what comes next.
+    fn arrived(&mut self, line: &Line) -> Phase {
+        let best = line.search.best();
+        if self.cost.is_infinite() {
+            // The first line has looked at the start.
+            self.cost = self.memory.cost_near(&self.point).unwrap_or(best.cost);
+            self.sweep_start.1 = self.cost;
+        }
+        let gain = self.cost - best.cost;
+        self.point = along(&self.point, &line.direction, best.at);
+        self.cost = best.cost;
+        let Some(number) = line.number else { return self.sweep() };
+        if gain > self.steepest.1 {
+            self.steepest = (number, gain);
+        }
+        match self.directions.get(number + 1) {
+            Some(next) => search_along(&self.memory, *next, Some(number + 1), Some(self.cost)),
+            None => self.swept(),
+        }
+    }
+
+    /// A sweep has ended: is it worth looking beyond?
+    fn swept(&mut self) -> Phase {
+        self.sweeps_left -= 1;
+        let gain = self.sweep_start.1 - self.cost;
+        let stayed = self.memory.are_near(&self.sweep_start.0, &self.point);
+        if self.sweeps_left == 0 || stayed || gain <= LEAST_GAIN * self.cost.abs() {
+            Phase::Done
+        } else {
+            Phase::Beyond
+        }
+    }
+
+    /// Whether the sweep as a whole becomes a direction, by what lies beyond it (Press et al., Numerical Recipes).
+    fn judged(&mut self, beyond: f64) -> Phase {
+        let (start, here, (_, most)) = (self.sweep_start.1, self.cost, self.steepest);
+        let bend = 2.0 * (start - 2.0 * here + beyond) * (start - here - most).powi(2);
+        if beyond >= start || bend >= most * (start - beyond).powi(2) {
+            return self.sweep();
+        }
+        let whole: Direction = std::array::from_fn(|i| self.point[i] - self.sweep_start.0[i]);
+        // About as long as the steps of the set.
+        let length = self.memory.resolutions(&whole);
+        let whole = whole.map(|part| part * STEP / length);
+        self.directions.remove(self.steepest.0);
+        self.directions.push(whole);
+        search_along(&self.memory, whole, None, Some(self.cost))
+    }
+
+    /// The next sweep.
+    fn sweep(&mut self) -> Phase {
+        self.sweep_start = (self.point, self.cost);
+        self.steepest = (0, 0.0);
+        search_along(&self.memory, self.directions[0], Some(0), Some(self.cost))
+    }
+}
+
+/// The search along a direction from a point of that cost.
+fn search_along(memory: &Memory, direction: Direction, number: Option<usize>, cost: Option<f64>) -> Phase {
+    let precision = 1.0 / memory.resolutions(&direction);
+    let search = LineSearch::new(cost, OPENING).refined(precision, REFINEMENTS);
+    Phase::Line(Box::new(Line { search, direction, number }))
+}
+
+impl AskTell for Powell {
+    fn ask(&self) -> Vec<Parameters> {
+        self.memory.unknown(self.wanted())
+    }
+
+    fn tell(&mut self, costs: &[f64]) {
+        let asked = self.ask();
+        self.memory.learn(asked.into_iter().zip(costs.iter().copied()));
+        self.proceed();
+    }
+
+    fn found(&self) -> Candidate {
+        // What was really looked at, not what stood for it.
+        self.memory.best().unwrap_or(Candidate { parameters: self.point, cost: 1.0 })
+    }
+}
+
+/// Optimises every start along the directions and those that the search learns, in lockstep, at a level of `mm`.
+pub(crate) fn minimise(
+    starts: &[Parameters],
+    directions: &[Direction],
+    mm: f64,
+    evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,
+) -> Result<Vec<Candidate>, Error> {
+    let mut searches: Vec<Powell> = starts.iter().map(|start| Powell::new(*start, directions, mm)).collect();
+    lockstep::run(&mut searches, evaluate)
+}
+
+#[cfg(test)]
+mod tests;

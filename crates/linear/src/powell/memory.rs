@@ -1,0 +1,65 @@
+//! The points that a search has evaluated: one too near to them is not evaluated again.
+
+use crate::lockstep::Candidate;
+use crate::parameters::Parameters;
+
+/// Parameters that differ by less than this, each by its own, are taken for one, at 1 mm: 0.05°, 0.02 mm (Shams 2010), and
+/// shares of scale and skew that move the surface of a brain about as far.
+const RESOLUTION: [f64; 4] = [0.05 * std::f64::consts::PI / 180.0, 0.02, 0.0005, 0.0005];
+
+/// Every point of one search, with its cost.
+#[derive(Debug, Clone)]
+pub(super) struct Memory {
+    resolution: Parameters,
+    points: Vec<Candidate>,
+}
+
+impl Memory {
+    /// For a level of `mm`, which coarsens the resolution as it does the tolerances.
+    pub fn new(mm: f64) -> Memory {
+        Memory { resolution: std::array::from_fn(|i| RESOLUTION[i / 3] * mm), points: Vec::new() }
+    }
+
+    /// The greatest part of a difference, in resolutions.
+    pub fn resolutions(&self, difference: &Parameters) -> f64 {
+        difference.iter().zip(&self.resolution).map(|(part, resolution)| part.abs() / resolution).fold(0.0, f64::max)
+    }
+
+    /// Whether two points are closer than the resolution.
+    pub fn are_near(&self, a: &Parameters, b: &Parameters) -> bool {
+        self.distance(a, b) < 1.0
+    }
+
+    /// The cost at the nearest point that is closer than the resolution.
+    pub fn cost_near(&self, point: &Parameters) -> Option<f64> {
+        let distances = self.points.iter().map(|known| (self.distance(&known.parameters, point), known.cost));
+        let nearest = distances.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        (nearest.0 < 1.0).then_some(nearest.1)
+    }
+
+    /// Those of the points that are near to no known one, nor to one before them.
+    pub fn unknown(&self, points: Vec<Parameters>) -> Vec<Parameters> {
+        let mut unknown: Vec<Parameters> = Vec::with_capacity(points.len());
+        for point in points {
+            let before = unknown.iter().any(|other| self.are_near(other, &point));
+            if !before && self.cost_near(&point).is_none() {
+                unknown.push(point);
+            }
+        }
+        unknown
+    }
+
+    /// Takes points and their costs.
+    pub fn learn(&mut self, points: impl Iterator<Item = (Parameters, f64)>) {
+        self.points.extend(points.map(|(parameters, cost)| Candidate { parameters, cost }));
+    }
+
+    /// The best point.
+    pub fn best(&self) -> Option<Candidate> {
+        self.points.iter().copied().min_by(|a, b| a.cost.total_cmp(&b.cost))
+    }
+
+    fn distance(&self, a: &Parameters, b: &Parameters) -> f64 {
+        self.resolutions(&std::array::from_fn(|i| a[i] - b[i]))
+    }
+}
