@@ -94,9 +94,26 @@ impl Grid {
     }
 
     /// World mm → (fractional) voxel index.
+    ///
+    /// A slice has the third index 0 for every point: two-dimensional images know nothing of the third direction, and
+    /// transforms between them need not hit the one's plane from the other's.
     pub fn world_to_voxel(&self) -> AffineTransform {
-        let matrix = Matrix3::from_diagonal(&self.spacing.map(|spacing| 1.0 / spacing)) * self.direction.transpose();
+        let mut matrix =
+            Matrix3::from_diagonal(&self.spacing.map(|spacing| 1.0 / spacing)) * self.direction.transpose();
+        if self.is_slice() {
+            matrix.row_mut(2).fill(0.0);
+        }
         AffineTransform { matrix, translation: -(matrix * self.origin.coords) }
+    }
+
+    /// Whether this is the grid of a two-dimensional image: one voxel along the third axis, more along the others.
+    pub fn is_slice(&self) -> bool {
+        self.shape[2] == 1 && self.shape[0] > 1 && self.shape[1] > 1
+    }
+
+    /// Whether this is a slice across the world's third axis, as ITK takes all two-dimensional images to be.
+    pub fn is_slice_across_z(&self) -> bool {
+        self.is_slice() && self.direction[(2, 2)].abs() > 1.0 - SHEAR_TOLERANCE * SHEAR_TOLERANCE
     }
 
     /// World position of the middle of the grid, mm.
@@ -106,8 +123,11 @@ impl Grid {
     }
 
     /// The grid coarser by whole factors, its samples centred in the same field of view, as ITK's shrink filter
-    /// places them: shape ⌊n/f⌋ (at least 1), spacing × f.
-    pub fn shrink(&self, factors: [usize; 3]) -> Grid {
+    /// places them: shape ⌊n/f⌋ (at least 1), spacing × f. A slice stays as thick as it is.
+    pub fn shrink(&self, mut factors: [usize; 3]) -> Grid {
+        if self.is_slice() {
+            factors[2] = 1;
+        }
         let shape = std::array::from_fn(|axis| (self.shape[axis] / factors[axis]).max(1));
         let first = Vector3::from_fn(|axis, _| {
             (self.shape[axis] as f64 - 1.0) / 2.0 - factors[axis] as f64 * (shape[axis] as f64 - 1.0) / 2.0

@@ -259,6 +259,9 @@ pub trait Backend: Sized + Sync {
     /// A fixed voxel x counts with the weight Π_axis clamp(d_axis / edge_voxels_axis, 0, 1), where d is the distance of
     /// m(x) from the moving image's border voxel centres (negative outside), times its own weight, times the sampled
     /// moving weight. Bins with n ≤ 2 do not count. An overlap without variance costs 1.
+    ///
+    /// Slices have one voxel along the third axis, which is all border: with an edge of 0 there, maps that lead to index 0
+    /// everywhere (their third row is 0) count in full, others not at all.
     fn correlation_ratio(
         &self,
         fixed: &Self::FixedBins,

@@ -4,7 +4,7 @@ use antsreg_kernels::Backend;
 
 use crate::level::Level;
 use crate::lockstep::Candidate;
-use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION, SCALE, SKEW};
+use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION};
 use crate::polish::Curvature;
 use crate::pose::Pose;
 use crate::progress::Progress;
@@ -43,7 +43,8 @@ pub(crate) fn search<B: Backend>(
     let anchors = found.split_off(told);
     found.extend_from_slice(&anchors);
     found = level.distinct(&found, KEPT);
-    let near: Vec<Parameters> = found.iter().flat_map(|candidate| neighbours(&candidate.parameters, dof)).collect();
+    let near: Vec<Parameters> =
+        found.iter().flat_map(|candidate| neighbours(frame, &candidate.parameters, dof)).collect();
     found.extend(level.approach(frame, &near, few)?);
     progress.report("their neighbours", &found);
     found = level.distinct(&found, KEPT);
@@ -87,18 +88,18 @@ pub(crate) fn stretched(
     frame.parameters(&(stretch * moving_to_fixed), &fixed.centre, dof)
 }
 
-/// Ten neighbours: turned to both sides about each axis and, unless the transform is rigid, scaled.
-fn neighbours(parameters: &Parameters, dof: Dof) -> Vec<Parameters> {
+/// Neighbours, ten in space: turned to both sides about each axis and, unless the transform is rigid, scaled.
+fn neighbours(frame: &Frame, parameters: &Parameters, dof: Dof) -> Vec<Parameters> {
     let angle = NEIGHBOUR_ANGLE_DEGREES.to_radians();
     let mut neighbours = Vec::new();
-    for (axis, angle) in (0..3).flat_map(|axis| [(axis, -angle), (axis, angle)]) {
+    for (axis, angle) in frame.turns().flat_map(|axis| [(axis, -angle), (axis, angle)]) {
         let mut neighbour = *parameters;
         neighbour[ROTATION + axis] += angle;
         neighbours.push(neighbour);
     }
     for factor in NEIGHBOUR_SCALES.iter().filter(|_| dof > Dof::Rigid6) {
         let mut neighbour = *parameters;
-        neighbour[SCALE..SKEW].iter_mut().for_each(|scale| *scale *= factor);
+        neighbour[frame.scales()].iter_mut().for_each(|scale| *scale *= factor);
         neighbours.push(neighbour);
     }
     neighbours

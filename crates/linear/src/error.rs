@@ -42,6 +42,24 @@ pub enum Error {
         /// What it must be at least.
         least_mm: f64,
     },
+    /// One image has two dimensions, the other three.
+    #[error(
+        "one image is a slice and the other a volume (fixed {fixed:?}, moving {moving:?} voxels): they must be alike"
+    )]
+    SliceAndVolume {
+        /// Shape of the fixed image.
+        fixed: [usize; 3],
+        /// Shape of the moving image.
+        moving: [usize; 3],
+    },
+    /// Two slices that cannot show the same.
+    #[error("the planes of the two slices are {found_degrees:.0}° apart, expected at most {most_degrees:.0}°")]
+    Planes {
+        /// Angle between the planes.
+        found_degrees: f64,
+        /// The largest allowed.
+        most_degrees: f64,
+    },
     /// Some voxels are NaN or infinite.
     #[error("the {side} image has {count} voxels that are not finite numbers")]
     NotFinite {

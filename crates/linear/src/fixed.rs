@@ -73,7 +73,7 @@ impl<B: Backend> Fixed<B> {
                 AffineTransform { translation: poses[1].centre - poses[0].centre, ..AffineTransform::identity() }
             }
         };
-        let frame = Frame::new(&start, images.moving_axes(), poses[1].centre)?;
+        let frame = Frame::new(&start, images.moving_axes(), poses[1].centre, images.are_slices())?;
         search::run(&images, &frame, &poses, &self.options, &mut Progress::new(observer))
     }
 

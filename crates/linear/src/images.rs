@@ -13,6 +13,9 @@ use crate::{Cost, Error, Options, Side};
 /// Full width at half maximum of a Gaussian of standard deviation 1.
 const FWHM: f64 = 2.354_820_045;
 
+/// Slices whose planes are further apart than this do not show the same.
+const MOST_TILT_DEGREES: f64 = 20.0;
+
 /// Narrower images leave nothing to tell orientations by at 8 mm.
 const LEAST_WIDTH_MM: f64 = 40.0;
 
@@ -33,12 +36,18 @@ pub(crate) struct Images<'a, B: Backend> {
 
 impl<'a, B: Backend> Images<'a, B> {
     pub fn new(backend: &'a B, fixed: &'a Fixed<B>, moving: &Volume, weight: Option<&Volume>) -> Result<Self, Error> {
+        check_planes(&fixed.source.grid, &moving.grid)?;
         Ok(Images { backend, fixed, moving: Source::new(backend, Side::Moving, moving, weight, &fixed.options)? })
     }
 
     /// The size of the images' detail, mm: no level is finer.
     pub fn voxel_mm(&self) -> f64 {
-        self.fixed.source.grid.spacing.min().max(self.moving.grid.spacing.min())
+        smallest_mm(&self.fixed.source.grid).max(smallest_mm(&self.moving.grid))
+    }
+
+    /// Whether both images are slices; they are if the fixed one is.
+    pub fn are_slices(&self) -> bool {
+        self.fixed.source.grid.is_slice()
     }
 
     /// Axes of the moving image in the world.
@@ -71,7 +80,7 @@ impl<'a, B: Backend> Images<'a, B> {
                 Some(weight) => Some(resampled(backend, weight, &moving.grid, &moving_grid)?),
                 None => None,
             },
-            edge_voxels: moving_grid.spacing.map(|spacing| mm / spacing).into(),
+            edge_voxels: edge_voxels(&moving_grid, mm),
             fixed_voxel_to_world: fixed.grid.voxel_to_world(),
             world_to_moving_voxel: moving_grid.world_to_voxel(),
             fixed,
@@ -194,6 +203,32 @@ fn robust_range(volume: &Volume, [low, high]: [f64; 2]) -> Option<(f32, f32)> {
     intensity::quantiles(&volume.voxels, low, high).filter(varies).or_else(whole).filter(varies)
 }
 
+/// Two volumes, or two slices that face the same way.
+fn check_planes(fixed: &Grid, moving: &Grid) -> Result<(), Error> {
+    if fixed.is_slice() != moving.is_slice() {
+        return Err(Error::SliceAndVolume { fixed: fixed.shape, moving: moving.shape });
+    }
+    let cosine = fixed.direction.column(2).dot(&moving.direction.column(2)).abs().min(1.0);
+    if fixed.is_slice() && cosine < MOST_TILT_DEGREES.to_radians().cos() {
+        return Err(Error::Planes { found_degrees: cosine.acos().to_degrees(), most_degrees: MOST_TILT_DEGREES });
+    }
+    Ok(())
+}
+
+/// The smallest voxel size along the axes that an image has.
+fn smallest_mm(grid: &Grid) -> f64 {
+    if grid.is_slice() { grid.spacing.x.min(grid.spacing.y) } else { grid.spacing.min() }
+}
+
+/// Width of the ramp at the edge of the field of view; a slice has none across it.
+fn edge_voxels(grid: &Grid, mm: f64) -> [f64; 3] {
+    let mut edge = grid.spacing.map(|spacing| mm / spacing);
+    if grid.is_slice() {
+        edge.z = 0.0;
+    }
+    edge.into()
+}
+
 /// The isotropic grid of `mm` that fills the field of view of `grid`, in its axes.
 fn isotropic(grid: &Grid, mm: f64) -> Grid {
     centred(grid, Vector3::from_element(mm))
@@ -206,11 +241,14 @@ fn thinned(grid: &Grid, mm: f64) -> Grid {
 
 /// `grid` with its axes in the order in which they come closest to the columns of `directions`.
 fn reordered(grid: &Grid, directions: &Matrix3<f64>) -> Grid {
+    // The third axis of a slice stays that.
+    let axes = if grid.is_slice() { 2 } else { 3 };
     let cosines = grid.direction.transpose() * directions;
     let match_of = |order: &[usize; 3]| (0..3).map(|axis| cosines[(order[axis], axis)].abs()).sum::<f64>();
     let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     let best = orders
         .into_iter()
+        .filter(|order| order[axes..].iter().all(|axis| *axis >= axes))
         .fold(orders[0], |best, order| if match_of(&order) > match_of(&best) { order } else { best });
     Grid {
         shape: best.map(|axis| grid.shape[axis]),
@@ -220,7 +258,10 @@ fn reordered(grid: &Grid, directions: &Matrix3<f64>) -> Grid {
     }
 }
 
-fn centred(grid: &Grid, spacing: Vector3<f64>) -> Grid {
+fn centred(grid: &Grid, mut spacing: Vector3<f64>) -> Grid {
+    if grid.is_slice() {
+        spacing.z = grid.spacing.z;
+    }
     if (spacing - grid.spacing).amax() < 1e-3 {
         return grid.clone();
     }
@@ -233,9 +274,13 @@ fn centred(grid: &Grid, spacing: Vector3<f64>) -> Grid {
     Grid { shape, spacing, origin, direction: grid.direction }
 }
 
-/// The blur that leaves detail of `mm` to voxels which have detail of their own size.
+/// The blur that leaves detail of `mm` to voxels which have detail of their own size; none across a slice.
 fn sigma_voxels(grid: &Grid, mm: f64) -> [f64; 3] {
-    grid.spacing.map(|spacing| (mm * mm - spacing * spacing).max(0.0).sqrt() / FWHM / spacing).into()
+    let mut sigma = grid.spacing.map(|spacing| (mm * mm - spacing * spacing).max(0.0).sqrt() / FWHM / spacing);
+    if grid.is_slice() {
+        sigma.z = 0.0;
+    }
+    sigma.into()
 }
 
 #[cfg(test)]

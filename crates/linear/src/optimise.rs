@@ -5,7 +5,7 @@ use antsreg_kernels::Backend;
 use crate::coordinate_search::{self, SWEEPS};
 use crate::level::Level;
 use crate::lockstep::{Candidate, best_first};
-use crate::parameters::{Direction, Frame, Parameters, directions, tolerances};
+use crate::parameters::{Direction, Frame, Parameters, tolerances};
 use crate::polish::{Curvature, polish};
 use crate::{Dof, Error, Optimiser, descent, powell};
 
@@ -21,12 +21,12 @@ const NEAR: f64 = 2.0;
 impl<B: Backend> Level<'_, B> {
     /// Each start, optimised over these degrees of freedom; in the order of the starts.
     pub fn optimise(&self, frame: &Frame, starts: &[Parameters], dof: Dof) -> Result<Vec<Candidate>, Error> {
-        self.optimise_along(frame, starts, &directions(dof, self.mm), SWEEPS)
+        self.optimise_along(frame, starts, &frame.directions(dof, self.mm), SWEEPS)
     }
 
     /// Each start, brought near to its minimum, for a choice among them; in the order of the starts.
     pub fn approach(&self, frame: &Frame, starts: &[Parameters], dof: Dof) -> Result<Vec<Candidate>, Error> {
-        self.optimise_along(frame, starts, &directions(dof, self.mm), FEW_SWEEPS)
+        self.optimise_along(frame, starts, &frame.directions(dof, self.mm), FEW_SWEEPS)
     }
 
     /// Each start, optimised along these directions by the optimiser asked for; in the order of the starts.
@@ -55,7 +55,9 @@ impl<B: Backend> Level<'_, B> {
         known: Option<&Curvature>,
     ) -> Result<Vec<(Candidate, Option<Curvature>)>, Error> {
         if self.optimiser == Optimiser::Flirt {
-            return polish(starts, &directions(dof, self.mm), NEWTON_STEPS, known, |batch| self.costs(frame, batch));
+            return polish(starts, &frame.directions(dof, self.mm), NEWTON_STEPS, known, |batch| {
+                self.costs(frame, batch)
+            });
         }
         let mut found = self.optimise(frame, starts, dof)?;
         best_first(&mut found);

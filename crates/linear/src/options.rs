@@ -5,7 +5,7 @@ use antsreg_kernels::{JointParameters, JointSampling};
 
 use crate::{Cost, Error};
 
-/// Degrees of freedom of the transform.
+/// Degrees of freedom of the transform; the numbers are those of volumes, slices have 3, 4, 5 and 6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dof {
     /// Rotation and translation.
@@ -62,6 +62,13 @@ pub struct AngleSearch {
     /// Whether to try, whatever the range, the four turns that put the principal axes of both images on each other:
     /// with them the search finds a brain in any orientation.
     pub principal_axes: bool,
+}
+
+impl AngleSearch {
+    /// For slices: all the way round about their normal.
+    pub fn of_slices() -> AngleSearch {
+        AngleSearch { range_degrees: [0.0, 0.0, 180.0], ..AngleSearch::default() }
+    }
 }
 
 impl Default for AngleSearch {

@@ -7,7 +7,7 @@ use crate::compare::stretched;
 use crate::coordinate_search::SWEEPS;
 use crate::level::Level;
 use crate::lockstep::{Candidate, best_first};
-use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION, SCALE, SKEW, TRANSLATION, translations_and_scale};
+use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION, SCALE, TRANSLATION};
 use crate::pose::Pose;
 use crate::{AngleSearch, Dof, Error};
 
@@ -93,20 +93,23 @@ pub(crate) fn search<B: Backend>(
     poses: &[Pose; 2],
 ) -> Result<Vec<Candidate>, Error> {
     let costs = |batch: &[Parameters]| level.costs(frame, batch);
-    let coarse_grid = AngleGrid::new(angles, angles.coarse_step_degrees);
+    let mut angles = *angles;
+    // What is not turned about an axis is not searched about it.
+    (0..3).filter(|axis| !frame.turns().contains(axis)).for_each(|axis| angles.range_degrees[axis] = 0.0);
+    let coarse_grid = AngleGrid::new(&angles, angles.coarse_step_degrees);
     let starts: Vec<Parameters> = (0..coarse_grid.len()).map(|number| turned(coarse_grid.angles(number))).collect();
-    let coarse = level.optimise_along(frame, &starts, &translations_and_scale(dof, level.mm), SWEEPS)?;
+    let coarse = level.optimise_along(frame, &starts, &frame.translations_and_scale(dof, level.mm), SWEEPS)?;
     let scale = median(coarse.iter().map(|candidate| candidate.parameters[SCALE]).collect());
     let translations: Vec<[f64; 3]> =
         coarse.iter().map(|candidate| std::array::from_fn(|i| candidate.parameters[TRANSLATION + i])).collect();
 
-    let fine_grid = AngleGrid::new(angles, angles.fine_step_degrees);
+    let fine_grid = AngleGrid::new(&angles, angles.fine_step_degrees);
     let fine: Vec<Parameters> = (0..fine_grid.len())
         .map(|number| {
             let mut parameters = turned(fine_grid.angles(number));
             let shift = coarse_grid.interpolate(&translations, fine_grid.angles(number));
             parameters[TRANSLATION..SCALE].copy_from_slice(&shift);
-            parameters[SCALE..SKEW].fill(scale);
+            parameters[frame.scales()].fill(scale);
             parameters
         })
         .collect();
@@ -148,7 +151,10 @@ fn principal(frame: &Frame, [fixed, moving]: &[Pose; 2], dof: Dof, scale: f64) -
     }
     // A common scale is a case of three.
     let kept = if dof == Dof::Similarity7 { Dof::Scales9 } else { dof };
-    maps.iter().filter_map(|map| frame.parameters(map, &fixed.centre, kept)).collect()
+    maps.iter()
+        .filter(|map| frame.keeps_side(map))
+        .filter_map(|map| frame.parameters(map, &fixed.centre, kept))
+        .collect()
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

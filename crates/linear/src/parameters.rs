@@ -1,5 +1,7 @@
 //! FLIRT's twelve parameters and the transform they stand for.
 
+use std::ops::Range;
+
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
@@ -26,39 +28,9 @@ const LEAST_SCALE: f64 = 1e-2;
 /// A direction in the space of parameters, one tolerance long.
 pub(crate) type Direction = Parameters;
 
-/// The directions which a number of degrees of freedom leaves, in steps of one tolerance at a level of `mm`.
-pub(crate) fn directions(dof: Dof, mm: f64) -> Vec<Direction> {
-    let single = |parameter: usize| {
-        let mut direction = [0.0; 12];
-        direction[parameter] = TOLERANCE[parameter / 3] * mm;
-        direction
-    };
-    let mut directions: Vec<Direction> = (ROTATION..SCALE).map(single).collect();
-    match dof {
-        Dof::Rigid6 => {}
-        Dof::Similarity7 => directions.push(common_scale(mm)),
-        Dof::Scales9 => directions.extend((SCALE..SKEW).map(single)),
-        Dof::Affine12 => directions.extend((SCALE..12).map(single)),
-    }
-    directions
-}
-
-/// The three translations and, unless the transform is rigid, the common scale.
-pub(crate) fn translations_and_scale(dof: Dof, mm: f64) -> Vec<Direction> {
-    let mut directions = directions(dof.min(Dof::Similarity7), mm);
-    directions.drain(ROTATION..TRANSLATION);
-    directions
-}
-
 /// The largest difference of two sets of parameters, in tolerances at a level of `mm`.
 pub(crate) fn tolerances(a: &Parameters, b: &Parameters, mm: f64) -> f64 {
     (0..12).map(|i| (a[i] - b[i]).abs() / (TOLERANCE[i / 3] * mm)).fold(0.0, f64::max)
-}
-
-fn common_scale(mm: f64) -> Direction {
-    let mut direction = [0.0; 12];
-    direction[SCALE..SKEW].fill(TOLERANCE[SCALE / 3] * mm);
-    direction
 }
 
 /// `point` moved along `direction`.
@@ -79,6 +51,8 @@ pub(crate) struct Frame {
     orientation: Matrix3<f64>,
     /// Where the start puts the centre, mm.
     fixed_centre: Point3<f64>,
+    /// Whether the images are slices, which turn about their normal, the third of the axes, and shift across it.
+    slices: bool,
 }
 
 impl Frame {
@@ -87,6 +61,7 @@ impl Frame {
         start: &AffineTransform,
         moving_axes: Matrix3<f64>,
         moving_centre: Point3<f64>,
+        slices: bool,
     ) -> Result<Frame, Error> {
         let inverse = start.inverse().filter(|inverse| inverse.matrix.iter().all(|value| value.is_finite()));
         let moving_to_fixed = inverse.ok_or(Error::SingularStart)?;
@@ -95,7 +70,72 @@ impl Frame {
             moving_centre,
             orientation: moving_to_fixed.matrix,
             fixed_centre: moving_to_fixed.apply(&moving_centre),
+            slices,
         })
+    }
+
+    /// The directions which a number of degrees of freedom leaves, in steps of one tolerance at a level of `mm`.
+    pub fn directions(&self, dof: Dof, mm: f64) -> Vec<Direction> {
+        let single = |parameter: usize| {
+            let mut direction = [0.0; 12];
+            direction[parameter] = TOLERANCE[parameter / 3] * mm;
+            direction
+        };
+        let mut directions: Vec<Direction> = self.turns().map(|axis| single(ROTATION + axis)).collect();
+        directions.extend(self.shifts(mm));
+        match dof {
+            Dof::Rigid6 => {}
+            Dof::Similarity7 => directions.push(self.common_scale(mm)),
+            Dof::Scales9 => directions.extend(self.scales().map(single)),
+            Dof::Affine12 => directions.extend(self.scales().chain(self.skews()).map(single)),
+        }
+        directions
+    }
+
+    /// The translations and, unless the transform is rigid, the common scale.
+    pub fn translations_and_scale(&self, dof: Dof, mm: f64) -> Vec<Direction> {
+        let mut directions = self.directions(dof.min(Dof::Similarity7), mm);
+        directions.drain(..self.turns().len());
+        directions
+    }
+
+    /// The axes about which the images may be turned.
+    pub fn turns(&self) -> Range<usize> {
+        if self.slices { 2..3 } else { 0..3 }
+    }
+
+    /// The parameters that scale.
+    pub fn scales(&self) -> Range<usize> {
+        SCALE..if self.slices { SKEW - 1 } else { SKEW }
+    }
+
+    /// The parameters that shear.
+    fn skews(&self) -> Range<usize> {
+        SKEW..if self.slices { SKEW + 1 } else { 12 }
+    }
+
+    /// Translations by one tolerance: along the world's axes, or those of the slice.
+    fn shifts(&self, mm: f64) -> Vec<Direction> {
+        let (axes, count) = if self.slices { (self.axes, 2) } else { (Matrix3::identity(), 3) };
+        let shift = |axis: usize| {
+            let mut direction = [0.0; 12];
+            let step: Vector3<f64> = axes.column(axis) * (TOLERANCE[TRANSLATION / 3] * mm);
+            direction[TRANSLATION..SCALE].copy_from_slice(step.as_slice());
+            direction
+        };
+        (0..count).map(shift).collect()
+    }
+
+    fn common_scale(&self, mm: f64) -> Direction {
+        let mut direction = [0.0; 12];
+        direction[self.scales()].fill(TOLERANCE[SCALE / 3] * mm);
+        direction
+    }
+
+    /// Whether a linear part, moving → fixed, leaves slices on the side that they show.
+    pub fn keeps_side(&self, moving_to_fixed: &Matrix3<f64>) -> bool {
+        let normal = self.axes.column(2);
+        !self.slices || (moving_to_fixed * normal).dot(&(self.orientation * normal)) > 0.0
     }
 
     /// Fixed → moving, RAS mm; `None` where a scale vanishes or mirrors.
@@ -139,7 +179,18 @@ impl Frame {
             let skew = |row: usize, column: usize| triangle[(row, column)] / triangle[(column, column)];
             parameters[SKEW..].copy_from_slice(&[skew(0, 1), skew(0, 2), skew(1, 2)]);
         }
-        Some(parameters)
+        Some(if self.slices { self.in_plane(&parameters) } else { parameters })
+    }
+
+    /// What of the parameters slices have.
+    fn in_plane(&self, parameters: &Parameters) -> Parameters {
+        let mut kept = IDENTITY;
+        for parameter in [ROTATION + 2].into_iter().chain(self.scales()).chain(self.skews()) {
+            kept[parameter] = parameters[parameter];
+        }
+        let (shift, normal) = (Vector3::from_column_slice(&parameters[TRANSLATION..SCALE]), self.axes.column(2));
+        kept[TRANSLATION..SCALE].copy_from_slice((shift - normal * normal.dot(&shift)).as_slice());
+        kept
     }
 
     /// The parameters of the headers' alignment: each point of the moving world on the same point of the fixed world.
@@ -164,6 +215,19 @@ fn angles(rotation: &Rotation3<f64>) -> [f64; 3] {
         return [r[(2, 1)].atan2(r[(1, 1)]), y, 0.0];
     }
     [(-r[(1, 2)]).atan2(r[(2, 2)]), y, (-r[(0, 1)]).atan2(r[(0, 0)])]
+}
+
+/// The directions of volumes whose axes are the world's.
+#[cfg(test)]
+pub(crate) fn directions(dof: Dof, mm: f64) -> Vec<Direction> {
+    let frame = Frame {
+        axes: Matrix3::identity(),
+        moving_centre: Point3::origin(),
+        orientation: Matrix3::identity(),
+        fixed_centre: Point3::origin(),
+        slices: false,
+    };
+    frame.directions(dof, mm)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Where an object lies in its image and which way it is turned: centre of gravity and principal axes.
 
-use antsreg_core::Volume;
+use antsreg_core::{Grid, Volume};
 use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
 
 /// Brains differ by less than this; more tells of different fields of view.
@@ -36,11 +36,21 @@ impl Pose {
             return Pose { centre: volume.grid.centre(), axes: Matrix3::identity(), extent: Vector3::zeros() };
         }
         let mean = first / mass;
-        let eigen = SymmetricEigen::new(second / mass - mean * mean.transpose());
+        let mut covariance = second / mass - mean * mean.transpose();
+        if volume.grid.is_slice() {
+            // As thick for both images, and the axis of its own that the sort below puts first.
+            let normal = normal(&volume.grid);
+            covariance += normal * normal.transpose();
+        }
+        let eigen = SymmetricEigen::new(covariance);
         let mut order = [0, 1, 2];
         order.sort_by(|a, b| eigen.eigenvalues[*a].total_cmp(&eigen.eigenvalues[*b]));
         let column = |axis: usize| eigen.eigenvectors.column(order[axis]).into_owned();
-        let (least, middle) = (column(0), column(1));
+        let (mut least, middle) = (column(0), column(1));
+        if volume.grid.is_slice() {
+            // Towards one side for both images, so that turns from one to the other stay in the plane.
+            least = normal(&volume.grid);
+        }
         let axes = Matrix3::from_columns(&[least, middle, least.cross(&middle)]);
         let extent = Vector3::from_fn(|axis, _| eigen.eigenvalues[order[axis]].max(0.0).sqrt());
         Pose { centre: volume.grid.centre() + mean, axes, extent }
@@ -81,6 +91,12 @@ impl Pose {
             if own > 0.0 { (wanted / own).clamp(1.0 / MOST_STRETCH, MOST_STRETCH) } else { 1.0 }
         })
     }
+}
+
+/// The direction across a slice, of the two that with the greatest positive component.
+fn normal(grid: &Grid) -> Vector3<f64> {
+    let across = grid.direction.column(2).into_owned();
+    across * across[across.iamax()].signum()
 }
 
 #[cfg(test)]

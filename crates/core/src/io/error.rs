@@ -75,8 +75,15 @@ pub enum ErrorKind {
         /// `dim` of the header.
         dim: [i16; 8],
     },
-    /// A flat image.
-    #[error("two-dimensional image ({shape:?} voxels), expected a volume with at least 2 voxels on each axis")]
+    /// A map of the world that is none of its first two axes.
+    #[error(
+        "the transform moves points out of the plane of the first two axes, which ITK's two-dimensional one cannot"
+    )]
+    OutOfPlane,
+    /// A flat image whose plane is not that of the first two axes.
+    #[error(
+        "{shape:?} voxels, expected at least 2 along each of the first two axes: a two-dimensional image is 1 deep"
+    )]
     Flat {
         /// Voxels along each axis.
         shape: [usize; 3],

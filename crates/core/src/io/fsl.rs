@@ -40,12 +40,18 @@ pub fn write_matrix(path: &Path, affine: &AffineTransform, fixed: &Grid, moving:
 pub fn to_world(matrix: &Matrix4<f64>, fixed: &Grid, moving: &Grid) -> Option<AffineTransform> {
     let fixed_to_moving = AffineTransform::from_homogeneous(matrix).inverse()?;
     let scaled_to_world = moving.voxel_to_world().after(&voxel_to_scaled(moving).inverse()?);
-    Some(scaled_to_world.after(&fixed_to_moving).after(&voxel_to_scaled(fixed)).after(&fixed.world_to_voxel()))
+    Some(
+        scaled_to_world
+            .after(&fixed_to_moving)
+            .after(&voxel_to_scaled(fixed))
+            .after(&fixed.voxel_to_world().inverse()?),
+    )
 }
 
 /// FSL's matrix from moving to fixed of the affine map fixed → moving (RAS mm); `None` if that is singular.
 pub fn from_world(affine: &AffineTransform, fixed: &Grid, moving: &Grid) -> Option<Matrix4<f64>> {
-    let world_to_scaled = voxel_to_scaled(fixed).after(&fixed.world_to_voxel());
+    // Not the grid's own map, which leaves out the third axis of slices: FSL's matrices have it even so.
+    let world_to_scaled = voxel_to_scaled(fixed).after(&fixed.voxel_to_world().inverse()?);
     let moving_to_world = moving.voxel_to_world().after(&voxel_to_scaled(moving).inverse()?);
     Some(world_to_scaled.after(&affine.inverse()?).after(&moving_to_world).to_homogeneous())
 }

@@ -3,5 +3,6 @@
 mod bad_nifti;
 mod composites;
 mod nifti_volumes;
+mod slices;
 mod support;
 mod transforms;

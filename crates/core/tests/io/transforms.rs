@@ -8,7 +8,7 @@ use antsreg_core::io::{ErrorKind, fsl, itk};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform};
 use nalgebra::{Matrix3, Matrix4, Point3, Rotation3, Vector3};
 
-fn fixture(name: &str) -> PathBuf {
+pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
@@ -164,10 +164,12 @@ fn affine_files_that_cannot_be_used() {
         error.kind.to_string()
     };
     let good = std::fs::read(fixture("ants_affine.mat")).unwrap();
+    let four_dimensions = std::fs::read(fixture("ants_affine.txt")).unwrap();
+    let four_dimensions = String::from_utf8(four_dimensions).unwrap().replace("_3_3", "_4_4");
     assert_eq!(
-        refusal(&std::fs::read(fixture("ants_affine_2d.mat")).unwrap()),
-        "transform of type AffineTransform_double_2_2, expected an affine, rigid, similarity or translation transform of \
-         three dimensions"
+        refusal(four_dimensions.as_bytes()),
+        "transform of type AffineTransform_double_4_4, expected an affine, rigid, similarity or translation transform of \
+         two or three dimensions"
     );
     assert_eq!(refusal(&[]), "the file is empty");
     for length in 1..good.len() {

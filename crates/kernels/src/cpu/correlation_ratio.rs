@@ -7,6 +7,7 @@ pub(super) mod backdrop;
 pub(super) mod cells;
 mod piece;
 pub(super) mod rows;
+pub(super) mod slices;
 
 use antsreg_core::AffineTransform;
 use rayon::prelude::*;
@@ -15,6 +16,7 @@ use super::image::Image;
 use crate::Error;
 use backdrop::Backdrop;
 use piece::{Moments, Piece};
+use slices::Slices;
 
 /// Samples in a slab, about: enough to hide the cost of a task, few enough to keep all threads busy.
 const SLAB_SAMPLES: usize = 1 << 15;
@@ -75,6 +77,10 @@ pub(super) fn costs(
 ) -> Result<Vec<f64>, Error> {
     if let Some(weight) = moving_weight {
         Error::check_shape("correlation_ratio", moving.shape, weight.shape)?;
+    }
+    let slices = Slices::of(moving, moving_weight, edge_voxels, fixed_to_moving);
+    if let Some(Slices { moving, weight, maps }) = &slices {
+        return costs(fixed, moving, weight.as_ref(), edge_voxels, maps);
     }
     let slice_samples = fixed.shape[0] * fixed.shape[1];
     let slab_slices = SLAB_SAMPLES.div_ceil(slice_samples.max(1));

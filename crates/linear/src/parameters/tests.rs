@@ -11,7 +11,47 @@ fn frame() -> Frame {
         translation: Vector3::new(30.0, -12.0, 55.0),
     };
     let axes = Rotation3::from_euler_angles(-0.2, 0.4, 0.1) * Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0));
-    Frame::new(&start, axes, Point3::new(10.0, 20.0, -30.0)).expect("an invertible start")
+    Frame::new(&start, axes, Point3::new(10.0, 20.0, -30.0), false).expect("an invertible start")
+}
+
+/// Slices whose axes lie obliquely in the world.
+fn slices() -> Frame {
+    let axes = Rotation3::from_euler_angles(-0.2, 0.4, 0.1).into_inner();
+    let start = AffineTransform { matrix: Matrix3::identity(), translation: Vector3::new(5.0, 6.0, 7.0) };
+    Frame::new(&start, axes, Point3::new(10.0, 20.0, -30.0), true).expect("an invertible start")
+}
+
+#[test]
+fn slices_have_half_the_degrees_of_freedom_and_keep_their_plane() {
+    let frame = slices();
+    let normal = frame.axes.column(2).into_owned();
+    for (dof, count) in [(Dof::Rigid6, 3), (Dof::Similarity7, 4), (Dof::Scales9, 5), (Dof::Affine12, 6)] {
+        let directions = frame.directions(dof, 2.0);
+        assert_eq!(directions.len(), count);
+        assert_eq!(frame.translations_and_scale(dof, 2.0).len(), if dof == Dof::Rigid6 { 2 } else { 3 });
+        let moved = directions.iter().fold(IDENTITY, |point, direction| along(&point, direction, 5.0));
+        let transform = frame.transform(&moved).expect("a transform");
+        // Points of the fixed plane come to lie in the moving plane, whose normal is the same.
+        let before = frame.fixed_centre + frame.axes.column(0) * 30.0 - frame.axes.column(1) * 20.0;
+        assert!((transform.apply(&before) - frame.moving_centre).dot(&normal).abs() < 1e-9);
+        assert!((transform.matrix * normal - normal).norm() < 1e-12, "{}", transform.matrix * normal);
+    }
+}
+
+#[test]
+fn parameters_of_slices_come_back_and_leave_out_what_tilts() {
+    let frame = slices();
+    let mut parameters = IDENTITY;
+    (parameters[2], parameters[6], parameters[7], parameters[9]) = (2.9, 1.2, 0.9, 0.1);
+    let shift = frame.axes.column(0) * 3.0 - frame.axes.column(1) * 4.0;
+    parameters[TRANSLATION..SCALE].copy_from_slice(shift.as_slice());
+    let map = frame.transform(&parameters).expect("a transform").inverse().expect("its inverse");
+    let off_plane = map.apply(&frame.moving_centre) + frame.axes.column(2) * 11.0;
+    let found = frame.parameters(&map.matrix, &off_plane, Dof::Affine12).expect("parameters");
+    (0..12).for_each(|i| assert!((found[i] - parameters[i]).abs() < 1e-9, "{found:?} for {parameters:?}"));
+    assert!(frame.keeps_side(&map.matrix));
+    let turned_over = frame.axes * Matrix3::from_diagonal(&Vector3::new(1.0, -1.0, -1.0)) * frame.axes.transpose();
+    assert!(!frame.keeps_side(&turned_over));
 }
 
 #[test]
@@ -20,7 +60,7 @@ fn identity_is_the_start() {
         matrix: Matrix3::new(1.1, 0.2, 0.0, -0.1, 0.9, 0.3, 0.05, 0.0, 1.2),
         translation: Vector3::new(3.0, -4.0, 5.0),
     };
-    let frame = Frame::new(&start, Matrix3::identity(), Point3::new(7.0, 8.0, 9.0)).expect("a frame");
+    let frame = Frame::new(&start, Matrix3::identity(), Point3::new(7.0, 8.0, 9.0), false).expect("a frame");
     let transform = frame.transform(&IDENTITY).expect("a transform");
     assert!((transform.to_homogeneous() - start.to_homogeneous()).amax() < 1e-12);
 }
@@ -72,8 +112,8 @@ fn degrees_of_freedom_free_as_many_directions() {
     for (dof, count) in [(Dof::Rigid6, 6), (Dof::Similarity7, 7), (Dof::Scales9, 9), (Dof::Affine12, 12)] {
         assert_eq!(directions(dof, 2.0).len(), count);
     }
-    assert_eq!(translations_and_scale(Dof::Affine12, 8.0).len(), 4);
-    assert_eq!(translations_and_scale(Dof::Rigid6, 8.0).len(), 3);
+    assert_eq!(frame().translations_and_scale(Dof::Affine12, 8.0).len(), 4);
+    assert_eq!(frame().translations_and_scale(Dof::Rigid6, 8.0).len(), 3);
     assert_eq!(directions(Dof::Affine12, 4.0)[0][0], 0.02);
     assert_eq!(directions(Dof::Similarity7, 8.0)[6][SCALE..SKEW], [0.016; 3]);
 }

@@ -6,4 +6,5 @@ mod prepared;
 mod recovery;
 mod refusals;
 mod robustness;
+mod slices;
 mod weights;

@@ -37,11 +37,21 @@ pub fn read_affine(path: &Path) -> Result<AffineTransform, Error> {
 ///
 /// Every centre describes the same map; programs that go on from the transform rotate and scale about it.
 pub fn write_affine(path: &Path, affine: &AffineTransform, centre: Point3<f64>) -> Result<(), Error> {
-    let stored = kinds::from_world(affine, centre);
+    write(path, &kinds::from_world(affine, centre))
+}
+
+/// Writes an affine map between slices whose planes lie across the world's third axis, as ITK's transform of two dimensions:
+/// the first two coordinates alone. Refuses a map that mixes the third with them.
+pub fn write_affine_of_slices(path: &Path, affine: &AffineTransform, centre: Point3<f64>) -> Result<(), Error> {
+    let stored = kinds::from_world_of_slices(affine, centre);
+    write(path, &stored.ok_or_else(|| Error::new(path, ErrorKind::OutOfPlane))?)
+}
+
+fn write(path: &Path, stored: &Stored) -> Result<(), Error> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     let bytes = match extension.as_deref() {
-        Some("mat") => matlab::format(&stored),
-        Some("txt" | "tfm") => text::format(&stored),
+        Some("mat") => matlab::format(stored),
+        Some("txt" | "tfm") => text::format(stored),
         _ => return Err(Error::new(path, ErrorKind::Extension(".mat, .txt or .tfm"))),
     };
     replace(path, |file| file.write_all(&bytes))

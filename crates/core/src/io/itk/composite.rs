@@ -49,39 +49,46 @@ fn parse(bytes: Vec<u8>) -> Result<Vec<Transform>, ErrorKind> {
 fn step(group: &Group, kind: String) -> Result<Transform, ErrorKind> {
     let parameters = dataset(group, ["TransformParameters", "TranformParameters"])?;
     let fixed_parameters = numbers(&dataset(group, ["TransformFixedParameters", "TranformFixedParameters"])?)?;
-    if let Some(precision) = kind.strip_prefix("DisplacementFieldTransform_")
-        && ["double_3_3", "float_3_3"].contains(&precision)
-    {
-        return Ok(Transform::Displacement(displacement(&numbers(&parameters)?, &fixed_parameters)?));
+    let dimensions = match kind.strip_prefix("DisplacementFieldTransform_") {
+        Some("double_3_3" | "float_3_3") => Some(3),
+        Some("double_2_2" | "float_2_2") => Some(2),
+        _ => None,
+    };
+    if let Some(dimensions) = dimensions {
+        return Ok(Transform::Displacement(displacement(dimensions, &numbers(&parameters)?, &fixed_parameters)?));
     }
     let stored = Stored { name: kind, parameters: numbers(&parameters)?, fixed_parameters };
     Ok(Transform::Affine(kinds::to_world(&stored)?))
 }
 
-/// Interleaved LPS vectors on the grid of 18 fixed parameters: size, origin, spacing, direction row by row.
-fn displacement(parameters: &[f64], fixed: &[f64]) -> Result<DisplacementField, ErrorKind> {
-    kinds::expect_count("fixed parameters", 18, fixed)?;
+/// Interleaved LPS vectors on the grid of its fixed parameters: size, origin, spacing, direction row by row, of so many
+/// dimensions each. What has two lies in the plane z = 0.
+fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<DisplacementField, ErrorKind> {
+    kinds::expect_count("fixed parameters", dimensions * (3 + dimensions), fixed)?;
     kinds::check_finite("fixed parameters", fixed)?;
     kinds::check_finite("parameters", parameters)?;
-    let mut shape = [0; 3];
-    for (axis, size) in shape.iter_mut().enumerate() {
+    let part = |number: usize, axis: usize| fixed[dimensions * number + axis];
+    let mut shape = [0, 0, usize::from(dimensions == 2)];
+    for (axis, size) in shape.iter_mut().enumerate().take(dimensions) {
         // What is no whole number stays 0, and is refused with the grid.
-        if fixed[axis].fract() == 0.0 && (1.0..=f64::from(i32::MAX)).contains(&fixed[axis]) {
-            *size = fixed[axis] as usize;
+        if part(0, axis).fract() == 0.0 && (1.0..=f64::from(i32::MAX)).contains(&part(0, axis)) {
+            *size = part(0, axis) as usize;
         }
     }
-    let expected = shape.iter().try_fold(3usize, |product, &size| product.checked_mul(size)).unwrap_or(usize::MAX);
-    kinds::expect_count("parameters", expected, parameters)?;
+    let product = shape.iter().try_fold(dimensions, |product, &size| product.checked_mul(size));
+    kinds::expect_count("parameters", product.unwrap_or(usize::MAX), parameters)?;
     let flip = Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0));
-    let direction = Matrix3::from_row_slice(&fixed[9..]);
-    let spacing = Matrix3::from_diagonal(&Vector3::new(fixed[6], fixed[7], fixed[8]));
-    let voxel_to_world = AffineTransform {
-        matrix: flip * direction * spacing,
-        translation: flip * Vector3::new(fixed[3], fixed[4], fixed[5]),
-    };
+    let (mut steps, mut origin) = (Matrix3::identity(), Vector3::zeros());
+    for axis in 0..dimensions {
+        origin[axis] = part(1, axis);
+        for row in 0..dimensions {
+            steps[(row, axis)] = part(3 + row, axis) * part(2, axis);
+        }
+    }
+    let voxel_to_world = AffineTransform { matrix: flip * steps, translation: flip * origin };
     let grid = Grid::from_voxel_to_world(shape, &voxel_to_world)?;
-    let (vectors, _) = parameters.as_chunks::<3>();
-    let vectors = vectors.iter().map(|[x, y, z]| [-x as f32, -y as f32, *z as f32]).collect();
+    let vector = |v: &[f64]| [-v[0] as f32, -v[1] as f32, v.get(2).map_or(0.0, |z| *z as f32)];
+    let vectors = parameters.chunks_exact(dimensions).map(vector).collect();
     Ok(DisplacementField { grid, vectors })
 }
 

@@ -6,18 +6,25 @@ use nalgebra::{Matrix3, Point3, Quaternion, Rotation3, UnitQuaternion, Vector3};
 
 use super::super::ErrorKind;
 use super::affine::Stored;
+use super::planar;
 use crate::AffineTransform;
 
 /// What can be read, for messages.
-const EXPECTED: &str = "an affine, rigid, similarity or translation transform of three dimensions";
+const EXPECTED: &str = "an affine, rigid, similarity or translation transform of two or three dimensions";
 
 /// The map of RAS mm that `stored` describes.
 pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
     let unknown = || ErrorKind::TransformType { expected: EXPECTED, found: stored.name.clone() };
-    let kind = stored.name.strip_suffix("_3_3").ok_or_else(unknown)?;
+    let in_plane = stored.name.ends_with("_2_2");
+    let kind = stored.name.strip_suffix(if in_plane { "_2_2" } else { "_3_3" }).ok_or_else(unknown)?;
     let kind = kind.strip_suffix("_double").or_else(|| kind.strip_suffix("_float")).ok_or_else(unknown)?;
     check_finite("parameters", &stored.parameters)?;
     check_finite("fixed parameters", &stored.fixed_parameters)?;
+    if in_plane {
+        let map = flip(&planar::to_lps(kind, stored)?.ok_or_else(unknown)?);
+        check_finite("matrix", map.to_homogeneous().as_slice())?;
+        return Ok(map);
+    }
     let p = stored.parameters.as_slice();
     let count = |expected| expect_count("parameters", expected, p);
     let (matrix, translation) = match kind {
@@ -75,6 +82,11 @@ pub(super) fn from_world(affine: &AffineTransform, centre: Point3<f64>) -> Store
         parameters: matrix.transpose().iter().chain(translation.iter()).copied().collect(),
         fixed_parameters: centre.iter().copied().collect(),
     }
+}
+
+/// A map of RAS mm as ITK's affine transform of two dimensions about `centre` (RAS mm), if it is one.
+pub(super) fn from_world_of_slices(affine: &AffineTransform, centre: Point3<f64>) -> Option<Stored> {
+    planar::from_lps(&flip(affine), &Point3::new(-centre.x, -centre.y, centre.z))
 }
 
 /// The same map seen from the other world, LPS for RAS or RAS for LPS.

@@ -25,7 +25,9 @@ pub fn read_warp(path: &Path) -> Result<DisplacementField, Error> {
 
 /// Writes a displacement field, its vectors in LPS mm.
 pub fn write_warp(path: &Path, field: &DisplacementField) -> Result<(), Error> {
-    nifti::write_vectors(path, &field.grid, field.vectors.len(), |axis, voxel| {
+    // Two-dimensional fields have two components, and know the first two axes of the world only.
+    let axes = if field.grid.is_slice_across_z() { 2 } else { 3 };
+    nifti::write_vectors(path, &field.grid, axes, field.vectors.len(), |axis, voxel| {
         FLIP[axis] * field.vectors[voxel][axis]
     })
 }

@@ -58,19 +58,22 @@ impl NiftiFile {
         self.volume_grid(extents)
     }
 
-    /// The grid of a file that holds one volume of vectors.
-    pub fn vector_grid(&self) -> Result<Grid, ErrorKind> {
+    /// The grid of a file that holds one volume of vectors, and how many components they have: three, or two in a slice.
+    pub fn vector_grid(&self) -> Result<(Grid, usize), ErrorKind> {
         let extents = header::extents(&self.header)?;
-        if extents[3..] != [1, 3, 1, 1] {
-            return Err(ErrorKind::NotWarp { dim: header::dimensions(&self.header) });
-        }
-        self.volume_grid(extents)
+        let components = match extents[2..] {
+            [_, 1, 3, 1, 1] => 3,
+            [1, 1, 2, 1, 1] => 2,
+            _ => return Err(ErrorKind::NotWarp { dim: header::dimensions(&self.header) }),
+        };
+        Ok((self.volume_grid(extents)?, components))
     }
 
     fn volume_grid(&self, extents: [u64; 7]) -> Result<Grid, ErrorKind> {
         // At most 32767 each.
         let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
-        if shape.contains(&1) {
+        // A slice is a two-dimensional image; a single row or column is none.
+        if shape[..2].contains(&1) {
             return Err(ErrorKind::Flat { shape });
         }
         header::grid(&self.header, shape)

@@ -6,6 +6,8 @@ use nalgebra::{Matrix3, Matrix4, Quaternion, Rotation3, UnitQuaternion, Vector3}
 use super::super::ErrorKind;
 use crate::{AffineTransform, Grid};
 
+/// A voxel thinner than this, in the header's unit, has no thickness given.
+const LEAST_THICKNESS: f64 = 1e-6;
 /// Length of a header with the four bytes after it that say whether extensions follow.
 pub(super) const WITH_EXTENDER: usize = 352;
 /// Length of a header.
@@ -83,6 +85,11 @@ pub(super) fn grid(header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, Erro
         3 => 1e-3,
         _ => 1.0,
     };
+    if shape[2] == 1 && voxel_to_world.matrix.column(2).norm() < LEAST_THICKNESS {
+        // Two-dimensional headers may say nothing of the third axis.
+        let [x, y] = [0, 1].map(|axis| voxel_to_world.matrix.column(axis).normalize());
+        voxel_to_world.matrix.set_column(2, &x.cross(&y));
+    }
     voxel_to_world.matrix *= to_mm;
     voxel_to_world.translation *= to_mm;
     Ok(Grid::from_voxel_to_world(shape, &voxel_to_world)?)
@@ -114,8 +121,8 @@ fn qform(header: &NiftiHeader, mut spacing: Vector3<f64>) -> Result<AffineTransf
     })
 }
 
-/// A header for `grid`: qform and sform alike, both of code 1 (scanner), units mm.
-pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, vector: bool) -> Result<NiftiHeader, ErrorKind> {
+/// A header for `grid`, with vectors of so many `axes` if any: qform and sform alike, both of code 1 (scanner), units mm.
+pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) -> Result<NiftiHeader, ErrorKind> {
     let shape = grid.shape;
     if shape.iter().any(|&n| n > i16::MAX as usize) {
         return Err(ErrorKind::TooLarge { shape });
@@ -136,11 +143,11 @@ pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, vector: bool) -> Result
     let qfac = if reflected { -1.0 } else { 1.0 };
     Ok(NiftiHeader {
         regular: b'r',
-        dim: if vector { [5, nx, ny, nz, 1, 3, 1, 1] } else { [3, nx, ny, nz, 1, 1, 1, 1] },
-        intent_code: if vector { 1007 } else { 0 },
+        dim: axes.map_or([3, nx, ny, nz, 1, 1, 1, 1], |axes| [5, nx, ny, nz, 1, axes as u16, 1, 1]),
+        intent_code: if axes.is_some() { 1007 } else { 0 },
         datatype: datatype as i16,
         bitpix: 8 * datatype.size_of() as i16,
-        pixdim: [qfac, dx, dy, dz, if vector { 0.0 } else { 1.0 }, 1.0, 1.0, 1.0],
+        pixdim: [qfac, dx, dy, dz, if axes.is_some() { 0.0 } else { 1.0 }, 1.0, 1.0, 1.0],
         vox_offset: WITH_EXTENDER as f32,
         scl_slope: 1.0,
         xyzt_units: 2,

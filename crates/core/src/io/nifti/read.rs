@@ -60,11 +60,13 @@ pub(crate) struct Vectors {
 pub(crate) fn read_vectors(path: &Path) -> Result<Vectors, Error> {
     let wrap = |kind| Error::new(path, kind);
     let mut file = NiftiFile::open(path)?;
-    let grid = file.vector_grid().map_err(wrap)?;
+    let (grid, count) = file.vector_grid().map_err(wrap)?;
     let intent = file.header.intent_code;
     let mut components = Vec::new();
-    file.read(3 * grid.len() as u64, &mut components, Encoding::append_f32)?;
+    file.read((count * grid.len()) as u64, &mut components, Encoding::append_f32)?;
     check_finite(&components, grid.shape).map_err(wrap)?;
+    // What moves in a plane does not move across it.
+    components.resize(3 * grid.len(), 0.0);
     Ok(Vectors { grid, components, intent })
 }
 

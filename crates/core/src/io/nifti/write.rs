@@ -21,7 +21,7 @@ pub fn write_volume(path: &Path, volume: &Volume) -> Result<(), Error> {
         count: volume.voxels.len(),
         append: &|range, out| out.extend(volume.voxels[range].iter().flat_map(|value| value.to_le_bytes())),
     };
-    write(path, &volume.grid, false, &body)
+    write(path, &volume.grid, None, &body)
 }
 
 /// Writes a label map in the smallest of uint8, int16 and int32 that holds its labels.
@@ -49,24 +49,26 @@ pub fn write_labels(path: &Path, labels: &LabelVolume) -> Result<(), Error> {
             }
         },
     };
-    write(path, &labels.grid, false, &body)
+    write(path, &labels.grid, None, &body)
 }
 
-/// Writes an image of `voxels` vectors in single precision: `component(axis, voxel)`, one axis after the other.
+/// Writes an image of `voxels` vectors in single precision: `component(axis, voxel)`, one axis after the other, `axes` of
+/// them.
 pub(crate) fn write_vectors(
     path: &Path,
     grid: &Grid,
+    axes: usize,
     voxels: usize,
     component: impl Fn(usize, usize) -> f32 + Sync,
 ) -> Result<(), Error> {
     let body = Body {
         datatype: NiftiType::Float32,
-        count: 3 * voxels,
+        count: axes * voxels,
         append: &|range, out| {
             out.extend(range.flat_map(|at| component(at / voxels, at % voxels).to_le_bytes()));
         },
     };
-    write(path, grid, true, &body)
+    write(path, grid, Some(axes), &body)
 }
 
 /// Appends the bytes of a range of values.
@@ -80,18 +82,18 @@ struct Body<'a> {
     append: Append<'a>,
 }
 
-fn write(path: &Path, grid: &Grid, vector: bool, body: &Body) -> Result<(), Error> {
+fn write(path: &Path, grid: &Grid, axes: Option<usize>, body: &Body) -> Result<(), Error> {
     let name = path.to_string_lossy().to_lowercase();
     let gzipped = name.ends_with(".nii.gz");
     if !gzipped && !name.ends_with(".nii") {
         return Err(Error::new(path, ErrorKind::Extension(".nii.gz or .nii")));
     }
     let wrap = |kind| Error::new(path, kind);
-    let expected = grid.len() * if vector { 3 } else { 1 };
+    let expected = grid.len() * axes.unwrap_or(1);
     if body.count != expected {
         return Err(wrap(ErrorKind::Count { what: "voxels", expected, found: body.count }));
     }
-    let header = header::for_grid(grid, body.datatype, vector).map_err(wrap)?;
+    let header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
     let head = header::to_bytes(&header);
     let pieces = body.count.div_ceil(PIECE);
     // The first piece carries the header.
