@@ -78,7 +78,7 @@ pub(super) fn costs(
     if let Some(weight) = moving_weight {
         Error::check_shape("correlation_ratio", moving.shape, weight.shape)?;
     }
-    let slices = Slices::of(moving, moving_weight, edge_voxels, fixed_to_moving);
+    let slices = Slices::of(fixed.shape, moving, moving_weight, edge_voxels, fixed_to_moving);
     if let Some(Slices { moving, weight, maps }) = &slices {
         return costs(fixed, moving, weight.as_ref(), edge_voxels, maps);
     }

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::correlation_ratio::FixedBins;
 use super::correlation_ratio::backdrop::Backdrop;
 use super::correlation_ratio::cells::{Cells, LANES, whole};
+use super::correlation_ratio::slices::Slices;
 use super::image::Image;
 use super::samples::{Block, Operands, Samples};
 use crate::{Entropies, Error, JointParameters, JointSampling};
@@ -27,6 +28,10 @@ pub(super) fn histogram(
     parameters: &JointParameters,
     fixed_to_moving: &AffineTransform,
 ) -> Result<Vec<u64>, Error> {
+    let maps = std::slice::from_ref(fixed_to_moving);
+    if let Some(Slices { moving, weight, maps }) = Slices::of(fixed.shape, moving, moving_weight, edge_voxels, maps) {
+        return histogram(fixed, &moving, weight.as_ref(), edge_voxels, parameters, &maps[0]);
+    }
     let backdrop = Backdrop::of(moving);
     let joint = Joint::new(fixed, moving, moving_weight, edge_voxels, parameters, Some(&backdrop))?;
     Ok(joint.histogram(fixed_to_moving, rayon::current_num_threads()))
@@ -41,6 +46,11 @@ pub(super) fn entropies(
     parameters: &JointParameters,
     fixed_to_moving: &[AffineTransform],
 ) -> Result<Vec<Entropies>, Error> {
+    if let Some(Slices { moving, weight, maps }) =
+        Slices::of(fixed.shape, moving, moving_weight, edge_voxels, fixed_to_moving)
+    {
+        return entropies(fixed, &moving, weight.as_ref(), edge_voxels, parameters, &maps);
+    }
     // It takes a pass over the moving image to know its backdrop.
     let samples = fixed.bin.len() * fixed_to_moving.len();
     let backdrop = (samples >= moving.voxels.len()).then(|| Backdrop::of(moving));

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::correlation_ratio::backdrop::Backdrop;
 use super::correlation_ratio::extent;
+use super::correlation_ratio::slices::Slices;
 use super::image::Image;
 use super::samples::{Operands, Samples};
 use crate::backend::range_scale;
@@ -32,6 +33,11 @@ pub(super) fn moments(
         }
     }
     let [fixed_weight, moving_weight] = weights;
+    if let Some(Slices { moving, weight, maps }) =
+        Slices::of(fixed.shape, moving, moving_weight, edge_voxels, fixed_to_moving)
+    {
+        return moments(fixed, &moving, [fixed_weight, weight.as_ref()], low_high, edge_voxels, &maps);
+    }
     let extents: Option<Vec<[u32; 2]>> =
         fixed_weight.map(|weight| weight.voxels.chunks_exact(fixed.shape[0]).map(extent).collect());
     let count = fixed_to_moving.len();

@@ -8,6 +8,7 @@ mod metric;
 mod moments;
 mod naive;
 mod scene;
+mod slices;
 mod threads;
 
 /// Largest difference between what is and what should be.

@@ -22,6 +22,7 @@ impl World {
             world("whole tiles", [64, 32, 16], [32, 32, 32], [1.0, 1.0, 1.0]),
             world("one more", [65, 33, 17], [33, 33, 33], [1.0, 2.0, 1.5]),
             world("flat", [31, 26, 1], [25, 24, 2], [1.0, 1.0, 5.0]),
+            world("a slice", [70, 61, 1], [80, 65, 1], [1.0, 1.0, 5.0]),
             world("a row", [41, 1, 1], [39, 3, 3], [1.0, 1.0, 1.0]),
             world("tiny", [5, 4, 3], [3, 4, 5], [1.0, 1.0, 1.0]),
             world("long", [19, 150, 60], [21, 90, 80], [1.0, 1.0, 1.0]),
@@ -30,7 +31,7 @@ impl World {
 
     /// For slow checkers of memory accesses.
     pub fn small() -> Vec<World> {
-        World::all().into_iter().filter(|world| ["odd", "flat", "tiny"].contains(&world.name)).collect()
+        World::all().into_iter().filter(|world| ["odd", "flat", "a slice", "tiny"].contains(&world.name)).collect()
     }
 
     /// An image of 0…1: waves, noise, a plateau at 1 and an empty corner.
@@ -66,6 +67,15 @@ impl World {
                 (amplitude * window * (0.15 * x + 0.12 * y - phase).sin()) as f32,
             ]
         })
+    }
+
+    /// The map of a slice onto another that lies in its plane.
+    pub fn plane_map(&self, angle: f64) -> AffineTransform {
+        let mut map = self.map(0.0);
+        map.matrix = Rotation3::from_euler_angles(0.0, 0.0, angle).into_inner() * map.matrix;
+        map.matrix.row_mut(2).fill(0.0);
+        map.translation.z = 0.0;
+        map
     }
 
     /// A turned, scaled and shifted map of `shape` onto `other_shape`, which it leaves on some sides.

@@ -5,7 +5,7 @@ use antsreg_core::AffineTransform;
 use crate::cpu::image::Image;
 
 /// What stands for slices.
-pub(super) struct Slices {
+pub(in crate::cpu) struct Slices {
     /// The moving slice, twice.
     pub moving: Image,
     /// Its weight, twice.
@@ -17,6 +17,7 @@ pub(super) struct Slices {
 impl Slices {
     /// Of a moving image one voxel deep, unless there is an edge along its depth: then nothing of it counts anyway.
     pub fn of(
+        fixed_shape: [usize; 3],
         moving: &Image,
         weight: Option<&Image>,
         edge_voxels: [f64; 3],
@@ -25,7 +26,7 @@ impl Slices {
         (moving.shape[2] == 1 && edge_voxels[2] == 0.0).then(|| Slices {
             moving: twice(moving),
             weight: weight.map(twice),
-            maps: maps.iter().map(within_slice).collect(),
+            maps: maps.iter().map(|map| within_slice(fixed_shape, map)).collect(),
         })
     }
 }
@@ -35,11 +36,13 @@ fn twice(image: &Image) -> Image {
     Image { shape: [nx, ny, 2], voxels: [image.voxels.as_slice(), &image.voxels].concat() }
 }
 
-fn within_slice(map: &AffineTransform) -> AffineTransform {
-    let stays = map.matrix.row(2).iter().chain([&map.translation.z]).all(|value| *value == 0.0);
+/// The map with all of its third row 0, if it leads every fixed voxel to index 0; else a map to nowhere.
+fn within_slice(fixed_shape: [usize; 3], map: &AffineTransform) -> AffineTransform {
+    let moves = |axis: usize| fixed_shape[axis] > 1 && map.matrix[(2, axis)] != 0.0;
     let mut map = *map;
-    if !stays {
+    if map.translation.z != 0.0 || (0..3).any(moves) {
         map.translation.fill(f64::NAN);
     }
+    map.matrix.row_mut(2).fill(0.0);
     map
 }
