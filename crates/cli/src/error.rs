@@ -116,6 +116,14 @@ pub enum CliError {
         /// The start as typed.
         start: String,
     },
+    /// A two-dimensional image where one of three dimensions belongs, or the other way round.
+    #[error("{} is a slice, {} a volume: they must be alike", slice.display(), volume.display())]
+    SliceAndVolume {
+        /// The image of two dimensions.
+        slice: PathBuf,
+        /// The image of three.
+        volume: PathBuf,
+    },
     /// A further image that is not where the first one of its side is.
     #[error(
         "{}: lies nowhere where {} does, with which it must be aligned; are they of one person and session?",
@@ -329,6 +337,16 @@ pub enum CliError {
 /// Options that do not go together; clap finds the simpler cases.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum UsageError {
+    /// A number of degrees of freedom that the images do not have.
+    #[error("--dof {found}: {images} have {expected}")]
+    Dof {
+        /// As typed.
+        found: u8,
+        /// What the images are.
+        images: &'static str,
+        /// What they can have.
+        expected: &'static str,
+    },
     /// An option that would do nothing.
     #[error("{option} has no effect with {with}; leave one of them out")]
     NoEffect {

@@ -6,6 +6,8 @@ use antsreg_syn as syn;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::register::Model;
+
 /// A named set of defaults; any option given overrides its part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -17,6 +19,8 @@ pub enum Preset {
     Default,
     /// Edges pull as well, and more freely at half and full resolution: for the last bit of accuracy
     Best,
+    /// CT, PET or MR of one person: rigid, by normalised mutual information
+    Multimodal,
 }
 
 /// A volume with an axis longer than this starts one level coarser, as antsRegistrationSyN.sh has it.
@@ -24,7 +28,12 @@ const LARGE_AXIS: usize = 256;
 
 impl Preset {
     /// Every preset.
-    pub const ALL: [Preset; 3] = [Preset::Fast, Preset::Default, Preset::Best];
+    pub const ALL: [Preset; 4] = [Preset::Fast, Preset::Default, Preset::Best, Preset::Multimodal];
+
+    /// What the images may do to match.
+    pub fn model(self) -> Model {
+        if self == Preset::Multimodal { Model::Rigid } else { Model::Syn }
+    }
 
     /// Defaults of the linear stage.
     pub fn linear(self) -> linear::Options {
@@ -32,6 +41,7 @@ impl Preset {
         match self {
             Preset::Fast => linear::Options { finest_mm: 2.0, ..defaults },
             Preset::Default | Preset::Best => defaults,
+            Preset::Multimodal => linear::Options::of(linear::Cost::NormalisedMutualInformation),
         }
     }
 
@@ -45,6 +55,10 @@ impl Preset {
                 syn::Options { levels, ..defaults }
             }
             Preset::Default => defaults,
+            Preset::Multimodal => {
+                let channels = vec![syn::Channel { metric: syn::Metric::Mattes, ..syn::Channel::default() }];
+                syn::Options { channels, ..defaults }
+            }
             Preset::Best => {
                 let mut levels = defaults.levels.clone();
                 for (level, (iterations, reinvert_every)) in
@@ -82,6 +96,7 @@ impl Preset {
             Preset::Fast => "fast",
             Preset::Default => "default",
             Preset::Best => "best",
+            Preset::Multimodal => "multimodal",
         }
     }
 }

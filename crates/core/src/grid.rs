@@ -140,13 +140,19 @@ impl Grid {
         }
     }
 
-    /// Whether both grids have one shape and put every voxel at the same place, to within `tolerance_mm`.
+    /// Whether both grids have one shape and put every voxel at the same place, to within `tolerance_mm`; of slices, in
+    /// their plane.
     pub fn matches(&self, other: &Grid, tolerance_mm: f64) -> bool {
         let (a, b) = (self.voxel_to_world(), other.voxel_to_world());
         self.shape == other.shape
             && [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]].iter().all(|corner| {
                 let index = Point3::from(Vector3::from_fn(|axis, _| (corner[axis] * (self.shape[axis] - 1)) as f64));
-                (a.apply(&index) - b.apply(&index)).norm() <= tolerance_mm
+                let mut apart = a.apply(&index) - b.apply(&index);
+                if self.is_slice() {
+                    let across = self.direction.column(2);
+                    apart -= across * across.dot(&apart);
+                }
+                apart.norm() <= tolerance_mm
             })
     }
 }

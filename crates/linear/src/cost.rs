@@ -41,9 +41,9 @@ impl Cost {
     }
 
     /// Bins on a level of `mm` if there are `bins` at 1 mm. A joint histogram has bins² cells: they, too, become fewer as
-    /// the length of a voxel grows.
-    pub(crate) fn bins_at(self, bins: usize, mm: f64) -> usize {
-        let shrink = if self.has_joint_histogram() { mm.sqrt() } else { mm };
+    /// the length of a voxel grows, and faster in slices, which have mm⁻² pixels instead of mm⁻³ voxels, few to begin with.
+    pub(crate) fn bins_at(self, bins: usize, mm: f64, slices: bool) -> usize {
+        let shrink = if self.has_joint_histogram() && !slices { mm.sqrt() } else { mm };
         ((bins as f64 / shrink).round() as usize).max(2)
     }
 

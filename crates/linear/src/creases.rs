@@ -5,7 +5,7 @@ use antsreg_kernels::Backend;
 
 use crate::level::Level;
 use crate::lockstep::Candidate;
-use crate::parameters::{Frame, Parameters, along, directions};
+use crate::parameters::{Frame, Parameters, along};
 use crate::{Dof, Error};
 
 /// How far to both sides of the point the search along lines begins anew, tolerances.
@@ -19,7 +19,7 @@ pub(crate) fn search<B: Backend>(
     start: Candidate,
 ) -> Result<Candidate, Error> {
     let mut starts: Vec<Parameters> = vec![start.parameters];
-    for direction in directions(dof, level.mm) {
+    for direction in frame.directions(dof, level.mm) {
         starts.extend([-AWAY, AWAY].map(|distance| along(&start.parameters, &direction, distance)));
     }
     let found = level.optimise(frame, &starts, dof)?;

@@ -146,7 +146,7 @@ impl<B: Backend> Source<B> {
         if !options.cost.has_bins() {
             return Ok(FixedLevel { grid, values: FixedValues::Plain { image, weight } });
         }
-        let bins = options.cost.bins_at(options.bins, mm);
+        let bins = options.cost.bins_at(options.bins, mm, self.grid.is_slice());
         let binned = backend.bin_fixed(&image, weight.as_ref(), self.low_high, bins)?;
         Ok(FixedLevel { grid, values: FixedValues::Binned(binned, bins) })
     }

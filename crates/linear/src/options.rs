@@ -19,6 +19,20 @@ pub enum Dof {
 }
 
 impl Dof {
+    /// How many they are, of volumes or of slices.
+    pub fn number(self, slices: bool) -> u8 {
+        match (self, slices) {
+            (Dof::Rigid6, false) => 6,
+            (Dof::Similarity7, false) => 7,
+            (Dof::Scales9, false) => 9,
+            (Dof::Affine12, false) => 12,
+            (Dof::Rigid6, true) => 3,
+            (Dof::Similarity7, true) => 4,
+            (Dof::Scales9, true) => 5,
+            (Dof::Affine12, true) => 6,
+        }
+    }
+
     /// In words, for reports.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -80,6 +80,9 @@ fn volume(
 ) -> Result<(), CliError> {
     let data = read_input(args, input)?;
     let onto = inputs::any_image(reference)?.grid.shrink([args.shrink; 3]);
+    if data.grid().is_slice() && !onto.is_slice() {
+        return Err(CliError::SliceAndVolume { slice: input.into(), volume: reference.into() });
+    }
     for warning in chain.check(&onto, Some(data.grid()))? {
         console.warn(warning);
     }

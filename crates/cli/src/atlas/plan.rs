@@ -161,7 +161,7 @@ impl Subject {
 fn check(args: &Args) -> Result<(), UsageError> {
     register::check(&args.settings, &[])?;
     let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() });
-    if args.settings.transform != Model::Syn {
+    if args.settings.model() != Model::Syn {
         return no_effect("--transform", "atlas, which registers by affine and SyN");
     }
     if matches!(args.settings.initial_transform, Some(Start::File(_))) {

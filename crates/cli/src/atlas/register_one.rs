@@ -63,7 +63,7 @@ pub fn compute(
         Some(Start::Headers) => linear::Start::Headers,
         _ => linear::Start::CentreOfMass,
     };
-    let linear = register::linear_options(&args.settings, start);
+    let linear = register::linear_options(&args.settings, start, template.images[0].grid.is_slice())?;
     let mut syn = register::syn_options(&args.settings, template.images[0].grid.shape)?;
     let metric = syn.channels.first().map_or_else(Metric::default, |channel| channel.metric);
     let weight = |channel: usize| args.weights.get(channel).copied().unwrap_or(1.0);

@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::interpolation::LabelInterpolation;
 use crate::presets::Preset;
 use crate::progress::Console;
-use crate::register::{self, LinearParameters, SynParameters};
+use crate::register::{LinearParameters, SynParameters};
 
 /// The whole record.
 #[derive(Debug, Serialize)]
@@ -106,7 +106,7 @@ impl Record {
             devices: propagation.devices(),
             threads: console.threads,
             parameters: Parameters {
-                transform: register::name(settings.transform),
+                transform: settings.model().to_string(),
                 preset: settings.preset,
                 start: settings.initial_transform.as_ref().map(ToString::to_string),
                 label_interpolation: args.interpolation,
@@ -131,7 +131,7 @@ impl TargetRecord {
         let plan = propagation.parameters(target)?;
         Ok(TargetRecord {
             path: target.path.clone(),
-            linear: plan.linear.as_ref().map(Into::into),
+            linear: plan.linear.as_ref().map(|options| LinearParameters::new(options, plan.slices)),
             syn: plan.syn.as_ref().map(Into::into),
             atlases: Vec::new(),
             undecided_voxels: 0,

@@ -90,12 +90,17 @@ pub fn read(args: &Args, [fixed, moving]: [&Volume; 2]) -> Result<Vec<ChannelInp
 
 /// Metric and weight of the first pair.
 pub fn first(settings: &Settings) -> syn::Channel {
-    syn::Channel { metric: settings.metric.unwrap_or_default().into(), weight: 1.0 }
+    syn::Channel { metric: metric(settings), weight: 1.0 }
 }
 
 fn channel(settings: &Settings, files: &ChannelFiles) -> syn::Channel {
-    let metric = files.metric.or(settings.metric).unwrap_or_default();
-    syn::Channel { metric: metric.into(), weight: files.weight }
+    syn::Channel { metric: files.metric.map_or_else(|| metric(settings), Into::into), weight: files.weight }
+}
+
+/// The metric as typed, or the preset's.
+fn metric(settings: &Settings) -> syn::Metric {
+    let usual = || settings.preset.syn().channels.first().map(|channel| channel.metric).unwrap_or_default();
+    settings.metric.map_or_else(usual, Into::into)
 }
 
 /// Refuses parameters of a metric that no pair has.

@@ -33,7 +33,7 @@ impl Files {
     pub fn new(args: &Args) -> Files {
         let name = |rest: &str| PathBuf::from(format!("{}{rest}", args.output));
         let volume = |rest: &str, wanted: bool| wanted.then(|| name(&format!("{rest}.{}", args.format.extension())));
-        let syn = matches!(args.settings.transform, Model::Syn | Model::SynOnly);
+        let syn = matches!(args.settings.model(), Model::Syn | Model::SynOnly);
         Files {
             affine: name("0GenericAffine.mat"),
             warp: volume("1Warp", syn),

@@ -74,7 +74,7 @@ impl FixedInputs {
 
     /// An image without labels.
     pub fn new(image: Arc<Volume>, mask: Option<Arc<Volume>>, settings: &Settings) -> Result<FixedInputs, CliError> {
-        let start = settings.initial_transform.clone().unwrap_or(match settings.transform {
+        let start = settings.initial_transform.clone().unwrap_or(match settings.model() {
             Model::SynOnly => Start::Headers,
             _ => Start::CentreOfMass,
         });
@@ -99,6 +99,11 @@ impl FixedInputs {
     /// The affine from which a registration starts, fixed → moving, RAS mm, and what looks odd about it. Refused, by the
     /// names of both files, where nothing of the images meets.
     pub fn initial(&self, moving: &Volume, files: [&Path; 2]) -> Result<(AffineTransform, Vec<String>), CliError> {
+        let slices = [self.image.grid.is_slice(), moving.grid.is_slice()];
+        if slices[0] != slices[1] {
+            let [slice, volume] = if slices[0] { files } else { [files[1], files[0]] }.map(Path::to_owned);
+            return Err(CliError::SliceAndVolume { slice, volume });
+        }
         let initial = match (&self.start, self.given) {
             (Start::CentreOfMass, _) => centres_on_each_other(&self.image, moving),
             (_, Some(affine)) => affine,

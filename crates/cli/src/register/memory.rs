@@ -212,6 +212,7 @@ mod tests {
             linear: linear.then(linear::Options::default),
             syn: shrink.map(|shrink| syn::Options { levels: levels(shrink), ..Default::default() }),
             device: Description::Cpu,
+            slices: false,
         }
     }
 

@@ -16,7 +16,7 @@ mod show;
 pub use args::{Args, Format};
 pub use files::{Files, check_not_input};
 pub use inputs::{FixedInputs, Inputs};
-pub use plan::{Plan, check, linear_options, name, syn_options};
+pub use plan::{Plan, check, linear_options, syn_options};
 pub use record::{LinearParameters, Parameters, Seconds, SynParameters};
 pub use results::{parameters, write};
 pub use run::{Found, run};

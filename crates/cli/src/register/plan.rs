@@ -23,12 +23,14 @@ pub struct Plan {
     pub syn: Option<syn::Options>,
     /// Where it happens.
     pub device: Description,
+    /// Whether the images have two dimensions.
+    pub slices: bool,
 }
 
 /// Refuses options that would do nothing, given the pairs of images beside the first.
 pub fn check(settings: &Settings, further: &[ChannelFiles]) -> Result<(), UsageError> {
     let given = |option, is_given: bool| is_given.then_some(option);
-    let model = format!("--transform {}", name(settings.transform));
+    let model = format!("--transform {}", settings.model());
     let linear = [
         given("--dof", settings.dof.is_some()),
         given("--search-degrees", settings.search_degrees.is_some()),
@@ -63,7 +65,7 @@ pub fn check(settings: &Settings, further: &[ChannelFiles]) -> Result<(), UsageE
         given("--winsorise", settings.winsorise.is_some()),
         given("--channel", !further.is_empty()),
     ];
-    let useless = match settings.transform {
+    let useless = match settings.model() {
         Model::SynOnly => linear.into_iter().flatten().next(),
         Model::Syn => None,
         // These models are degrees of freedom already.
@@ -96,12 +98,16 @@ impl Plan {
         start: linear::Start,
         device: Description,
     ) -> Result<Plan, UsageError> {
-        let linear = (settings.transform != Model::SynOnly).then(|| linear_options(settings, start));
-        let syn = match settings.transform {
+        let slices = shape[2] == 1;
+        let linear = match settings.model() {
+            Model::SynOnly => None,
+            _ => Some(linear_options(settings, start, slices)?),
+        };
+        let syn = match settings.model() {
             Model::Syn | Model::SynOnly => Some(syn_options(settings, shape)?),
             _ => None,
         };
-        Ok(Plan { linear, syn, device })
+        Ok(Plan { linear, syn, device, slices })
     }
 
     /// The plan of a registration that its device can carry out.
@@ -124,18 +130,25 @@ impl Plan {
     }
 }
 
-/// Parameters of the affine stage, starting as said.
-pub fn linear_options(settings: &Settings, start: linear::Start) -> linear::Options {
+/// Parameters of the affine stage, starting as said, for volumes or slices.
+pub fn linear_options(
+    settings: &Settings,
+    start: linear::Start,
+    slices: bool,
+) -> Result<linear::Options, UsageError> {
     let defaults = settings.preset.linear();
     let cost = cost(settings);
     let usual_bins = if cost == defaults.cost { defaults.bins } else { cost.default_bins() };
-    let dof = match settings.transform {
+    let dof = match settings.model() {
         Model::Rigid => Dof::Rigid6,
         Model::Similarity => Dof::Similarity7,
         Model::Scales => Dof::Scales9,
-        _ => settings.dof.unwrap_or(Dof::Affine12),
+        _ => settings.dof.map_or(Ok(Dof::Affine12), |number| degrees_of_freedom(number, slices))?,
     };
     let usual = match defaults.search {
+        Search::Angles(angles) if slices => {
+            AngleSearch { range_degrees: AngleSearch::of_slices().range_degrees, ..angles }
+        }
         Search::Angles(angles) => angles,
         Search::None => AngleSearch::default(),
     };
@@ -148,7 +161,7 @@ pub fn linear_options(settings: &Settings, start: linear::Start) -> linear::Opti
             principal_axes: usual.principal_axes && !settings.no_principal_axes,
         }),
     };
-    linear::Options {
+    Ok(linear::Options {
         dof,
         start,
         search,
@@ -158,7 +171,15 @@ pub fn linear_options(settings: &Settings, start: linear::Start) -> linear::Opti
         bins: settings.bins.map_or(usual_bins, usize::from),
         finest_mm: settings.finest_mm.unwrap_or(defaults.finest_mm),
         robust_shares: settings.robust_range.map_or(defaults.robust_shares, |typed| typed.0),
-    }
+    })
+}
+
+/// A number of degrees of freedom as that of volumes or slices.
+fn degrees_of_freedom(number: u8, slices: bool) -> Result<Dof, UsageError> {
+    let all = [Dof::Rigid6, Dof::Similarity7, Dof::Scales9, Dof::Affine12];
+    let found = all.into_iter().find(|dof| dof.number(slices) == number);
+    let (images, expected) = if slices { ("slices", "3, 4, 5 or 6") } else { ("volumes", "6, 7, 9 or 12") };
+    found.ok_or(UsageError::Dof { found: number, images, expected })
 }
 
 /// Parameters of the diffeomorphic stage for a fixed grid of this shape.
@@ -186,7 +207,9 @@ pub fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Option
 
 /// The levels as typed, or those of the preset that suit the image.
 fn levels(settings: &Settings, shape: [usize; 3]) -> Result<Vec<Level>, UsageError> {
-    let extent = shape.into_iter().min().unwrap_or(0);
+    // Slices are never shrunk across.
+    let axes = if shape[2] == 1 { 2 } else { 3 };
+    let extent = shape.into_iter().take(axes).min().unwrap_or(0);
     let fits = |shrink: usize| shrink == 1 || extent / shrink >= LEAST_VOXELS;
     let mut defaults = settings.preset.levels_for(shape);
     if settings.shrink_factors.is_none() {
@@ -234,12 +257,6 @@ fn part<T: Copy>(
     typed.as_ref().map_or_else(|| defaults.iter().map(get).collect(), |typed| typed.0.clone())
 }
 
-/// The model's name as typed.
-pub fn name(model: Model) -> String {
-    use clap::ValueEnum;
-    model.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,7 +272,10 @@ mod tests {
         };
         let refused = |device, radius, derivative, masked| {
             let syn = Some(syn::Options { radius, derivative, ..Default::default() });
-            Plan { linear: None, syn, device }.check_radius(masked).err().map(|error| error.to_string())
+            Plan { linear: None, syn, device, slices: false }
+                .check_radius(masked)
+                .err()
+                .map(|error| error.to_string())
         };
         let message = refused(gpu(), 6, CcDerivative::Exact, false).expect("refused");
         for word in ["--cc-radius 6", "cuda:1", "up to 5", "--device cpu"] {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use antsreg_core::Grid;
 use antsreg_core::overlap::Overlap;
 use antsreg_kernels::CcDerivative;
-use antsreg_linear::{self as linear, Dof, Search};
+use antsreg_linear::{self as linear, Search};
 use antsreg_syn as syn;
 use serde::Serialize;
 
@@ -155,10 +155,11 @@ pub struct SearchParameters {
     pub principal_axes: bool,
 }
 
-impl From<&linear::Options> for LinearParameters {
-    fn from(options: &linear::Options) -> LinearParameters {
+impl LinearParameters {
+    /// Of a registration of volumes or slices.
+    pub fn new(options: &linear::Options, slices: bool) -> LinearParameters {
         LinearParameters {
-            dof: dof(options.dof),
+            dof: options.dof.number(slices),
             search: match options.search {
                 Search::Angles(angles) => Some(SearchParameters {
                     range_degrees: angles.range_degrees,
@@ -175,16 +176,6 @@ impl From<&linear::Options> for LinearParameters {
             finest_mm: options.finest_mm,
             robust_shares: options.robust_shares,
         }
-    }
-}
-
-/// Degrees of freedom as a number.
-pub fn dof(dof: Dof) -> u8 {
-    match dof {
-        Dof::Rigid6 => 6,
-        Dof::Similarity7 => 7,
-        Dof::Scales9 => 9,
-        Dof::Affine12 => 12,
     }
 }
 

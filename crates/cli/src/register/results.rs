@@ -14,10 +14,10 @@ use super::channels::ChannelInputs;
 use super::files::Files;
 use super::inputs::Inputs;
 use super::memory;
-use super::plan::{self, Plan};
+use super::plan::Plan;
 use super::record::{
-    ImageRecord, InputsRecord, JacobianRecord, LinearRecord, OverlapRecord, Parameters, Record, Seconds, Similarity,
-    SynRecord,
+    ImageRecord, InputsRecord, JacobianRecord, LinearParameters, LinearRecord, OverlapRecord, Parameters, Record,
+    Seconds, Similarity, SynRecord,
 };
 use super::run::Found;
 use super::settings::Start;
@@ -94,7 +94,12 @@ fn warps(
     outputs: &mut Outputs,
 ) -> Result<Warps, CliError> {
     let centre = inputs.fixed.centre_of_mass().unwrap_or_else(|| inputs.fixed.grid.centre());
-    outputs.write(&files.affine, |path| Ok(itk::write_affine(path, affine, centre)?))?;
+    // What ITK calls two-dimensional, it gets as such; slices of another plane only mean something in space.
+    let planar = [&inputs.fixed, &inputs.moving].iter().all(|image| image.grid.is_slice_across_z());
+    outputs.write(&files.affine, |path| match planar {
+        true => Ok(itk::write_affine_of_slices(path, affine, centre)?),
+        false => Ok(itk::write_affine(path, affine, centre)?),
+    })?;
     let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
     let mut jacobian = None;
     backward.push("0GenericAffine", Transform::Affine(*affine), true)?;
@@ -208,12 +213,12 @@ fn blank(
 /// What was asked for, as the record has it.
 pub fn parameters(args: &Args, start: &Start, plan: &Plan) -> Parameters {
     Parameters {
-        transform: plan::name(args.settings.transform),
+        transform: args.settings.model().to_string(),
         preset: args.settings.preset,
         start: start.to_string(),
         interpolation: args.interpolation,
         label_interpolation: args.label_interpolation,
-        linear: plan.linear.as_ref().map(Into::into),
+        linear: plan.linear.as_ref().map(|options| LinearParameters::new(options, plan.slices)),
         syn: plan.syn.as_ref().map(Into::into),
     }
 }

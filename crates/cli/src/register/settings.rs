@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use antsreg_kernels::{CcDerivative, JointSampling};
-use antsreg_linear::{self as linear, AngleSearch, Cost, Dof, Search};
+use antsreg_linear::{self as linear, AngleSearch, Cost, Search};
 use antsreg_syn as syn;
 use clap::ValueEnum;
 
@@ -14,9 +14,9 @@ use crate::values::{self, PerLevel, Shares, TransformFile, ValueError, Winsorise
 /// How a registration is done.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Settings {
-    /// What the images may do to match
-    #[arg(short, long, value_enum, default_value_t, value_name = "MODEL", help_heading = "Registration")]
-    pub transform: Model,
+    #[arg(short, long, value_enum, value_name = "MODEL", help_heading = "Registration",
+        help = help("What the images may do to match", |p| p.model().to_string()))]
+    pub transform: Option<Model>,
     /// Defaults of all options below
     #[arg(long, value_enum, default_value_t, help_heading = "Registration")]
     pub preset: Preset,
@@ -33,10 +33,10 @@ pub struct Settings {
     #[arg(long, default_value = "auto", value_name = "DEVICE", help_heading = "Registration")]
     pub device: Devices,
 
-    /// Degrees of freedom of the affine stage: 6 rigid, 7 and one scale, 9 and a scale per axis, 12 affine [default: 12,
-    /// or as the model says]
+    /// Degrees of freedom of the affine stage: 6 rigid, 7 and one scale, 9 and a scale per axis, 12 affine; of slices 3, 4,
+    /// 5 and 6 [default: affine, or as the model says]
     #[arg(long, value_parser = dof, value_name = "N", help_heading = "Affine stage")]
-    pub dof: Option<Dof>,
+    pub dof: Option<u8>,
     #[arg(long, value_parser = values::angles, value_name = "ANGLES", help_heading = "Affine stage",
         help = help("Rotations searched, ± degrees about x,y,z, or one angle for all", angles))]
     pub search_degrees: Option<[f64; 3]>,
@@ -137,8 +137,15 @@ pub struct Settings {
     pub winsorise: Option<Winsorise>,
 }
 
+impl Settings {
+    /// The model as typed, or that of the preset.
+    pub fn model(&self) -> Model {
+        self.transform.unwrap_or(self.preset.model())
+    }
+}
+
 /// What the images may do to match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Model {
     /// Rotation and translation (6 degrees of freedom)
     #[value(alias = "r")]
@@ -151,12 +158,17 @@ pub enum Model {
     #[value(alias = "a")]
     Affine,
     /// Affine, then SyN
-    #[default]
     #[value(alias = "s")]
     Syn,
     /// SyN alone, from the start given
     #[value(alias = "so")]
     SynOnly,
+}
+
+impl std::fmt::Display for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+    }
 }
 
 /// What the affine stage minimises, as typed.
@@ -408,13 +420,10 @@ impl std::fmt::Display for Start {
     }
 }
 
-fn dof(text: &str) -> Result<Dof, ValueError> {
-    match text {
-        "6" => Ok(Dof::Rigid6),
-        "7" => Ok(Dof::Similarity7),
-        "9" => Ok(Dof::Scales9),
-        "12" => Ok(Dof::Affine12),
-        _ => Err(ValueError::OutOfRange { expected: "6, 7, 9 or 12", found: text.into() }),
+fn dof(text: &str) -> Result<u8, ValueError> {
+    match text.parse() {
+        Ok(number @ (3..=7 | 9 | 12)) => Ok(number),
+        _ => Err(ValueError::OutOfRange { expected: "6, 7, 9 or 12, of slices 3, 4, 5 or 6", found: text.into() }),
     }
 }
 

@@ -10,8 +10,8 @@ use super::args::Args;
 use super::files::Files;
 use super::inputs::Inputs;
 use super::memory::{self, DeviceMemory};
-use super::plan::{self, Plan};
-use super::record::{Record, dof};
+use super::plan::Plan;
+use super::record::Record;
 use super::settings::{Derivative, Filling, Measure, Metric, Optimiser};
 use crate::presets::per_level;
 use crate::{geometry, table};
@@ -54,7 +54,7 @@ pub fn plan(
     let mut options = Vec::new();
     if let Some(linear) = &plan.linear {
         let _ = writeln!(text, "\nAffine stage: {}", Measure::from(linear.cost).words());
-        let parameters = linear_options(linear);
+        let parameters = linear_options(linear, plan.slices);
         text.push_str(&list(&parameters));
         options.extend(parameters);
     }
@@ -141,7 +141,7 @@ pub fn stages(plan: &Plan) -> String {
     let mut text = String::new();
     if let Some(linear) = &plan.linear {
         let cost = Measure::from(linear.cost).words();
-        text.push_str(&format!("\nAffine stage: {cost}\n{}", list(&linear_options(linear))));
+        text.push_str(&format!("\nAffine stage: {cost}\n{}", list(&linear_options(linear, plan.slices))));
     }
     if let Some(syn) = &plan.syn {
         text.push_str(&format!("\nSyN stage: {}\n{}", metrics(syn), list(&syn_options(syn))));
@@ -154,8 +154,8 @@ fn list(parameters: &[(&str, String)]) -> String {
 }
 
 /// The parameters of the affine stage as options; a flag has an empty value.
-fn linear_options(options: &linear::Options) -> Vec<(&'static str, String)> {
-    let mut parameters = vec![("--dof", dof(options.dof).to_string())];
+fn linear_options(options: &linear::Options, slices: bool) -> Vec<(&'static str, String)> {
+    let mut parameters = vec![("--dof", options.dof.number(slices).to_string())];
     match options.search {
         Search::Angles(angles) => {
             let [x, y, z] = angles.range_degrees;
@@ -248,10 +248,10 @@ fn command(
     ];
     words.extend(optional.into_iter().filter_map(|(option, path)| Some((option, shown(path.as_deref()?)))));
     words.extend(args.label_list.clone().map(|list| ("--label-list", list)));
-    words.push(("--transform", plan::name(settings.transform)));
+    words.push(("--transform", settings.model().to_string()));
     words.push(("--initial-transform", inputs.start.to_string()));
     words.push(("--device", plan.device.choice().to_string()));
-    if !matches!(settings.transform, super::settings::Model::Syn) {
+    if !matches!(settings.model(), super::settings::Model::Syn) {
         // The other models say the degrees of freedom themselves.
         options.retain(|(option, _)| *option != "--dof");
     }

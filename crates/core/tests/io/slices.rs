@@ -38,9 +38,16 @@ fn images_come_back_and_index_their_plane_alone() {
     nifti::write_volume(&path, &volume).unwrap();
     let back = nifti::read_volume(&path).unwrap();
     assert_eq!(back, volume);
+    // ITK takes the axes of two-dimensional files alone.
+    assert_eq!(nifti::inspect(&path).unwrap().dim[..4], [2, 7, 5, 1]);
     assert!(back.grid.is_slice() && back.grid.is_slice_across_z());
     let index = back.grid.world_to_voxel().apply(&Point3::new(-18.0, 11.0, -300.0));
     assert_eq!(index, Point3::new(3.0, 2.0, 0.0));
+    let mut elsewhere = slice_grid();
+    elsewhere.origin.z = -7.0;
+    assert!(elsewhere.matches(&back.grid, 1e-3), "where a slice lies across its plane is not known");
+    elsewhere.origin.x += 0.1;
+    assert!(!elsewhere.matches(&back.grid, 1e-3));
     // As thin after shrinking as before.
     assert_eq!(back.grid.shrink([2; 3]).shape, [3, 2, 1]);
     assert_eq!(back.grid.shrink([2; 3]).spacing.z, 3.0);

@@ -58,7 +58,8 @@ fn information_is_scaled_to_costs() {
 
 #[test]
 fn coarse_levels_have_fewer_bins() {
-    assert_eq!([8.0, 4.0, 2.0, 1.0].map(|mm| Cost::CorrelationRatio.bins_at(256, mm)), [32, 64, 128, 256]);
-    assert_eq!([8.0, 4.0, 2.0, 1.0].map(|mm| Cost::MutualInformation.bins_at(64, mm)), [23, 32, 45, 64]);
-    assert_eq!(Cost::CorrelationRatio.bins_at(2, 8.0), 2);
+    assert_eq!([8.0, 4.0, 2.0, 1.0].map(|mm| Cost::CorrelationRatio.bins_at(256, mm, false)), [32, 64, 128, 256]);
+    assert_eq!([8.0, 4.0, 2.0, 1.0].map(|mm| Cost::MutualInformation.bins_at(64, mm, false)), [23, 32, 45, 64]);
+    assert_eq!([8.0, 4.0, 2.0, 1.0].map(|mm| Cost::MutualInformation.bins_at(64, mm, true)), [8, 16, 32, 64]);
+    assert_eq!(Cost::CorrelationRatio.bins_at(2, 8.0, false), 2);
 }

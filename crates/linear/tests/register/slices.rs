@@ -1,8 +1,8 @@
 //! Two-dimensional images.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
-use antsreg_kernels::Cpu;
-use antsreg_linear::{AngleSearch, Dof, Error, Options, Search, register};
+use antsreg_kernels::{Cpu, JointSampling};
+use antsreg_linear::{AngleSearch, Cost, Dof, Error, Options, Search, register};
 use nalgebra::{Matrix3, Point3, Vector3};
 
 use crate::object::{affine, fixed, object};
@@ -95,6 +95,26 @@ fn frees_as_much_as_the_degrees_of_freedom_say() {
             } else {
                 assert!(error > 1.0, "{dof:?} cannot reach {truth:?}, but was off by {error} mm only");
             }
+        }
+    }
+}
+
+#[test]
+fn every_cost_finds_slices() {
+    let fixed = slice(grid([0.0, 0.0], 0.0), &AffineTransform::identity());
+    let truth = in_plane(-64.0, [1.0; 2], 0.0, [20.0, 11.0]);
+    let moving = slice(grid([20.0, 11.0], 9.0), &truth);
+    for cost in
+        [Cost::MutualInformation, Cost::NormalisedMutualInformation, Cost::NormalisedCorrelation, Cost::LeastSquares]
+    {
+        for histogram in [JointSampling::Trilinear, JointSampling::PartialVolume] {
+            if histogram == JointSampling::PartialVolume && !cost.has_joint_histogram() {
+                continue;
+            }
+            let search = Search::Angles(AngleSearch::of_slices());
+            let found = align(&fixed, &moving, &Options { dof: Dof::Rigid6, search, histogram, ..Options::of(cost) });
+            let error = error_mm(&found.expect("a result"), &truth);
+            assert!(error < TOLERANCE_MM, "{error} mm by {cost:?}, {histogram:?}");
         }
     }
 }

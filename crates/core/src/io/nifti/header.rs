@@ -128,6 +128,8 @@ pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) ->
         return Err(ErrorKind::TooLarge { shape });
     }
     let [nx, ny, nz] = shape.map(|n| n as u16);
+    // Of slices that say three dimensions, ITK forgets the axes where it is asked for two.
+    let dimensions = if grid.is_slice_across_z() { 2 } else { 3 };
     let reflected = grid.direction.determinant() < 0.0;
     let mut rotation = grid.direction;
     if reflected {
@@ -143,7 +145,7 @@ pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) ->
     let qfac = if reflected { -1.0 } else { 1.0 };
     Ok(NiftiHeader {
         regular: b'r',
-        dim: axes.map_or([3, nx, ny, nz, 1, 1, 1, 1], |axes| [5, nx, ny, nz, 1, axes as u16, 1, 1]),
+        dim: axes.map_or([dimensions, nx, ny, nz, 1, 1, 1, 1], |axes| [5, nx, ny, nz, 1, axes as u16, 1, 1]),
         intent_code: if axes.is_some() { 1007 } else { 0 },
         datatype: datatype as i16,
         bitpix: 8 * datatype.size_of() as i16,

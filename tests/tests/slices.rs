@@ -1,0 +1,124 @@
+//! Two-dimensional images through the whole program.
+
+use antsreg_core::io::{itk, nifti};
+use antsreg_core::{AffineTransform, Grid};
+use antsreg_tests::{Brain, Workplace};
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+use serde_json::Value;
+
+/// Fixed → moving: turned far about z, moved in the plane and across it.
+fn truth() -> AffineTransform {
+    let turn = Rotation3::from_axis_angle(&Vector3::z_axis(), 2.4).into_inner();
+    AffineTransform {
+        matrix: turn * Matrix3::new(1.05, 0.04, 0.0, 0.0, 0.94, 0.0, 0.0, 0.0, 1.0),
+        translation: Vector3::new(12.0, -20.0, 33.0),
+    }
+}
+
+/// A slice of 2 mm pixels around a point of the plane, at a height, its first axis from right to left.
+fn slice(centre: [f64; 2], z: f64) -> Grid {
+    let mut grid = Grid::axis_aligned([96, 90, 1], [2.0, 2.0, 4.0]);
+    grid.direction[(0, 0)] = -1.0;
+    grid.origin = Point3::new(centre[0] + 95.0, centre[1] - 89.0, z);
+    grid
+}
+
+/// Slices through a brain at z = 8 mm of its own space.
+fn pair(warp_mm: f64) -> Workplace {
+    let place = Workplace::new();
+    let (fixed, moving) = (Brain { warp_mm, ..Brain::standard() }, Brain::moved(&truth()));
+    let (on_fixed, on_moving) = (slice([0.0; 2], 8.0), slice([12.0, -20.0], 41.0));
+    fixed.write_image(&on_fixed, &place.path("f.nii.gz"));
+    fixed.write_labels(&on_fixed, &place.path("fl.nii.gz"));
+    moving.write_image(&on_moving, &place.path("m.nii.gz"));
+    moving.write_labels(&on_moving, &place.path("ml.nii.gz"));
+    place
+}
+
+fn record(place: &Workplace, prefix: &str) -> Value {
+    serde_json::from_slice(&place.read(&format!("{prefix}record.json"))).expect("the record is JSON")
+}
+
+/// The largest distance in the plane between where two maps put points of the slice, mm.
+fn farthest(a: &AffineTransform, b: &AffineTransform) -> f64 {
+    let corners = [[0.0, 0.0], [50.0, 0.0], [-50.0, 0.0], [0.0, 60.0], [0.0, -60.0], [35.0, 40.0]];
+    let points = corners.map(|[x, y]| Point3::new(x, y, 8.0));
+    points.iter().map(|at| (a.apply(at) - b.apply(at)).xy().norm()).fold(0.0, f64::max)
+}
+
+#[test]
+fn an_affine_of_slices_is_found_and_applies() {
+    let place = pair(0.0);
+    place.succeed(
+        "register -f f.nii.gz -m m.nii.gz -o p_ -t affine --moving-labels ml.nii.gz --fixed-labels fl.nii.gz",
+    );
+    let bytes = place.read("p_0GenericAffine.mat");
+    assert!(String::from_utf8_lossy(&bytes).contains("AffineTransform_double_2_2"), "not ITK's of two dimensions");
+    let found = itk::read_affine(&place.path("p_0GenericAffine.mat")).expect("the affine");
+    // A fifth of a pixel.
+    let error = farthest(&found, &truth());
+    assert!(error < 0.4, "{error} mm");
+    let record = record(&place, "p_");
+    assert_eq!(record["parameters"]["linear"]["dof"], 6);
+    assert_eq!(record["parameters"]["linear"]["search"]["range_degrees"][2], 180.0);
+    // Nearest pixels along the borders of ten labels.
+    assert!(record["overlap"]["mean_jaccard"].as_f64().is_some_and(|mean| mean > 0.9), "{}", record["overlap"]);
+    place.succeed("apply -i m.nii.gz -r f.nii.gz -t p_0GenericAffine.mat -o again.nii.gz");
+    let warped = nifti::read_volume(&place.path("p_Warped.nii.gz")).expect("the warped image");
+    let again = nifti::read_volume(&place.path("again.nii.gz")).expect("the image applied");
+    assert_eq!(warped.grid, again.grid);
+    let off = warped.voxels.iter().zip(&again.voxels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    // The transform comes back from the file with its last digits changed.
+    assert!(off < 0.5, "{off} of 1000");
+    let compared = place.succeed("compare p_Warped.nii.gz f.nii.gz");
+    assert!(compared.stdout.contains("orrelation"), "{}", compared.stdout);
+    place.succeed("convert p_0GenericAffine.mat fsl.mat -f f.nii.gz -m m.nii.gz");
+    place.succeed("convert fsl.mat back.txt -f f.nii.gz -m m.nii.gz");
+    let back = itk::read_affine(&place.path("back.txt")).expect("the affine");
+    assert!(farthest(&back, &found) < 1e-6);
+}
+
+#[test]
+fn slices_are_warped() {
+    let place = pair(4.0);
+    let labels = "--fixed-labels fl.nii.gz --moving-labels ml.nii.gz";
+    place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o a_ -t affine {labels}"));
+    place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o s_ {labels}"));
+    let overlap = |prefix: &str| record(&place, prefix)["overlap"]["mean_jaccard"].as_f64().expect("a mean");
+    let (affine, warped) = (overlap("a_"), overlap("s_"));
+    assert!(warped > affine + 0.05, "{warped} after {affine}");
+    let warp = itk::read_warp(&place.path("s_1Warp.nii.gz")).expect("the warp");
+    assert!(warp.vectors.iter().all(|vector| vector[2] == 0.0) && warp.longest_mm() > 1.0);
+    assert_eq!(nifti::inspect(&place.path("s_1Warp.nii.gz")).expect("a header").dim[..6], [5, 96, 90, 1, 1, 2]);
+    let jacobian = record(&place, "s_")["jacobian"].clone();
+    assert_eq!(jacobian["warp"]["folded"], 0, "{jacobian}");
+    let printed = place.succeed("jacobian s_1Warp.nii.gz -o j.nii.gz").stdout;
+    assert!(printed.contains("0 of 8640 voxels folded"), "{printed}");
+}
+
+#[test]
+fn slices_and_volumes_do_not_mix() {
+    let place = pair(0.0);
+    Brain::standard().write_image(&Grid::axis_aligned([40, 40, 40], [4.0; 3]), &place.path("v.nii.gz"));
+    for (line, expected) in [
+        ("register -f v.nii.gz -m m.nii.gz -o p_", "m.nii.gz is a slice, v.nii.gz a volume"),
+        ("register -f f.nii.gz -m v.nii.gz -o p_ -t syn-only", "f.nii.gz is a slice, v.nii.gz a volume"),
+        ("apply -i m.nii.gz -r v.nii.gz -o o.nii.gz", "m.nii.gz is a slice, v.nii.gz a volume"),
+    ] {
+        let message = place.refuse(1, line);
+        assert!(message.contains(expected), "{message}");
+    }
+    let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p_ --dof 12");
+    assert!(message.contains("--dof 12: slices have 3, 4, 5 or 6"), "{message}");
+}
+
+#[test]
+fn the_multimodal_preset_is_rigid_by_mutual_information() {
+    let place = pair(0.0);
+    let plan = place.succeed("register -f f.nii.gz -m m.nii.gz -o p_ --preset multimodal --dry-run").stdout;
+    for expected in ["--transform rigid", "--cost nmi", "--optimiser flirt"] {
+        assert!(plan.contains(expected), "`{expected}` is missing in: {plan}");
+    }
+    let plan = place.succeed("register -f f.nii.gz -m m.nii.gz -o p_ --preset multimodal -t syn --dry-run").stdout;
+    assert!(plan.contains("mattes"), "{plan}");
+}
