@@ -168,15 +168,18 @@ fn every_optimiser_gets_there() {
     sheared.matrix *= Matrix3::new(1.0, 0.06, -0.04, 0.0, 1.0, 0.05, 0.0, 0.0, 1.0);
     let mut grid = Grid::axis_aligned([48, 52, 44], [4.0; 3]);
     grid.origin = Point3::new(-84.0, -116.0, -74.0);
-    for (dof, truth) in [(Dof::Rigid6, turned), (Dof::Affine12, sheared)] {
+    for (optimiser, dof, truth, tolerance) in [
+        (Optimiser::Flirt, Dof::Rigid6, turned, TOLERANCE_MM),
+        (Optimiser::Powell, Dof::Rigid6, turned, TOLERANCE_MM),
+        (Optimiser::Descent, Dof::Rigid6, turned, TOLERANCE_MM),
+        (Optimiser::Powell, Dof::Affine12, sheared, TOLERANCE_MM),
+        // Down the gradient, twelve parameters settle short of the bottom of their valley.
+        (Optimiser::Descent, Dof::Affine12, sheared, 1.0),
+    ] {
         let moving = sampled(grid.clone(), &truth);
-        for optimiser in [Optimiser::Flirt, Optimiser::Powell, Optimiser::Descent] {
-            let found = align(&fixed, &moving, &Options { dof, optimiser, ..Options::default() });
-            let error = error_mm(&found.transform, &truth);
-            // Down the gradient, twelve parameters settle short of the bottom of their valley.
-            let slow = optimiser == Optimiser::Descent && dof == Dof::Affine12;
-            let tolerance = if slow { 1.0 } else { TOLERANCE_MM };
-            assert!(error < tolerance, "{error} mm by {optimiser:?} with {dof:?}");
-        }
+        // A search over all orientations would take these a minute, and another test has it.
+        let options = Options { dof, optimiser, search: Search::None, ..Options::default() };
+        let error = error_mm(&align(&fixed, &moving, &options).transform, &truth);
+        assert!(error < tolerance, "{error} mm by {optimiser:?} with {dof:?}");
     }
 }
