@@ -7,6 +7,9 @@ use antsreg_core::{LabelVolume, Volume};
 
 use crate::scene::Scene;
 
+/// Sums of products over a patch this close, of some 100, are too close to call in single precision.
+const TOO_CLOSE: f64 = 5e-5;
+
 /// Share of each label at each voxel.
 pub fn joint(scene: &Scene, options: &JointOptions) -> Vec<BTreeMap<i32, f64>> {
     let shape = scene.target.grid.shape;
@@ -47,14 +50,20 @@ fn choose(scene: &Scene, options: &JointOptions, centre: [i32; 3]) -> (Vec<[i32;
     let mut shifts = Vec::new();
     let mut differences: Vec<Vec<f64>> = Vec::new();
     for image in &scene.images {
-        let mut best = ([0; 3], f64::NEG_INFINITY);
+        let (mut best, mut second) = (([0; 3], f64::NEG_INFINITY), f64::NEG_INFINITY);
         for shift in &nearest_first {
             let there = patch(image, [0, 1, 2].map(|axis| centre[axis] + shift[axis]), radius);
             let score: f64 = target.iter().zip(&there).map(|(here, there)| here * there).sum();
             if score > best.1 {
+                second = best.1;
                 best = (*shift, score);
+            } else if score > second {
+                second = score;
             }
         }
+        // Single precision could take the one or the other; a tie, as between patches beyond the border, is decided.
+        let close = best.1 - second;
+        assert!(close == 0.0 || close > TOO_CLOSE, "take another seed: {close:e} between two shifts at {centre:?}");
         let there = patch(image, [0, 1, 2].map(|axis| centre[axis] + best.0[axis]), radius);
         shifts.push(best.0);
         differences.push(target.iter().zip(&there).map(|(here, there)| (here - there).abs()).collect());

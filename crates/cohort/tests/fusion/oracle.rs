@@ -20,7 +20,7 @@ fn joint_fusion_is_that_of_the_formulas() {
         ([9, 4, 1], 3, JointOptions { patch_radius: 3, search_radius: 2, ..defaults }),
     ];
     for (shape, atlases, options) in cases {
-        let mut scene = Scene::new(shape, atlases, 7);
+        let mut scene = Scene::new(shape, atlases, 8);
         // Flat in part: the target on the left, the first atlas in front, so that all four kinds of pairs occur.
         scene.flatten();
         let fused = joint(&scene.target, &scene.atlases(), &options).expect("fused");
