@@ -1,6 +1,6 @@
 // What is histogrammed: the bin of each fixed voxel against a moving value, sampled through a map or given as it is.
 #pragma once
-#include "volume.cuh"
+#include "grid.cuh"
 
 #define EVERY_LANE 0xffffffffu
 

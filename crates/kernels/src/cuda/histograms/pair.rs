@@ -10,7 +10,18 @@ use super::{Histograms, check_bins, segments};
 use crate::Error;
 use crate::cuda::buffer::Buffer;
 use crate::cuda::image::Image;
-use crate::cuda::launch::{Argument, Shape, Vector};
+use crate::cuda::launch::{Argument, Vector};
+
+/// `Shape` of `cu/histograms/grid.cuh`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Shape([i32; 3]);
+
+impl Shape {
+    fn of(shape: [usize; 3]) -> Shape {
+        Shape(shape.map(|n| n as i32))
+    }
+}
 
 /// `Pair` of `cu/histograms/pair.cuh`.
 #[repr(C)]
@@ -203,5 +214,22 @@ impl Pair<'_> {
     /// Bins of either side.
     pub fn bins(&self) -> usize {
         self.bins
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operands_lie_as_the_kernels_expect_them() {
+        let at = [
+            std::mem::offset_of!(Operands, source),
+            std::mem::offset_of!(Operands, moving_shape),
+            std::mem::offset_of!(Operands, low),
+            std::mem::offset_of!(Operands, map),
+            size_of::<Operands>(),
+        ];
+        assert_eq!(at, [24, 40, 64, 76, 128]);
     }
 }
