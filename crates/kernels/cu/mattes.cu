@@ -132,30 +132,6 @@ extern "C" __global__ void __launch_bounds__(1024)
     if (threadIdx.x == 0) information[blockIdx.x] = shared_nats;
 }
 
-// A voxel's value, and those below and above it; at the border its own.
-struct Slices {
-    float below, here, above;
-};
-
-// The gradient along a column of voxels, as `Gradient` has it, the slices coming from registers.
-struct Column {
-    const float *image;
-    Gradient along;
-
-    __device__ __forceinline__ Column(const Pair &pair, const float *image, int x, int y) : image(image)
-    {
-        along.start(pair, x, y, pair.shape.x);
-    }
-
-    __device__ __forceinline__ Vector gradient(const Pair &pair, int z, size_t here, const Slices &slices) const
-    {
-        const float *centre = image + here;
-        return {(__ldg(centre + along.right) - __ldg(centre + along.left)) * along.along_x,
-                (__ldg(centre + along.down) - __ldg(centre + along.up)) * along.along_y,
-                (slices.above - slices.below) * (Gradient::share(z, pair.shape.z) * pair.metric.z)};
-    }
-};
-
 // Both updates. A block takes `depth` slices of a 32×8 column, so that a copy of the logarithms serves many voxels.
 template <bool SHARED>
 __device__ __forceinline__ void update(const Pair &pair, const Binning &fixed_binning, const Binning &moving_binning,
@@ -173,30 +149,20 @@ __device__ __forceinline__ void update(const Pair &pair, const Binning &fixed_bi
     Voxel v = {(int)(blockIdx.x * blockDim.x + threadIdx.x), (int)(blockIdx.y * blockDim.y + threadIdx.y),
                (int)blockIdx.z * depth};
     if (!within(v, pair.shape)) return;
-    const size_t slice = (size_t)pair.shape.x * pair.shape.y;
-    const int end = min(v.z + depth, pair.shape.z), last = pair.shape.z - 1;
-    size_t here = offset(v, pair.shape);
-    const Column fixed_column(pair, pair.fixed, v.x, v.y), moving_column(pair, pair.moving, v.x, v.y);
-    const size_t before = v.z > 0 ? here - slice : here;
-    Slices f = {__ldg(pair.fixed + before), __ldg(pair.fixed + here), 0.f};
-    Slices m = {__ldg(pair.moving + before), __ldg(pair.moving + here), 0.f};
-    f.above = v.z < last ? __ldg(pair.fixed + here + slice) : f.here;
-    m.above = v.z < last ? __ldg(pair.moving + here + slice) : m.here;
-    for (; v.z < end; ++v.z, here += slice) {
-        // What the next round needs is on its way while this one computes.
-        const bool more = v.z + 1 < last;
-        const float f_next = more ? __ldg(pair.fixed + here + 2 * slice) : f.above;
-        const float m_next = more ? __ldg(pair.moving + here + 2 * slice) : m.above;
+    Gradient gradient;
+    gradient.start(pair, v.x, v.y, pair.shape.x);
+    const int end = min(v.z + depth, pair.shape.z);
+    for (; v.z < end; ++v.z) {
+        const size_t here = offset(v, pair.shape);
         float fixed_length = 0.f, moving_length = 0.f;
         if (counted(pair, here)) {
-            const Place fixed(fixed_binning, f.here), moving(moving_binning, m.here);
-            if (contains(moving_binning, m.here)) moving_length = moving.slope(tables + fixed.bin * bins);
-            if (contains(fixed_binning, f.here)) fixed_length = fixed.slope(tables + cells + moving.bin * bins);
+            const float f = __ldg(pair.fixed + here), m = __ldg(pair.moving + here);
+            const Place fixed(fixed_binning, f), moving(moving_binning, m);
+            if (contains(moving_binning, m)) moving_length = moving.slope(tables + fixed.bin * bins);
+            if (contains(fixed_binning, f)) fixed_length = fixed.slope(tables + cells + moving.bin * bins);
         }
-        store_update(fixed_update, pair, here, fixed_length, fixed_column.gradient(pair, v.z, here, f));
-        store_update(moving_update, pair, here, moving_length, moving_column.gradient(pair, v.z, here, m));
-        f = {f.here, f.above, f_next};
-        m = {m.here, m.above, m_next};
+        store_update(fixed_update, pair, here, fixed_length, gradient.at(pair, pair.fixed, v.z, here));
+        store_update(moving_update, pair, here, moving_length, gradient.at(pair, pair.moving, v.z, here));
     }
 }
 
