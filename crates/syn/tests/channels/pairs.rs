@@ -3,7 +3,7 @@
 use antsreg_core::schedule::Level;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, Cpu};
-use antsreg_syn::{Channel, Error, Images, Options, Outcome, register};
+use antsreg_syn::{Channel, Error, Fixed, Images, Options, Outcome, register};
 use nalgebra::{Rotation3, Vector3};
 
 use crate::residual::{self, residual_of_nothing};
@@ -129,6 +129,19 @@ fn a_channel_may_lie_on_a_grid_of_its_own() {
     let alone = run(&[[&fixed, &moving]], &options(&[1.0])).expect("it registers");
     let (found, alone) = (residual::residual(&outcome.warp), residual::residual(&alone.warp));
     assert!(found < alone + 0.15 * residual_of_nothing(&onto), "{found} mm, {alone} mm on the same grid");
+}
+
+#[test]
+fn a_prepared_fixed_side_keeps_every_channel() {
+    let [fixed, moving] = pair(&grid());
+    let noise = noise(&grid(), 3);
+    let options = options(&[1.0, 0.5]);
+    let identity = AffineTransform::identity();
+    let side = |first, second| Images { channels: vec![first, second], mask: None };
+    let prepared = Fixed::new(&Cpu, side(&fixed, &noise), &options).and_then(|fixed| fixed.keep_pyramid(&Cpu));
+    let found = prepared.and_then(|prepared| prepared.register(&Cpu, side(&moving, &noise), &identity, &mut ()));
+    let alone = run(&[[&fixed, &moving], [&noise, &noise]], &options);
+    assert_eq!(found.expect("it registers"), alone.expect("it registers"));
 }
 
 #[test]
