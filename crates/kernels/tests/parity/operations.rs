@@ -93,6 +93,13 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     out.field("compose", EXACT, &result)?;
     backend.advance(&first, &then, 0.2, &mut result)?;
     out.field("advance", EXACT, &result)?;
+    let mut inverse = backend.field(shape)?;
+    let steep = backend.upload_field(shape, &World::field(shape, 9.0, 7))?;
+    for (name, field) in [("gentle", &first), ("steep", &steep)] {
+        let limits = InversionLimits { steps: 20, tolerance_voxels: 0.01, untouched_voxels: 0.0 };
+        backend.invert(field, &mut inverse, &limits)?;
+        out.field(format!("invert {name}"), EXACT, &inverse)?;
+    }
     let mut target = backend.image(shape)?;
     for sampling in [Sampling::Linear, Sampling::Nearest] {
         backend.warp(&image, &first, &AffineTransform::identity(), sampling, &mut target)?;
