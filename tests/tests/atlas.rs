@@ -149,3 +149,94 @@ fn an_unreadable_subject_is_named_and_the_rest_is_done() {
     let none = place.refuse(2, &format!("atlas a.nii.gz -o other {QUICK}"));
     assert!(none.contains("at least two subjects"), "{none}");
 }
+
+#[test]
+fn two_channels_make_two_templates_in_one_space() {
+    let place = cohort(false);
+    let mut table = String::from("subject,t1,t2\n");
+    for name in ["a", "b", "c"] {
+        // Another contrast: bright where the first is dark, nothing outside.
+        let mut image = nifti::read_volume(&place.path(&format!("{name}.nii.gz"))).expect("an image");
+        image.voxels.iter_mut().for_each(|value| *value = if *value > 0.0 { 1500.0 - *value } else { 0.0 });
+        nifti::write_volume(&place.path(&format!("{name}_t2.nii.gz")), &image).expect("an image");
+        table.push_str(&format!("{name},{name}.nii.gz,{name}_t2.nii.gz\n"));
+    }
+    place.file("s.csv", table.as_bytes());
+    let line = |folder: &str, weights: &str| {
+        format!("atlas s.csv --channels t1,t2 --weights {weights} -o {folder} --passes 1 --format nii {QUICK}")
+    };
+    place.succeed(&line("even", "1,1"));
+    let read = |name: &str| nifti::read_volume(&place.path(name)).expect("a template");
+    let (t1, t2) = (read("even/template_t1.nii"), read("even/template_t2.nii"));
+    // Where both are bright they add up to the constant that made one of the other.
+    let inside = (0..t1.voxels.len()).filter(|&n| t1.voxels[n] > 400.0 && t2.voxels[n] > 400.0);
+    let sums: Vec<f32> = inside.map(|n| t1.voxels[n] + t2.voxels[n]).collect();
+    let mean = sums.iter().sum::<f32>() / sums.len() as f32;
+    // Each channel is normalised for itself, by means that differ between the subjects by a few percent.
+    assert!(sums.len() > 5000 && (mean - 1500.0).abs() < 75.0, "{mean} over {} voxels", sums.len());
+    assert!(place.path("even/subjects/a_Warped_t2.nii").exists());
+    place.succeed(&line("uneven", "1,0.1"));
+    assert_ne!(read("uneven/template_t1.nii").voxels, t1.voxels, "weights act");
+    assert!(place.refuse(2, &line("none", "1")).contains("--weights, one a channel: expected 2, found 1"));
+}
+
+/// Files that are handed out, and their bytes.
+#[cfg(unix)]
+fn results(place: &Workplace, folder: &str) -> Vec<(String, Vec<u8>)> {
+    let mut names: Vec<String> = std::fs::read_dir(place.path(&format!("{folder}/subjects")))
+        .expect("the subjects")
+        .map(|entry| format!("subjects/{}", entry.expect("an entry").file_name().to_string_lossy()))
+        .collect();
+    names.extend(["template.nii.gz", "template.json", "report.html", "convergence.csv"].map(String::from));
+    names.sort();
+    names.into_iter().map(|name| (name.clone(), place.read(&format!("{folder}/{name}")))).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
+    let place = cohort(false);
+    let line = |folder: &str| format!("atlas a.nii.gz b.nii.gz c.nii.gz -o {folder} --passes 2 {QUICK}");
+    place.succeed(&line("whole"));
+    // Each run is killed soon after its first new manifest: while it writes, registers, averages, hands out.
+    let manifests = || {
+        let folders =
+            ["", "start", "pass_0", "pass_1", "pass_2", "subjects"].map(|name| place.path("killed").join(name));
+        let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+        entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "json")).count()
+    };
+    let (mut killed, mut done) = (0, false);
+    while killed < 10 && !done {
+        let arguments = line("killed");
+        let before = manifests();
+        let mut child = place
+            .command(arguments.split_whitespace())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        while manifests() <= before && !done {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            done = child.try_wait().expect("its state").is_some();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(37 * (killed + 1) % 100));
+        done = done || child.try_wait().expect("its state").is_some();
+        child.kill().expect("SIGKILL is sent");
+        child.wait().expect("the program ends");
+        killed += u64::from(!done);
+    }
+    assert!(killed >= 5, "killed only {killed} times before it was done");
+    place.succeed(&line("killed"));
+    let (whole, resumed) = (results(&place, "whole"), results(&place, "killed"));
+    for (expected, found) in whole.iter().zip(&resumed) {
+        assert_eq!(expected.0, found.0);
+        assert!(expected.1 == found.1, "{} differs after {killed} kills", found.0);
+    }
+    assert_eq!(whole.len(), resumed.len());
+    let leftovers = std::fs::read_dir(place.path("killed/pass_1")).expect("the pass");
+    let is_part = |name: &str| name.starts_with('.') && name.ends_with(".part");
+    assert!(
+        !leftovers.map(|entry| entry.expect("an entry").file_name()).any(|name| is_part(&name.to_string_lossy()))
+    );
+    place.succeed("atlas verify killed");
+}

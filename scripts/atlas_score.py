@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Sharpness of templates and how alike they are, measured apart from the program that made them.
+
+`scripts/atlas_score.py FOLDER` with the templates that scripts/atlas_bars.sh kept.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import environment
+
+
+def main(folder: Path) -> None:
+    """Print both tables."""
+    import nibabel
+    import numpy as np
+    from scipy import ndimage
+
+    def read(path: Path) -> np.ndarray:
+        return np.asarray(nibabel.load(path).dataobj, dtype=np.float64)
+
+    template = read(folder / "template.nii")
+    # The brain without its outermost voxels: the edge of a stripped brain is steep in any average.
+    brain = ndimage.binary_fill_holes(template > 0.5 * template[template > 0].mean())
+    inner = ndimage.binary_erosion(brain, iterations=3)
+
+    def sharpness(image: np.ndarray, mask: np.ndarray) -> float:
+        gradient = np.sqrt(sum(slope**2 for slope in np.gradient(image)))
+        return gradient[mask].mean() / image[mask].mean()
+
+    average = read(folder / "affine_average.nii")
+    print("mean gradient magnitude over mean intensity, times that of the affine average: inner brain, whole brain")
+    for path in sorted(folder.glob("template*.nii")):
+        image = read(path)
+        ratios = [sharpness(image, mask) / sharpness(average, mask) for mask in (inner, brain)]
+        print(f"  {path.stem}: {ratios[0]:.3f}, {ratios[1]:.3f}")
+    print("correlation in the brain after rigid alignment")
+    aligned = {path.stem: read(path)[brain] for path in sorted(folder.glob("rigid_*Warped.nii"))}
+    aligned = {"default": template[brain]} | aligned
+    for (first, a), (second, b) in itertools.combinations(aligned.items(), 2):
+        print(f"  {first}, {second}: {np.corrcoef(a, b)[0, 1]:.4f}")
+
+
+if __name__ == "__main__":
+    environment.enter()
+    main(Path(sys.argv[1]))
