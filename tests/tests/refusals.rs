@@ -160,9 +160,9 @@ fn starts_that_are_no_transform() {
     refused("nan.txt", &["finite"]);
     place.file("flat.txt", text("1 0 0 0 1 0 0 0 0 0 0 0").as_bytes());
     refused("flat.txt", &["singular"]);
-    let plane = text("1 0 0 1 0 0").replace("_3_3", "_2_2");
-    place.file("plane.txt", plane.as_bytes());
-    refused("plane.txt", &["AffineTransform_double_2_2", "expected"]);
+    let in_time = text("1 0 0 1 0 0").replace("_3_3", "_4_4");
+    place.file("in_time.txt", in_time.as_bytes());
+    refused("in_time.txt", &["AffineTransform_double_4_4", "expected"]);
 }
 
 #[test]
