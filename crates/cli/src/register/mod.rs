@@ -5,6 +5,7 @@ mod channels;
 mod files;
 mod inputs;
 pub mod memory;
+mod model;
 mod plan;
 mod profile;
 mod record;

@@ -3,10 +3,11 @@
 use std::str::FromStr;
 
 use antsreg_kernels::{CcDerivative, JointSampling};
-use antsreg_linear::{self as linear, AngleSearch, Cost, Search};
+use antsreg_linear::{AngleSearch, Cost, Search};
 use antsreg_syn as syn;
 use clap::ValueEnum;
 
+pub use super::model::{Model, Optimiser};
 use crate::devices::Devices;
 use crate::presets::{Preset, help, per_level};
 use crate::values::{self, PerLevel, Shares, TransformFile, ValueError, Winsorise};
@@ -141,33 +142,6 @@ impl Settings {
     /// The model as typed, or that of the preset.
     pub fn model(&self) -> Model {
         self.transform.unwrap_or(self.preset.model())
-    }
-}
-
-/// What the images may do to match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Model {
-    /// Rotation and translation (6 degrees of freedom)
-    #[value(alias = "r")]
-    Rigid,
-    /// Rigid and one scale (7)
-    Similarity,
-    /// Rigid and a scale per axis (9)
-    Scales,
-    /// Every affine map (12)
-    #[value(alias = "a")]
-    Affine,
-    /// Affine, then SyN
-    #[value(alias = "s")]
-    Syn,
-    /// SyN alone, from the start given
-    #[value(alias = "so")]
-    SynOnly,
-}
-
-impl std::fmt::Display for Model {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
     }
 }
 
@@ -342,47 +316,6 @@ impl std::fmt::Display for Derivative {
         f.write_str(match self {
             Derivative::Centre => "centre",
             Derivative::Exact => "exact",
-        })
-    }
-}
-
-/// How each start of the affine stage is optimised, as typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Optimiser {
-    /// One parameter after the other, then Newton steps
-    Flirt,
-    /// Powell's method, at no two points closer than 0.05° and 0.02 mm times the level's mm
-    Powell,
-    /// Steepest descent
-    Descent,
-}
-
-impl From<linear::Optimiser> for Optimiser {
-    fn from(optimiser: linear::Optimiser) -> Optimiser {
-        match optimiser {
-            linear::Optimiser::Flirt => Optimiser::Flirt,
-            linear::Optimiser::Powell => Optimiser::Powell,
-            linear::Optimiser::Descent => Optimiser::Descent,
-        }
-    }
-}
-
-impl From<Optimiser> for linear::Optimiser {
-    fn from(optimiser: Optimiser) -> linear::Optimiser {
-        match optimiser {
-            Optimiser::Flirt => linear::Optimiser::Flirt,
-            Optimiser::Powell => linear::Optimiser::Powell,
-            Optimiser::Descent => linear::Optimiser::Descent,
-        }
-    }
-}
-
-impl std::fmt::Display for Optimiser {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Optimiser::Flirt => "flirt",
-            Optimiser::Powell => "powell",
-            Optimiser::Descent => "descent",
         })
     }
 }
