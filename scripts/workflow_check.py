@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Whether the atlas workflow gives the template that the one-machine command gives, to the byte, on small volumes.
 
-Needs cargo. Snakemake goes into an environment of its own, target/workflow-venv. With --profile slurm it is run through a
-Slurm that is there; scripts/slurm_check.sh sets one up.
+Needs cargo. Snakemake goes into an environment of its own, target/workflow-venv. With --profile slurm it is run through
+a Slurm that is there; scripts/slurm_check.sh sets one up.
 """
 
 from __future__ import annotations

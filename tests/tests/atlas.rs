@@ -110,6 +110,27 @@ fn the_steps_one_by_one_give_the_same_bytes() {
 }
 
 #[test]
+fn passes_end_when_the_template_no_longer_moves() {
+    let place = cohort(false);
+    let line = |folder: &str, more: &str| {
+        format!("atlas a.nii.gz b.nii.gz -o {folder} --start-from b --passes 3 --stop-below 100 {QUICK} {more}")
+    };
+    let run = place.succeed(&line("whole", "")).stderr;
+    assert!(run.contains("it no longer moves") && !place.path("whole/pass_2").exists(), "{run}");
+    place.succeed(&line("steps", "--plan-only"));
+    for pass in 1..=3 {
+        let step = |verb: &str| place.succeed(&format!("atlas {verb} steps --pass {pass}")).stderr;
+        let runs =
+            [step("register-one --subject a"), step("register-one --subject b"), step("average"), step("update")];
+        let not_needed = runs.iter().filter(|run| run.contains("not needed")).count();
+        assert_eq!(not_needed, if pass == 1 { 0 } else { 4 }, "{runs:?}");
+    }
+    place.succeed("atlas finish steps --device cpu");
+    assert_eq!(place.read("whole/template.nii.gz"), place.read("steps/template.nii.gz"));
+    assert_eq!(manifest(&place, "steps/template.json")["results"]["pass"], 1);
+}
+
+#[test]
 fn a_folder_is_gone_on_with_and_not_mixed_up() {
     let place = cohort(false);
     let line = |passes: usize, more: &str| {
