@@ -13,6 +13,7 @@ images=("$@")
 mkdir -p "$out"
 
 table() { # SUBJECTS
+    local n
     echo subject,image
     for ((n = 0; n < $1; n++)); do echo "s$n,$(realpath "${images[n % ${#images[@]}]}")"; done
 }

@@ -69,7 +69,7 @@ impl Preset {
                 syn::Options {
                     gradient_step: 0.4,
                     noise: 0.01,
-                    edge_weight: 0.45,
+                    edge_weight: 0.3,
                     winsorise: Some((0.02, 0.98)),
                     levels,
                     ..defaults

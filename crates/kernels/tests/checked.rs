@@ -9,7 +9,7 @@ fn the_committed_ptx_was_checked_on_a_device() {
     let digest = ptx_digest::digest();
     assert!(
         RECORD.contains(&format!("\"ptx_sha256\": \"{digest}\"")),
-        "the PTX changed since the last check on a device; on a machine with one, run \
+        "the PTX, now {digest}, changed since the last check on a device; on a machine with one, run \
          `cargo test -p antsreg-kernels --test parity -- --record`. The record says:\n{RECORD}"
     );
     assert!(RECORD.contains("\"differ\": 0\n"), "the last check found differences:\n{RECORD}");

@@ -50,6 +50,7 @@ impl Cuda {
         if let Some(weight) = moving_weight {
             Error::check_shape("correlation_ratio", moving.shape, weight.shape)?;
         }
+        Error::check_slice("correlation_ratio", moving.shape)?;
         // A volume one voxel thin is all border; without fixed voxels there is nothing to compare.
         if fixed.segment_count == 0 || moving.shape.iter().any(|n| *n < 2) {
             return Ok(vec![1.0; fixed_to_moving.len()]);

@@ -73,6 +73,7 @@ impl Cuda {
         fixed_to_moving: &AffineTransform,
     ) -> Result<Vec<u64>, Error> {
         Error::check_joint_bins(fixed.bins, parameters.bins)?;
+        Error::check_slice("joint histogram", moving.shape)?;
         let cells = fixed.bins * parameters.bins;
         if fixed.segment_count == 0 || moving.shape.iter().any(|n| *n < 2) {
             return Ok(vec![0; cells]);
@@ -94,6 +95,7 @@ impl Cuda {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<Entropies>, Error> {
         Error::check_joint_bins(fixed.bins, parameters.bins)?;
+        Error::check_slice("joint histogram", moving.shape)?;
         // A volume one voxel thin is all border; without fixed voxels there is nothing to compare.
         if fixed.segment_count == 0 || moving.shape.iter().any(|n| *n < 2) {
             let nothing = Entropies { weight: 0.0, fixed: 0.0, moving: 0.0, joint: 0.0 };

@@ -50,6 +50,7 @@ impl Cuda {
         if let Some(weight) = fixed_weight {
             Error::check_shape("moments", fixed.shape, weight.shape)?;
         }
+        Error::check_slice("moments", moving.shape)?;
         // A volume one voxel thin is all border.
         if moving.shape.iter().any(|n| *n < 2) {
             return Ok(vec![Moments::default(); fixed_to_moving.len()]);
