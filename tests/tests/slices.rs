@@ -50,7 +50,8 @@ fn farthest(a: &AffineTransform, b: &AffineTransform) -> f64 {
 fn an_affine_of_slices_is_found_and_applies() {
     let place = pair(0.0);
     place.succeed(
-        "register -f f.nii.gz -m m.nii.gz -o p_ -t affine --moving-labels ml.nii.gz --fixed-labels fl.nii.gz",
+        "register -f f.nii.gz -m m.nii.gz -o p_ -t affine --device cpu --moving-labels ml.nii.gz \
+         --fixed-labels fl.nii.gz",
     );
     let bytes = place.read("p_0GenericAffine.mat");
     assert!(String::from_utf8_lossy(&bytes).contains("AffineTransform_double_2_2"), "not ITK's of two dimensions");
@@ -82,8 +83,8 @@ fn an_affine_of_slices_is_found_and_applies() {
 fn slices_are_warped() {
     let place = pair(4.0);
     let labels = "--fixed-labels fl.nii.gz --moving-labels ml.nii.gz";
-    place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o a_ -t affine {labels}"));
-    place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o s_ {labels}"));
+    place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o a_ -t affine --device cpu {labels}"));
+    place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o s_ --device cpu {labels}"));
     let overlap = |prefix: &str| record(&place, prefix)["overlap"]["mean_jaccard"].as_f64().expect("a mean");
     let (affine, warped) = (overlap("a_"), overlap("s_"));
     assert!(warped > affine + 0.05, "{warped} after {affine}");
