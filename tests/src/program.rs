@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use antsreg_core::Grid;
+use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::Brain;
 
 /// A folder of its own, in which the program runs and which goes away afterwards.
 #[derive(Debug)]
@@ -42,9 +46,22 @@ impl Workplace {
         name
     }
 
+    /// Writes a fixed brain and its labels as `f.nii.gz` and `fl.nii.gz`, a moving one as `m.nii.gz` and `ml.nii.gz`.
+    pub fn write_pair(&self, (fixed, on_fixed): (&Brain, &Grid), (moving, on_moving): (&Brain, &Grid)) {
+        for (brain, grid, name) in [(fixed, on_fixed, "f"), (moving, on_moving, "m")] {
+            brain.write_image(grid, &self.path(&format!("{name}.nii.gz")));
+            brain.write_labels(grid, &self.path(&format!("{name}l.nii.gz")));
+        }
+    }
+
     /// The bytes of a file.
     pub fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// The record of a run, or another file of JSON.
+    pub fn record(&self, name: &str) -> Value {
+        serde_json::from_slice(&self.read(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
     /// Names of all files and folders there are, hidden ones too, sorted.

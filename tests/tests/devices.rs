@@ -22,10 +22,6 @@ fn without_gpu(place: &Workplace, line: &str) -> Run {
     Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-fn record(place: &Workplace) -> Value {
-    serde_json::from_slice(&place.read("precord.json")).expect("the record is JSON")
-}
-
 #[test]
 fn a_device_that_is_not_there_is_refused_with_the_reason_and_what_is_there() {
     let place = pair();
@@ -52,7 +48,7 @@ fn auto_takes_the_cpu_where_there_is_no_gpu_and_says_why() {
     let run = without_gpu(&place, line);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stderr.contains("device: cpu, because there is no CUDA d"), "{}", run.stderr);
-    let fallen_back = record(&place);
+    let fallen_back = place.record("precord.json");
     assert_eq!(fallen_back["device"]["kind"], "cpu");
     assert_eq!(fallen_back["device_memory"], Value::Null);
     assert_eq!(fallen_back["profile"], Value::Null);

@@ -4,7 +4,6 @@ use antsreg_core::io::nifti;
 use antsreg_core::{AffineTransform, Overlap};
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
-use serde_json::Value;
 
 /// Coarse, so that a registration takes a second.
 const SPACING: f64 = 6.0;
@@ -28,10 +27,6 @@ fn brains() -> Workplace {
 }
 
 const THREE: &str = "-a b.nii.gz=bl.nii.gz -a c.nii.gz=cl.nii.gz -a d.nii.gz=dl.nii.gz";
-
-fn record(place: &Workplace, name: &str) -> Value {
-    serde_json::from_slice(&place.read(name)).expect("the record is JSON")
-}
 
 fn jaccard(place: &Workplace, labels: &str, truth: &str) -> f64 {
     let [labels, truth] = [labels, truth].map(|name| nifti::read_labels(&place.path(name)).expect("labels"));
@@ -81,7 +76,7 @@ fn several_atlases_label_a_target() {
         // Single precision, and ties.
         assert!(here[*label as usize] > most - 1e-5, "voxel {voxel}, label {label}: {here:?}");
     }
-    let record = record(&place, "j_record.json");
+    let record = place.record("j_record.json");
     assert_eq!(record["parameters"]["fusion"]["kind"], "joint");
     assert_eq!(record["parameters"]["fusion"]["search_radius"], 3);
     let target = &record["targets"][0];
@@ -148,7 +143,7 @@ fn each_labelled_image_is_scored_by_the_others() {
     assert!(csv.contains("\none,two,77,NaN,NaN\n"), "{csv}");
     let svg = String::from_utf8(place.read("s_jaccard.svg")).expect("text");
     assert!(svg.starts_with("<svg") && svg.contains("three"), "{svg}");
-    assert_eq!(record(&place, "s_record.json")["targets"].as_array().map(Vec::len), Some(3));
+    assert_eq!(place.record("s_record.json")["targets"].as_array().map(Vec::len), Some(3));
 }
 
 #[test]
@@ -171,7 +166,7 @@ fn an_atlas_that_cannot_be_used_is_named() {
         let run = place.run(&format!("{line} --keep-going"));
         assert_eq!(run.code, Some(3), "{}", run.stderr);
         assert!(run.stderr.contains("left out") && run.stderr.contains("1 of the 3 atlases"), "{}", run.stderr);
-        let record = record(&place, "p_record.json");
+        let record = place.record("p_record.json");
         let used = record["targets"][0]["atlases"].as_array().expect("atlases").iter().map(|a| a["used"] == true);
         assert_eq!(used.collect::<Vec<_>>(), [true, false, true]);
         for name in beginning(&place, "p_") {

@@ -27,15 +27,8 @@ fn pair(warp_mm: f64) -> Workplace {
     let on_fixed = grid(SPACING, [0.0; 3], Matrix3::identity());
     // Axes run to the left, front and top, as in many scanners' files.
     let on_moving = grid(SPACING, [9.0, -14.0, 21.0], Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)));
-    fixed.write_image(&on_fixed, &place.path("f.nii.gz"));
-    fixed.write_labels(&on_fixed, &place.path("fl.nii.gz"));
-    moving.write_image(&on_moving, &place.path("m.nii.gz"));
-    moving.write_labels(&on_moving, &place.path("ml.nii.gz"));
+    place.write_pair((&fixed, &on_fixed), (&moving, &on_moving));
     place
-}
-
-fn record(place: &Workplace, prefix: &str) -> Value {
-    serde_json::from_slice(&place.read(&format!("{prefix}record.json"))).expect("the record is JSON")
 }
 
 /// The largest distance, within the fixed brain, between where two maps put a point, mm.
@@ -65,7 +58,7 @@ fn an_affine_is_found_and_written_both_ways() {
     let back = itk::read_affine(&place.path("back.txt")).expect("the affine");
     let error = farthest(&back, &found);
     assert!(error < 1e-9, "{error} mm off");
-    let record = record(&place, "p");
+    let record = place.record("precord.json");
     assert_eq!(record["parameters"]["transform"], "affine");
     assert_eq!(record["parameters"]["linear"]["dof"], 12);
     assert_eq!(record["syn"], Value::Null);
@@ -86,7 +79,7 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
     place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o a_ -t affine {labels}"));
     let run = place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o s_ {labels} --log s.log"));
     assert!(run.stdout.contains("mean Jaccard"), "{}", run.stdout);
-    let (affine, syn) = (record(&place, "a_"), record(&place, "s_"));
+    let (affine, syn) = (place.record("a_record.json"), place.record("s_record.json"));
     let jaccard = |record: &Value| record["overlap"]["mean_jaccard"].as_f64().expect("a score");
     assert!(jaccard(&syn) > jaccard(&affine) + 0.05, "{} after {}", jaccard(&syn), jaccard(&affine));
     for warp in ["warp", "inverse_warp"] {
@@ -192,7 +185,7 @@ fn the_number_of_threads_changes_no_byte() {
     for name in names.iter().filter(|name| *name != "record.json") {
         assert!(place.read(&format!("t1_{name}")) == place.read(&format!("t2_{name}")), "{name} differs");
     }
-    assert_eq!(record(&place, "t1_")["threads"], 1);
+    assert_eq!(place.record("t1_record.json")["threads"], 1);
 }
 
 #[test]
@@ -234,7 +227,7 @@ fn a_given_start_is_kept_by_syn_only() {
     assert!(farthest(&kept, &truth()) < 1e-9);
     let written: Vec<String> = place.names().into_iter().filter(|name| name.starts_with("s_")).collect();
     assert_eq!(written, ["s_0GenericAffine.mat", "s_1InverseWarp.nii", "s_1Warp.nii", "s_record.json"]);
-    let record = record(&place, "s_");
+    let record = place.record("s_record.json");
     assert_eq!(record["parameters"]["start"], "start.mat");
     assert_eq!(record["linear"], Value::Null);
     // The inverse of the inverse is the same start.
@@ -306,7 +299,7 @@ fn a_brain_of_other_contrast_is_warped_by_mutual_information_or_through_a_furthe
     let score = |options: &str| {
         let start = "-t syn-only --initial-transform start.mat --fixed-labels fl.nii.gz --moving-labels ml.nii.gz";
         place.succeed(&format!("register -f f.nii.gz -m m2.nii.gz -o p_ {start} {options}"));
-        let record = record(&place, "p_");
+        let record = place.record("p_record.json");
         assert_eq!(record["jacobian"]["warp"]["folded"], 0, "{options}");
         assert_eq!(record["jacobian"]["inverse_warp"]["folded"], 0, "{options}");
         (record["overlap"]["mean_jaccard"].as_f64().expect("a score"), record)

@@ -4,7 +4,6 @@ use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, Grid};
 use antsreg_tests::{Brain, Workplace};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
-use serde_json::Value;
 
 /// Fixed → moving: turned far about z, moved in the plane and across it.
 fn truth() -> AffineTransform {
@@ -28,15 +27,8 @@ fn pair(warp_mm: f64) -> Workplace {
     let place = Workplace::new();
     let (fixed, moving) = (Brain { warp_mm, ..Brain::standard() }, Brain::moved(&truth()));
     let (on_fixed, on_moving) = (slice([0.0; 2], 8.0), slice([12.0, -20.0], 41.0));
-    fixed.write_image(&on_fixed, &place.path("f.nii.gz"));
-    fixed.write_labels(&on_fixed, &place.path("fl.nii.gz"));
-    moving.write_image(&on_moving, &place.path("m.nii.gz"));
-    moving.write_labels(&on_moving, &place.path("ml.nii.gz"));
+    place.write_pair((&fixed, &on_fixed), (&moving, &on_moving));
     place
-}
-
-fn record(place: &Workplace, prefix: &str) -> Value {
-    serde_json::from_slice(&place.read(&format!("{prefix}record.json"))).expect("the record is JSON")
 }
 
 /// The largest distance in the plane between where two maps put points of the slice, mm.
@@ -59,7 +51,7 @@ fn an_affine_of_slices_is_found_and_applies() {
     // A fifth of a pixel.
     let error = farthest(&found, &truth());
     assert!(error < 0.4, "{error} mm");
-    let record = record(&place, "p_");
+    let record = place.record("p_record.json");
     assert_eq!(record["parameters"]["linear"]["dof"], 6);
     assert_eq!(record["parameters"]["linear"]["search"]["range_degrees"][2], 180.0);
     // Nearest pixels along the borders of ten labels.
@@ -85,13 +77,15 @@ fn slices_are_warped() {
     let labels = "--fixed-labels fl.nii.gz --moving-labels ml.nii.gz";
     place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o a_ -t affine --device cpu {labels}"));
     place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o s_ --device cpu {labels}"));
-    let overlap = |prefix: &str| record(&place, prefix)["overlap"]["mean_jaccard"].as_f64().expect("a mean");
+    let overlap = |prefix: &str| {
+        place.record(&format!("{prefix}record.json"))["overlap"]["mean_jaccard"].as_f64().expect("a mean")
+    };
     let (affine, warped) = (overlap("a_"), overlap("s_"));
     assert!(warped > affine + 0.05, "{warped} after {affine}");
     let warp = itk::read_warp(&place.path("s_1Warp.nii.gz")).expect("the warp");
     assert!(warp.vectors.iter().all(|vector| vector[2] == 0.0) && warp.longest_mm() > 1.0);
     assert_eq!(nifti::inspect(&place.path("s_1Warp.nii.gz")).expect("a header").dim[..6], [5, 96, 90, 1, 1, 2]);
-    let jacobian = record(&place, "s_")["jacobian"].clone();
+    let jacobian = place.record("s_record.json")["jacobian"].clone();
     assert_eq!(jacobian["warp"]["folded"], 0, "{jacobian}");
     let printed = place.succeed("jacobian s_1Warp.nii.gz -o j.nii.gz").stdout;
     assert!(printed.contains("0 of 8640 voxels folded"), "{printed}");

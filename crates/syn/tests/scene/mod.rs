@@ -1,6 +1,8 @@
 //! A small synthetic brain and a smooth displacement of it.
 
-use antsreg_core::{Grid, Volume};
+use antsreg_core::{DisplacementField, Grid, Volume};
+use antsreg_kernels::{Backend, Cpu};
+use antsreg_syn::Outcome;
 use nalgebra::{Point3, Rotation3, Vector3};
 
 /// An oblique grid with axes of unequal spacing.
@@ -39,4 +41,19 @@ pub fn sampled(grid: &Grid, mut value: impl FnMut(Vector3<f64>) -> f32) -> Volum
         }
     }
     Volume { grid: grid.clone(), voxels }
+}
+
+/// The two warps undo each other, between the voxels too.
+pub fn assert_inverse(outcome: &Outcome) {
+    let voxels = |field: &DisplacementField| {
+        let map = field.grid.world_to_voxel().matrix;
+        let vectors: Vec<[f32; 3]> =
+            field.vectors.iter().map(|u| (map * Vector3::from(*u).cast::<f64>()).cast::<f32>().into()).collect();
+        Cpu.upload_field(field.grid.shape, &vectors).expect("a whole field")
+    };
+    let (warp, inverse) = (voxels(&outcome.warp), voxels(&outcome.inverse_warp));
+    for (u, v) in [(&warp, &inverse), (&inverse, &warp)] {
+        let error = Cpu.inversion_error(u, v).expect("one shape");
+        assert!(error.mean_voxels < 0.03 && error.max_voxels < 0.45, "{error:?}");
+    }
 }
