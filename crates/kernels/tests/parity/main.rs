@@ -9,6 +9,7 @@ mod ptx_digest;
 
 mod histograms;
 mod operations;
+mod oracle;
 mod record;
 mod world;
 
