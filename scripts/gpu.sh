@@ -38,9 +38,12 @@ run() {
     "$folder/parity" --record "$out/checked.json" > "$out/parity.log" 2>&1 && tail -1 "$out/parity.log"
     "$folder/pipeline_parity" | tee "$out/pipeline_parity.log"
     for tool in memcheck racecheck; do
-        compute-sanitizer --tool "$tool" "$folder/parity" --small > "$out/$tool.log" 2>&1 || true
-        tail -1 "$out/$tool.log"
+        for part in operations histograms; do
+            compute-sanitizer --tool "$tool" "$folder/parity" --small "--$part" > "$out/${tool}_$part.log" 2>&1 &
+        done
     done
+    wait
+    tail -n 1 "$out"/{mem,race}check_*.log
     "$folder/kernels" > "$out/kernels.log"
     register 1000 1001 "$work/profile_" --profile > "$out/profile.log" 2>&1
     printf '\n| 1001 → 1000, seconds | read | device | affine | syn | outputs | all |\n|---|---|---|---|---|---|---|\n'
