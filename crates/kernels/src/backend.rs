@@ -437,8 +437,8 @@ pub trait Backend: Sized + Sync {
     /// det(∂(x + u(x))/∂x) at each voxel: central differences, one-sided at the border.
     fn jacobian_determinant(&self, field: &Self::Field, out: &mut Self::Image) -> Result<(), Error>;
 
-    /// Draws the field towards its smoothed self (variance 1 voxel²) around every voxel beyond the limits: wholly at the
-    /// voxel, less at its neighbours, not at all elsewhere. Returns how many such voxels there were; what is far beyond
-    /// needs several calls. Allocates only if there are any.
+    /// Draws the field towards its smoothed self (variance 1 voxel²) around every voxel beyond the limits: wholly at a
+    /// voxel that folds, by min(1, (residual/limit − 1)/2 + 0.05) at one that misses its inverse, less at its neighbours,
+    /// not at all elsewhere. Returns how many such voxels there were; most need several calls.
     fn relax(&self, field: &mut Self::Field, inverse: &Self::Field, limits: &RelaxLimits) -> Result<usize, Error>;
 }

@@ -17,14 +17,17 @@ impl Cuda {
         let kernels = &self.kernels.relax;
         let (u, v, shape) = (field.write(), inverse.read(), Shape::of(field.shape));
         let limits = [limits.smallest_jacobian, limits.largest_residual_voxels * limits.largest_residual_voxels];
-        let bytes = 2 * field.bytes();
+        let mut weights = self.new_image(field.shape)?;
+        let weight = weights.write();
         let beyond = {
             let mut scratch = self.scratch();
             scratch.count.clear(0..1)?;
             let count = scratch.count.pointer();
-            let launch = Launch::over_voxels(&kernels.count_beyond, field.shape, bytes);
-            // SAFETY: both fields have one shape; reads are clamped to it, threads outside it only vote.
-            unsafe { self.launch(launch, arguments![u, v, limits, shape, count])? };
+            let launch = Launch::over_voxels(&kernels.spread_beyond, field.shape, 2 * field.bytes());
+            let reach = REACH as i32;
+            // SAFETY: both fields and the weights have one shape; reads and the writes around a voxel are clamped to it,
+            // threads outside it only vote.
+            unsafe { self.launch(launch, arguments![u, v, limits, reach, weight, shape, count])? };
             let mut beyond = [0];
             scratch.count.download_into(&mut beyond)?;
             beyond[0] as usize
@@ -34,12 +37,6 @@ impl Cuda {
         }
         let mut smoothed = Field::uninitialised(&self.device, field.shape)?;
         self.smooth_into(field, VARIANCE, &mut smoothed)?;
-        let mut weights = self.new_image(field.shape)?;
-        let weight = weights.write();
-        let reach = REACH as i32;
-        let launch = Launch::over_voxels(&kernels.spread_beyond, field.shape, bytes);
-        // SAFETY: as above; `weights` has the field's shape and so have the writes around a voxel.
-        unsafe { self.launch(launch, arguments![u, v, limits, reach, weight, shape])? };
         let launch = Launch::over_voxels(&kernels.relax, field.shape, field.bytes() / 3);
         let target = smoothed.read();
         // SAFETY: three volumes of one shape, threads outside it return.
