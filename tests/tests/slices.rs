@@ -2,6 +2,7 @@
 
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, Grid};
+use antsreg_kernels::{Cuda, Error};
 use antsreg_tests::{Brain, Workplace};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
@@ -29,6 +30,15 @@ fn pair(warp_mm: f64) -> Workplace {
     let (on_fixed, on_moving) = (slice([0.0; 2], 8.0), slice([12.0, -20.0], 41.0));
     place.write_pair((&fixed, &on_fixed), (&moving, &on_moving));
     place
+}
+
+/// What registers slices here: the processor, and a GPU where there is one.
+fn devices() -> Vec<&'static str> {
+    match Cuda::open(0) {
+        Ok(_) => vec!["cpu", "cuda"],
+        Err(Error::NoDriver { .. } | Error::NoDevice { .. }) => vec!["cpu"],
+        Err(error) => panic!("there is a GPU, but {error}"),
+    }
 }
 
 /// The largest distance in the plane between where two maps put points of the slice, mm.
@@ -72,11 +82,32 @@ fn an_affine_of_slices_is_found_and_applies() {
 }
 
 #[test]
+fn every_cost_finds_slices_on_every_device() {
+    let place = pair(0.0);
+    for cost in ["cr", "mi", "nmi", "ncc", "lsq", "nmi --histogram partial-volume"] {
+        for device in devices() {
+            let options = format!("--no-warped --cost {cost} --device {device}");
+            place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o {device}_ -t affine {options}"));
+            let found = itk::read_affine(&place.path(&format!("{device}_0GenericAffine.mat"))).expect("the affine");
+            let error = farthest(&found, &truth());
+            // A fifth of a pixel.
+            assert!(error < 0.4, "{cost} on {device}: {error} mm");
+        }
+    }
+}
+
+#[test]
 fn slices_are_warped() {
+    for device in devices() {
+        warp_slices(device);
+    }
+}
+
+fn warp_slices(device: &str) {
     let place = pair(4.0);
-    let labels = "--fixed-labels fl.nii.gz --moving-labels ml.nii.gz";
-    place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o a_ -t affine --device cpu {labels}"));
-    place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o s_ --device cpu {labels}"));
+    let options = format!("--fixed-labels fl.nii.gz --moving-labels ml.nii.gz --device {device}");
+    place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o a_ -t affine {options}"));
+    place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o s_ {options}"));
     let overlap = |prefix: &str| {
         place.record(&format!("{prefix}record.json"))["overlap"]["mean_jaccard"].as_f64().expect("a mean")
     };

@@ -26,12 +26,6 @@ pub enum Error {
         /// Values in the buffer.
         found: usize,
     },
-    /// Costs of two-dimensional images are the CPU's alone.
-    #[error("{operation}: a GPU compares volumes, not slices; there is --device cpu")]
-    Slice {
-        /// The operation that refused.
-        operation: &'static str,
-    },
     /// No CUDA driver can be opened.
     #[error("there is no CUDA driver: {reason}")]
     NoDriver {
@@ -157,11 +151,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// Refuses a volume of one slice.
-    pub(crate) fn check_slice(operation: &'static str, shape: [usize; 3]) -> Result<(), Error> {
-        if shape[2] == 1 { Err(Error::Slice { operation }) } else { Ok(()) }
-    }
-
     /// Refuses an operand of another shape.
     pub(crate) fn check_shape(operation: &'static str, expected: [usize; 3], found: [usize; 3]) -> Result<(), Error> {
         if expected == found { Ok(()) } else { Err(Error::Shape { operation, expected, found }) }

@@ -11,6 +11,7 @@ mod error;
 pub mod gaussian;
 mod mattes;
 mod relax;
+mod slices;
 
 pub use backend::{
     Backend, CcDerivative, CcParameters, Entropies, Inversion, InversionLimits, JointParameters, JointSampling,

@@ -10,6 +10,7 @@ use super::buffer::Buffer;
 use super::image::Image;
 use super::launch::{Argument, Launch, Shape, Vector, arguments};
 use crate::Error;
+use crate::slices::Sampled;
 
 /// `Moving` of `cu/correlation_ratio.cu`.
 #[repr(C)]
@@ -50,11 +51,11 @@ impl Cuda {
         if let Some(weight) = moving_weight {
             Error::check_shape("correlation_ratio", moving.shape, weight.shape)?;
         }
-        Error::check_slice("correlation_ratio", moving.shape)?;
         // A volume one voxel thin is all border; without fixed voxels there is nothing to compare.
-        if fixed.segment_count == 0 || moving.shape.iter().any(|n| *n < 2) {
+        let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving);
+        let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             return Ok(vec![1.0; fixed_to_moving.len()]);
-        }
+        };
         let textures = moving.texture(&self.device)?;
         let filtered = self.filtered.load(Ordering::Relaxed);
         let weight = moving_weight.map(|weight| weight.texture(&self.device)).transpose()?;
@@ -62,11 +63,11 @@ impl Cuda {
             image: if filtered { textures.filtered } else { textures.exact },
             weight: weight.map_or(0, |weight| weight.exact),
             weighted: i32::from(weight.is_some()),
-            shape: Shape::of(moving.shape),
+            shape: Shape::of(sampled.shape),
             per_edge: Vector(edge_voxels.map(|edge| (1.0 / edge) as f32)),
         };
         let mut costs = Vec::with_capacity(fixed_to_moving.len());
-        for batch in fixed_to_moving.chunks(MOST_TRANSFORMS) {
+        for batch in sampled.maps.chunks(MOST_TRANSFORMS) {
             costs.extend(self.batch(fixed, operand, moving.len(), filtered, batch)?);
         }
         Ok(costs)

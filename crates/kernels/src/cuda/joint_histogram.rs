@@ -8,6 +8,7 @@ use super::buffer::Buffer;
 use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
 use super::samples::{Moving, grown, map};
+use crate::slices::Sampled;
 use crate::{Entropies, Error, JointParameters, JointSampling};
 
 /// `Joint` of `cu/joint_histogram.cu`.
@@ -73,15 +74,17 @@ impl Cuda {
         fixed_to_moving: &AffineTransform,
     ) -> Result<Vec<u64>, Error> {
         Error::check_joint_bins(fixed.bins, parameters.bins)?;
-        Error::check_slice("joint histogram", moving.shape)?;
         let cells = fixed.bins * parameters.bins;
-        if fixed.segment_count == 0 || moving.shape.iter().any(|n| *n < 2) {
+        let maps = std::slice::from_ref(fixed_to_moving);
+        // A volume one voxel thin is all border; without fixed voxels there is nothing to compare.
+        let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, maps);
+        let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             return Ok(vec![0; cells]);
-        }
-        let operand = Moving::new(self, moving, moving_weight, edge_voxels)?;
+        };
+        let operand = Moving::new(self, moving, moving_weight, sampled.shape, edge_voxels)?;
         let mut scratch = self.scratch();
         let buffers = &mut scratch.joint;
-        self.fill_counts(buffers, fixed, operand, moving.len(), parameters, std::slice::from_ref(fixed_to_moving))?;
+        self.fill_counts(buffers, fixed, operand, moving.len(), parameters, &sampled.maps)?;
         buffers.counts.as_ref().map_or(Ok(Vec::new()), |counts| counts.download(cells))
     }
 
@@ -95,18 +98,17 @@ impl Cuda {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<Entropies>, Error> {
         Error::check_joint_bins(fixed.bins, parameters.bins)?;
-        Error::check_slice("joint histogram", moving.shape)?;
-        // A volume one voxel thin is all border; without fixed voxels there is nothing to compare.
-        if fixed.segment_count == 0 || moving.shape.iter().any(|n| *n < 2) {
+        let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving);
+        let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             let nothing = Entropies { weight: 0.0, fixed: 0.0, moving: 0.0, joint: 0.0 };
             return Ok(vec![nothing; fixed_to_moving.len()]);
-        }
-        let operand = Moving::new(self, moving, moving_weight, edge_voxels)?;
+        };
+        let operand = Moving::new(self, moving, moving_weight, sampled.shape, edge_voxels)?;
         let row = parameters.bins * (fixed.segment_count * size_of::<u32>() + fixed.bins * size_of::<u64>());
         let at_once = (BATCH_BYTES / row).clamp(1, MOST_TRANSFORMS);
         let kernels = self.kernels.joint_histogram(&self.device)?;
         let mut all = Vec::with_capacity(fixed_to_moving.len());
-        for batch in fixed_to_moving.chunks(at_once) {
+        for batch in sampled.maps.chunks(at_once) {
             let mut scratch = self.scratch();
             let buffers = &mut scratch.joint;
             let (counts, row_terms) = self.fill_counts(buffers, fixed, operand, moving.len(), parameters, batch)?;

@@ -8,6 +8,7 @@ use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
 use super::samples::{Moving, grown, map};
 use crate::backend::range_scale;
+use crate::slices::Sampled;
 use crate::{Error, Moments};
 
 /// `Ranges` of `cu/moments.cu`.
@@ -50,12 +51,11 @@ impl Cuda {
         if let Some(weight) = fixed_weight {
             Error::check_shape("moments", fixed.shape, weight.shape)?;
         }
-        Error::check_slice("moments", moving.shape)?;
         // A volume one voxel thin is all border.
-        if moving.shape.iter().any(|n| *n < 2) {
+        let Some(sampled) = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving) else {
             return Ok(vec![Moments::default(); fixed_to_moving.len()]);
-        }
-        let operand = Moving::new(self, moving, moving_weight, edge_voxels)?;
+        };
+        let operand = Moving::new(self, moving, moving_weight, sampled.shape, edge_voxels)?;
         let ranges = Ranges {
             fixed_low: fixed_range.0,
             fixed_scale: range_scale(fixed_range),
@@ -66,7 +66,7 @@ impl Cuda {
         let blocks = (bricks * BRICK.pow(3)).div_ceil(RUN);
         let kernels = self.kernels.moments(&self.device)?;
         let mut all = Vec::with_capacity(fixed_to_moving.len());
-        for batch in fixed_to_moving.chunks(MOST_TRANSFORMS) {
+        for batch in sampled.maps.chunks(MOST_TRANSFORMS) {
             let mut scratch = self.scratch();
             let buffers = &mut scratch.moments;
             let map_buffer = grown(&mut buffers.maps, batch.len(), &self.device)?;

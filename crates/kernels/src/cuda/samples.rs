@@ -24,10 +24,12 @@ pub(super) struct Moving {
 impl Argument for Moving {}
 
 impl Moving {
+    /// `shape` is that of [`Sampled`](crate::slices::Sampled): textures repeat a slice above itself.
     pub(super) fn new(
         cuda: &Cuda,
         moving: &Image,
         moving_weight: Option<&Image>,
+        shape: [usize; 3],
         edge_voxels: [f64; 3],
     ) -> Result<Moving, Error> {
         if let Some(weight) = moving_weight {
@@ -38,7 +40,7 @@ impl Moving {
             image: moving.texture(&cuda.device)?.exact,
             weight: weight.map_or(0, |weight| weight.exact),
             weighted: i32::from(weight.is_some()),
-            shape: Shape::of(moving.shape),
+            shape: Shape::of(shape),
             per_edge: Vector(edge_voxels.map(|edge| (1.0 / edge) as f32)),
         })
     }

@@ -72,12 +72,10 @@ pub fn run<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error
     let mut out = Outcomes { backend, list: Vec::new() };
     images(&mut out, world)?;
     fields(&mut out, world)?;
-    // The costs of slices are the CPU's alone.
-    if world.other_shape[2] > 1 {
-        correlation_ratio(&mut out, world)?;
-        joint_histograms(&mut out, world)?;
-        moments(&mut out, world)?;
-    }
+    correlation_ratio(&mut out, world)?;
+    joint_histograms(&mut out, world)?;
+    moments(&mut out, world)?;
+    slices(&mut out, world)?;
     cross_correlation(&mut out, world)?;
     mutual_information(&mut out, world)?;
     Ok(out.list)
@@ -286,6 +284,46 @@ fn moments<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), E
                 out.values(name.clone(), PAIRS, part(get));
             }
         }
+    }
+    Ok(())
+}
+
+/// The costs of two-dimensional images, which have no edge along the third axis.
+fn slices<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    if [world.shape[2], world.other_shape[2]] != [1, 1] {
+        return Ok(());
+    }
+    let backend = out.backend;
+    let fixed = backend.upload(world.shape, &World::image(world.shape, 13))?;
+    let weight = backend.upload(world.shape, &World::mask(world.shape, 17))?;
+    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
+    let moving_weight = backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?;
+    let mut maps: Vec<AffineTransform> = (0..37).map(|n| world.plane_map(0.17 * f64::from(n) - 3.1)).collect();
+    // Beside the slice, out of its plane, beyond its border, nowhere.
+    maps[1].translation.z = 0.5;
+    maps[2].matrix[(2, 0)] = 1e-3;
+    maps[5].translation.x += 1e4;
+    maps[6].matrix[(0, 0)] = f64::NAN;
+    for weights in [[None, None], [Some(&weight), Some(&moving_weight)]] {
+        let name = format!("of slices, {} weights", weights.iter().flatten().count());
+        let sorted = backend.bin_fixed(&fixed, weights[0], (0.1, 0.9), 32)?;
+        let edge = [2.0, 3.0, 0.0];
+        let costs = backend.correlation_ratio(&sorted, &moving, weights[1], edge, &maps)?;
+        out.values(format!("correlation_ratio {name}"), MOMENTS, costs);
+        for sampling in [JointSampling::Trilinear, JointSampling::PartialVolume] {
+            let parameters = JointParameters { sampling, bins: 32, low_high: (0.05, 0.95) };
+            for map in &maps[..8] {
+                let counts = backend.joint_histogram(&sorted, &moving, weights[1], edge, &parameters, map)?;
+                let counts = counts.into_iter().map(|count| count as f64).collect();
+                out.values(format!("joint_histogram {name}, {sampling:?}"), EXACT, counts);
+            }
+            let entropies = backend.joint_entropies(&sorted, &moving, weights[1], edge, &parameters, &maps)?;
+            let joint = entropies.iter().map(|found| found.joint).collect();
+            out.values(format!("joint_entropies {name}, {sampling:?}"), ENTROPIES, joint);
+        }
+        let moments = backend.moments(&fixed, &moving, weights, [(0.1, 0.9), (0.0, 2.0)], edge, &maps)?;
+        out.values(format!("moments {name}"), PAIRS, moments.iter().map(|found| found.fixed_moving).collect());
+        out.values(format!("moments {name}, weight"), PAIRS, moments.iter().map(|found| found.weight).collect());
     }
     Ok(())
 }

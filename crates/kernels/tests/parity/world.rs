@@ -69,6 +69,15 @@ impl World {
         })
     }
 
+    /// The map of a slice onto another that lies in its plane.
+    pub fn plane_map(&self, angle: f64) -> AffineTransform {
+        let mut map = self.map(0.0);
+        map.matrix = Rotation3::from_euler_angles(0.0, 0.0, angle).into_inner() * map.matrix;
+        map.matrix.row_mut(2).fill(0.0);
+        map.translation.z = 0.0;
+        map
+    }
+
     /// A turned, scaled and shifted map of `shape` onto `other_shape`, which it leaves on some sides.
     pub fn map(&self, angle: f64) -> AffineTransform {
         let turn = Rotation3::from_euler_angles(angle, -0.7 * angle, 1.3 * angle).into_inner();

@@ -3,6 +3,7 @@
 use antsreg_core::AffineTransform;
 
 use crate::cpu::image::Image;
+use crate::slices::{is_slice, within_slice};
 
 /// What stands for slices.
 pub(in crate::cpu) struct Slices {
@@ -23,7 +24,7 @@ impl Slices {
         edge_voxels: [f64; 3],
         maps: &[AffineTransform],
     ) -> Option<Slices> {
-        (moving.shape[2] == 1 && edge_voxels[2] == 0.0).then(|| Slices {
+        is_slice(moving.shape, edge_voxels).then(|| Slices {
             moving: twice(moving),
             weight: weight.map(twice),
             maps: maps.iter().map(|map| within_slice(fixed_shape, map)).collect(),
@@ -34,15 +35,4 @@ impl Slices {
 fn twice(image: &Image) -> Image {
     let [nx, ny, _] = image.shape;
     Image { shape: [nx, ny, 2], voxels: [image.voxels.as_slice(), &image.voxels].concat() }
-}
-
-/// The map with all of its third row 0, if it leads every fixed voxel to index 0; else a map to nowhere.
-fn within_slice(fixed_shape: [usize; 3], map: &AffineTransform) -> AffineTransform {
-    let moves = |axis: usize| fixed_shape[axis] > 1 && map.matrix[(2, axis)] != 0.0;
-    let mut map = *map;
-    if map.translation.z != 0.0 || (0..3).any(moves) {
-        map.translation.fill(f64::NAN);
-    }
-    map.matrix.row_mut(2).fill(0.0);
-    map
 }
