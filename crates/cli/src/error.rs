@@ -1,11 +1,16 @@
 //! Everything that can stop a command, what to do about it, and the exit code it gives.
 
+mod subjects;
+mod usage;
+
 use std::path::{Path, PathBuf};
 
 use antsreg_core::chain::ChainError;
 use antsreg_core::io;
 
 use crate::device::DeviceChoice;
+pub use subjects::SubjectsError;
+pub use usage::UsageError;
 
 /// Why a command stopped.
 #[derive(Debug, thiserror::Error)]
@@ -181,62 +186,9 @@ pub enum CliError {
         /// Why, and in which line.
         source: csv::Error,
     },
-    /// A table without a column that is needed.
-    #[error("{}: there is no column `{column}`; found {found}", path.display())]
-    MissingColumn {
-        /// The table.
-        path: PathBuf,
-        /// The column.
-        column: &'static str,
-        /// The columns there are.
-        found: String,
-    },
-    /// A table with a column that means nothing.
-    #[error("{}: unknown column `{column}`, expected {known}", path.display())]
-    UnknownColumn {
-        /// The table.
-        path: PathBuf,
-        /// The column.
-        column: String,
-        /// Columns that would do.
-        known: String,
-    },
-    /// A cell that must not be empty.
-    #[error("{}: line {line} has nothing in the column `{column}`", path.display())]
-    EmptyCell {
-        /// The table.
-        path: PathBuf,
-        /// The line, counted from 1.
-        line: u64,
-        /// The column.
-        column: &'static str,
-    },
-    /// A table or folder without any subject.
-    #[error("{}: no subject was found, expected {expected}", path.display())]
-    NoSubjects {
-        /// The table or folder.
-        path: PathBuf,
-        /// What would do.
-        expected: String,
-    },
-    /// A name that no file can begin with.
-    #[error("the subject of {} is called `{name}`, and names of files begin so; give another name", image.display())]
-    SubjectName {
-        /// The name.
-        name: String,
-        /// The subject's image.
-        image: PathBuf,
-    },
-    /// Two subjects whose files would have the same names.
-    #[error("two subjects are called `{name}`, {} and {}; their files would have the same names", first.display(), second.display())]
-    SubjectTwice {
-        /// The name.
-        name: String,
-        /// The image of one.
-        first: PathBuf,
-        /// The image of the other.
-        second: PathBuf,
-    },
+    /// Subjects, or the table or folder that lists them.
+    #[error(transparent)]
+    Subjects(#[from] SubjectsError),
     /// Some of many subjects failed; the others are done.
     #[error("{} of {of} subjects failed: {}; the reasons are in {}", failed.len(), failed.join(", "), summary.display())]
     SomeFailed {
@@ -332,113 +284,6 @@ pub enum CliError {
         /// Why.
         source: serde_json::Error,
     },
-}
-
-/// Options that do not go together; clap finds the simpler cases.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum UsageError {
-    /// A number of degrees of freedom that the images do not have.
-    #[error("--dof {found}: {images} have {expected}")]
-    Dof {
-        /// As typed.
-        found: u8,
-        /// What the images are.
-        images: &'static str,
-        /// What they can have.
-        expected: &'static str,
-    },
-    /// An option that would do nothing.
-    #[error("{option} has no effect with {with}; leave one of them out")]
-    NoEffect {
-        /// The option.
-        option: &'static str,
-        /// What makes it useless.
-        with: String,
-    },
-    /// Lists of levels of different lengths.
-    #[error("--reinvert-every has {found} values for {levels} levels; give one a level, or one for all")]
-    Reinversions { found: usize, levels: usize },
-    #[error(
-        "the levels do not match: {shrink} shrink factors, {sigmas} smoothing sigmas and {iterations} iteration \
-         counts; give --shrink-factors, --smoothing-sigmas and --iterations with one value a level"
-    )]
-    Levels {
-        /// Shrink factors.
-        shrink: usize,
-        /// Sigmas.
-        sigmas: usize,
-        /// Iteration counts.
-        iterations: usize,
-    },
-    /// A shrink factor larger than the image.
-    #[error(
-        "shrink factor {factor} leaves fewer than {least} voxels of the {extent} along an axis; give a smaller one"
-    )]
-    Shrink {
-        /// The factor.
-        factor: usize,
-        /// The shortest axis of the fixed image.
-        extent: usize,
-        /// What must be left.
-        least: usize,
-    },
-    /// A window that the kernels of a GPU do not have.
-    #[error(
-        "--cc-radius {radius} cannot be had on {device}, where windows with the exact derivative or masks have a radius \
-         of up to {most}; give a smaller one, or --device cpu"
-    )]
-    Radius {
-        /// The radius.
-        radius: usize,
-        /// The device.
-        device: DeviceChoice,
-        /// The largest there is.
-        most: usize,
-    },
-    /// A measurement of a GPU on something else.
-    #[error(
-        "{verb} measures an NVIDIA GPU, --device {device} is none; give cuda or cuda:N, on a machine that has one"
-    )]
-    NeedsGpu {
-        /// What was to be measured.
-        verb: &'static str,
-        /// The device as typed.
-        device: DeviceChoice,
-    },
-    /// More than one device for one registration.
-    #[error("--device {asked}: several devices are for batch, where each takes some of the subjects; name one here")]
-    SeveralDevices {
-        /// The devices as typed.
-        asked: String,
-    },
-    /// Two atlases of one name.
-    #[error("two atlases are called {name}, {} and {}; name them apart, or give one of them only", images[0], images[1])]
-    AtlasTwice {
-        /// The name.
-        name: String,
-        /// Their images.
-        images: [String; 2],
-    },
-    /// Too few images to leave one out.
-    #[error("--leave-one-out labels each image by the others: give two or more with --atlas, found {found}")]
-    TooFewToLeaveOut {
-        /// How many there are.
-        found: usize,
-    },
-    /// An option is missing.
-    #[error("{option} is needed {why}")]
-    Missing {
-        /// The option.
-        option: &'static str,
-        /// For what.
-        why: &'static str,
-    },
-    /// An output would replace an input.
-    #[error("{0}: the name of both an input and an output; give another output name")]
-    OverInput(String),
-    /// The program cannot tell which of two formats a file has.
-    #[error("{0}: cannot tell whether this is ITK's or FSL's; say so with --from or --to")]
-    UnclearFormat(String),
 }
 
 impl CliError {

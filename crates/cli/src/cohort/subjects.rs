@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::error::CliError;
+use crate::error::{CliError, SubjectsError};
 
 /// One subject's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,11 +40,11 @@ pub fn list(sources: &[PathBuf], suffix: &str) -> Result<Vec<Subject>, CliError>
         let usable =
             !subject.name.is_empty() && !subject.name.starts_with('.') && !subject.name.contains(['/', '\\', '\0']);
         if !usable {
-            return Err(CliError::SubjectName { name: subject.name.clone(), image: subject.image.clone() });
+            return Err(SubjectsError::Name { name: subject.name.clone(), image: subject.image.clone() }.into());
         }
         if let Some(first) = seen.insert(&subject.name, &subject.image) {
             let (first, second) = (first.into(), subject.image.clone());
-            return Err(CliError::SubjectTwice { name: subject.name.clone(), first, second });
+            return Err(SubjectsError::Twice { name: subject.name.clone(), first, second }.into());
         }
     }
     Ok(subjects)
@@ -67,11 +67,11 @@ fn table(path: &Path) -> Result<Vec<Subject>, CliError> {
     let place = |column: &str| header.iter().position(|name| name.trim_start_matches('\u{feff}') == column);
     let column = COLUMNS[0];
     if place(column).is_none() {
-        return Err(CliError::MissingColumn { path: path.into(), column, found: header.join(", ") });
+        return Err(SubjectsError::MissingColumn { path: path.into(), column, found: header.join(", ") }.into());
     }
     if let Some(unknown) = header.iter().find(|name| !COLUMNS.contains(&name.trim_start_matches('\u{feff}'))) {
         let (path, column) = (path.into(), unknown.clone());
-        return Err(CliError::UnknownColumn { path, column, known: COLUMNS.join(", ") });
+        return Err(SubjectsError::UnknownColumn { path, column, known: COLUMNS.join(", ") }.into());
     }
     let places = COLUMNS.map(place);
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -80,7 +80,7 @@ fn table(path: &Path) -> Result<Vec<Subject>, CliError> {
         let row = row.map_err(wrap)?;
         let cell = |n: usize| places[n].and_then(|place| row.get(place)).filter(|cell| !cell.is_empty());
         let line = row.position().map_or(0, csv::Position::line);
-        let image = cell(0).ok_or_else(|| CliError::EmptyCell { path: path.into(), line, column })?;
+        let image = cell(0).ok_or_else(|| SubjectsError::EmptyCell { path: path.into(), line, column })?;
         subjects.push(Subject {
             name: cell(1).map_or_else(|| stem(Path::new(image)), str::to_owned),
             image: folder.join(image),
@@ -89,7 +89,7 @@ fn table(path: &Path) -> Result<Vec<Subject>, CliError> {
         });
     }
     if subjects.is_empty() {
-        Err(CliError::NoSubjects { path: path.into(), expected: "a row a subject".into() })
+        Err(SubjectsError::NoneFound { path: path.into(), expected: "a row a subject".into() }.into())
     } else {
         Ok(subjects)
     }
@@ -115,7 +115,11 @@ fn bids(folder: &Path, suffix: &str) -> Result<Vec<Subject>, CliError> {
         }
     }
     let expected = format!("sub-*/anat/*_{suffix}.nii.gz");
-    if subjects.is_empty() { Err(CliError::NoSubjects { path: folder.into(), expected }) } else { Ok(subjects) }
+    if subjects.is_empty() {
+        Err(SubjectsError::NoneFound { path: folder.into(), expected }.into())
+    } else {
+        Ok(subjects)
+    }
 }
 
 /// What is in a folder under names that begin so, sorted; nothing if there is no such folder.
