@@ -22,6 +22,8 @@ class Context:
     headers: int
     presets: list[str]
     transforms: int
+    #: Where the registrations of `multimodal` were made before, if they were.
+    registrations: Path | None = None
     peer_results: dict[tuple[str, Pair], peers.PeerResult] = field(default_factory=dict)
 
     @property

@@ -31,7 +31,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--presets", default="default", help="presets of the syn section (%(default)s)")
     parser.add_argument("--headers", type=int, default=20, help="number of random headers (%(default)s)")
     parser.add_argument("--transforms", type=int, default=30, help="random transforms of multimodal (%(default)s)")
-    parser.add_argument("--jobs", type=int, default=1, help="registrations of multimodal at once (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=0, help="registrations of multimodal at once (as batch has it)")
+    parser.add_argument(
+        "--registrations", type=Path, help="folder of multimodal's, made by scripts/benchmark/modalities.py elsewhere"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of every program (%(default)s)")
     parser.add_argument("--device", default="cpu", help="device to register on: cpu, cuda or cuda:N (%(default)s)")
     parser.add_argument("--program", type=Path, default=REPOSITORY / "target" / "release" / "antsreg-gpu")
@@ -76,7 +79,7 @@ RELEVANT = {
     "affine": ["--pairs", "--peers"],
     "syn": ["--pairs", "--peers", "--presets"],
     "headers": ["--headers"],
-    "multimodal": ["--pairs", "--transforms", "--jobs"],
+    "multimodal": ["--pairs", "--transforms", "--jobs", "--registrations"],
 }
 
 
@@ -86,7 +89,7 @@ def typed_command(section: str) -> str:
     for name in [*RELEVANT.get(section, []), "--device", "--threads"]:
         for index, word in enumerate(sys.argv):
             if word == name:
-                words += sys.argv[index : index + 2]
+                words += [name, "FOLDER"] if name == "--registrations" else sys.argv[index : index + 2]
             elif word.startswith(f"{name}="):
                 words.append(word)
     return shlex.join(words)
@@ -104,7 +107,14 @@ def main() -> int:
         program = Program(options.program.resolve(), options.threads, work, options.device, options.jobs)
         data = Data(options.data)
         context = Context(
-            program, data, options.pairs, options.peers, options.headers, options.presets, options.transforms
+            program,
+            data,
+            options.pairs,
+            options.peers,
+            options.headers,
+            options.presets,
+            options.transforms,
+            options.registrations,
         )
         version = run([program.path, "--version"]).output.strip()
         today = datetime.date.today().isoformat()
@@ -118,7 +128,8 @@ def main() -> int:
                 bad += 1
                 continue
             bad += report.missed
-            where = f"{version}, {options.threads} threads of {processor()}{program.device_name()}, {today}"
+            here = f"{options.threads} threads of {processor()}{program.device_name()}"
+            where = f"{version}, {report.elsewhere or here}, {today}"
             markdown = report.markdown(where, typed_command(section))
             if options.update:
                 update(options.update, section, markdown)

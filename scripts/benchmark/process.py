@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,7 +61,7 @@ class Program:
     threads: int
     work: Path
     device: str = "cpu"
-    jobs: int = 1
+    jobs: int = 0
     done: dict[tuple, Registration] = field(default_factory=dict)
 
     def run(self, *arguments: str | Path, threads: int | None = None) -> Usage:
@@ -88,23 +87,6 @@ class Program:
             if "name" in device:
                 return f", {device['name']}"
         return ""
-
-    def register_all(self, wanted: list[tuple]) -> list[Registration]:
-        """Register each (fixed, moving, *options), as many at once as --jobs says."""
-        # Names count what is done: one list of them is made before the threads begin.
-        first = len(self.done)
-
-        def one(numbered: tuple[int, tuple]) -> Registration:
-            number, (fixed, moving, *options) = numbered
-            prefix = str(self.work / f"{first + number:03}_{stem(moving)}_to_{stem(fixed)}_")
-            command = ["register", "--device", self.device, "-f", fixed, "-m", moving, "-o", prefix, *options]
-            return Registration(prefix, self.run(*command))
-
-        print(f"  {len(wanted)} registrations, {self.jobs} at once", file=sys.stderr, flush=True)
-        with ThreadPoolExecutor(self.jobs) as pool:
-            found = list(pool.map(one, enumerate(wanted)))
-        self.done.update(zip(((*words, "all", first) for words in wanted), found, strict=True))
-        return found
 
 
 def record(prefix: str) -> dict:

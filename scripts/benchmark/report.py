@@ -47,6 +47,8 @@ class Report:
 
     tables: list[Table] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
+    #: What registrations ran on, where that was another machine.
+    elsewhere: str = ""
 
     def bars(self) -> Bars:
         """A new table of bars."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import ants
 import numpy as np
 
 from benchmark import scores
@@ -40,6 +39,8 @@ def exchange(context: Context) -> Report:
 
 def ants_registration(context: Context, fixed: Path, moving: Path) -> str:
     """A short SyN by ANTs: the transforms need not be good here, only ANTs' own."""
+    import ants
+
     prefix = str(context.work / "ants_short_")
     ants.registration(
         ants.image_read(str(fixed)),
@@ -56,6 +57,8 @@ def compare(
     bars: Bars, context: Context, name: str, image: Path, reference: Path, files: list[str], invert: list[bool]
 ) -> None:
     """Apply with both programs and add the share of voxels that agree."""
+    import ants
+
     target = ants.image_read(str(reference))
     expected = ants.apply_transforms(
         target, ants.image_read(str(image)), files, interpolator="linear", whichtoinvert=invert

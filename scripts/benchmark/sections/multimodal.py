@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ProcessPoolExecutor
+import json
 from pathlib import Path
 
 import numpy as np
 from scipy.spatial import ConvexHull
-from scipy.spatial.transform import Rotation
 
-from benchmark import scores
+from benchmark import modalities, scores
 from benchmark.context import Context
 from benchmark.images import (
     Image,
@@ -22,35 +20,17 @@ from benchmark.images import (
     read_mapping,
     transform,
     voxel_indices,
-    write_image,
 )
 from benchmark.process import record
 from benchmark.report import Bars, Report
-from benchmark.sections.headers import about_centre, moved_copy
-
-SEED = 24
-LARGEST_DEGREES = 30
-LARGEST_MM = 30
 
 #: A registration that ends further away than this has not found its transform, mm at the worst voxel.
 FOUND_MM = 2.0
 MEDIAN_MM = 0.15
 WORST_MM = 0.5
 
-MODALITIES = {"T2": "late", "PD": "erly"}
-PARTIAL = ("--histogram", "partial-volume")
-COSTS = {
-    "nmi": ("--cost", "nmi"),
-    "mi": ("--cost", "mi"),
-    "cr": ("--cost", "cr"),
-    "nmi, partial volume": ("--cost", "nmi", *PARTIAL),
-    "mi, partial volume": ("--cost", "mi", *PARTIAL),
-}
-RIGID = ("-t", "rigid", "--no-warped")
-
 SILVER_MM = 2.0
 SEARCH_SECONDS = 0.15
-REPEATS = 7
 JACCARD_LOSS = 0.003
 
 
@@ -58,28 +38,44 @@ def multimodal(context: Context) -> Report:
     """Everything, in the order of the bars."""
     report = Report(
         commands=[
-            "antsreg-gpu register -f spgr.nii.gz -m turned_N.nii -o PREFIX_ -t rigid --cost COST",
+            "antsreg-gpu batch T2_N.nii… PD_N.nii… -f spgr.nii.gz -o FOLDER -t rigid --cost COST",
             "antsreg-gpu register -f p12_FLAIR.nii.gz -m p12_T1W.nii.gz -o PREFIX_ -t rigid --cost nmi",
             "antsreg-gpu register -f FIXED_t1.nii.gz -m MOVING_t1.nii.gz -o PREFIX_ -t affine --cost mi",
         ]
     )
+    folder = context.registrations or register(context)
+    if context.registrations:
+        report.commands.insert(0, (folder / modalities.COMMAND).read_text())
+    alone = record(f"{folder}/alone_0_")
+    # A machine that only scores is not worth naming.
+    report.elsewhere = ", ".join([f"{alone['threads']} threads", *filter(None, [alone["device"].get("name")])])
     bars = report.bars()
-    known_transforms(context, report, bars)
-    silver_standard(context, bars)
-    search_time(context, bars)
-    affine_by_information(context, report, bars)
+    known_transforms(context, folder, report, bars)
+    silver_standard(context, folder, bars)
+    search_time(folder, bars)
+    affine_by_information(context, folder, report, bars)
     return report
 
 
-def turned_copy(job: tuple[Path, np.ndarray, Path, bool]) -> None:
-    """An image moved through a world map: by its header, or resampled on its own grid, where parts of it are lost."""
-    source, world, path, resampled = job
-    image = read_image(source)
-    if resampled:
-        voxels = carry(image, image, Mapping(np.linalg.inv(world)), order=1)
-        write_image(path, Image(voxels, image.voxel_to_world))
-    else:
-        write_image(path, moved_copy(image, world))
+def register(context: Context) -> Path:
+    """All registrations of this section, here and now."""
+    folder = context.work / "multimodal"
+    folder.mkdir()
+    program = context.program
+    pairs = [(pair.moving, pair.fixed) for pair in context.pairs]
+    modalities.everything(
+        modalities.Runner(
+            data=context.data.folder,
+            folder=folder,
+            program=program.path,
+            device=program.device,
+            threads=program.threads,
+            workers=program.jobs,
+            transforms=context.transforms,
+            pairs=pairs,
+        )
+    )
+    return folder
 
 
 class Distances:
@@ -103,36 +99,21 @@ class Distances:
         return some, float(corners.max())
 
 
-def known_transforms(context: Context, report: Report, bars: Bars) -> None:
+def known_transforms(context: Context, folder: Path, report: Report, bars: Bars) -> None:
     """SRI24's T1, T2 and PD lie exactly on each other: what is done to one has to be found."""
-    fixed_path = context.data.sri24("spgr")
-    fixed = read_image(fixed_path)
-    distances = Distances(fixed)
-    random = np.random.default_rng(SEED)
-    worlds = []
-    for _ in range(context.transforms):
-        degrees = random.uniform(-LARGEST_DEGREES, LARGEST_DEGREES, 3)
-        shift = random.uniform(-LARGEST_MM, LARGEST_MM, 3)
-        worlds.append(about_centre(fixed, Rotation.from_euler("xyz", degrees, degrees=True).as_matrix(), shift))
-    for resampled in (False, True):
-        kind = "resampled" if resampled else "header"
-        cases = [
-            (modality, world, context.work / f"{modality}_{kind}_{number}.nii")
-            for modality in MODALITIES
-            for number, world in enumerate(worlds)
-        ]
-        copies = [(context.data.sri24(MODALITIES[modality]), world, path, resampled) for modality, world, path in cases]
-        with ProcessPoolExecutor(context.program.jobs) as pool:
-            list(pool.map(turned_copy, copies))
-        costs = {"nmi": COSTS["nmi"]} if resampled else COSTS
-        wanted = [(fixed_path, path, *RIGID, *options) for options in costs.values() for _, _, path in cases]
-        found = iter(context.program.register_all(wanted))
+    distances = Distances(read_image(context.data.sri24(modalities.FIXED)))
+    worlds = [np.array(world) for world in json.loads((folder / "worlds.json").read_text())]
+    for kind in modalities.KINDS:
         errors = {
             name: [
-                (modality, *distances.between(read_mapping(next(found).prefix).affine, world))
-                for modality, world, _ in cases
+                (
+                    modality,
+                    *distances.between(read_mapping(f"{folder / kind / modalities.folder_name(name)}/{modality}_{number}_").affine, world),
+                )
+                for modality in modalities.MODALITIES
+                for number, world in enumerate(worlds)
             ]
-            for name in costs
+            for name in modalities.COSTS
         }
         add_known_transforms(report, bars, kind, errors)
 
@@ -149,20 +130,19 @@ def add_known_transforms(report: Report, bars: Bars, kind: str, errors: dict[str
             bars.at_most(f"the same: median distance in the brain ({kind})", MEDIAN_MM, median, " mm", 3)
             worst = max(worst for _, _, worst in cases)
             bars.at_most(f"the same: worst voxel of the brain ({kind})", WORST_MM, worst, " mm", 3)
-        for modality in MODALITIES:
+        for modality in modalities.MODALITIES:
             some, worst = zip(*((some, worst) for other, some, worst in cases if other == modality), strict=True)
             hits = sum(distance <= FOUND_MM for distance in worst)
             median = np.median(np.concatenate(some))
             table.rows.append([modality, name, f"{hits} of {len(some)}", f"{median:.3f} mm", f"{max(worst):.3f} mm"])
 
 
-def silver_standard(context: Context, bars: Bars) -> None:
+def silver_standard(context: Context, folder: Path, bars: Bars) -> None:
     """A patient's T1 onto the FLAIR, beside an affine that another algorithm made."""
     names = ["p12_FLAIR.nii.gz", "p12_T1W.nii.gz", "p12_T1W_to_FLAIR.txt"]
     fixed_path, moving_path, silver_path = (context.data.multimodal(name) for name in names)
     fixed, moving, silver = read_image(fixed_path), read_image(moving_path), read_itk_text(silver_path)
-    done = context.program.register(fixed_path, moving_path, *RIGID, "--cost", "nmi")
-    affine = read_mapping(done.prefix).affine
+    affine = read_mapping(f"{folder}/p12_").affine
     distance = scores.distance_mm(fixed, affine, silver).mean()
     bars.at_most(
         "p12 T1 → FLAIR, rigid, nmi: mean distance in the head to the silver standard", SILVER_MM, distance, " mm"
@@ -174,37 +154,31 @@ def silver_standard(context: Context, bars: Bars) -> None:
     bars.at_least("the same: normalised mutual information, and at the silver standard", theirs, ours)
 
 
-def search_time(context: Context, bars: Bars) -> None:
+def search_time(folder: Path, bars: Bars) -> None:
     """The whole search of a rigid pair at 1 mm, alone on the device: the time that the program records."""
-    if context.program.device == "cpu":
+    records = [record(f"{folder}/alone_{repeat}_") for repeat in range(modalities.REPEATS)]
+    if "name" not in records[0]["device"]:
         return
-    fixed, moving = context.data.sri24("spgr"), context.data.sri24("late")
-    seconds = []
-    for repeat in range(REPEATS):
-        done = context.program.register(
-            fixed, moving, *RIGID, "--cost", "nmi", threads=os.cpu_count(), again=f"again {repeat}"
-        )
-        seconds.append(record(done.prefix)["seconds"]["linear"])
-    what = f"T1 ← T2 at 1 mm, rigid, nmi: whole search, median of {REPEATS}"
-    bars.at_most(what, SEARCH_SECONDS, float(np.median(seconds)), " s", 3)
+    seconds = float(np.median([found["seconds"]["linear"] for found in records]))
+    what = f"T1 ← T2 at 1 mm, rigid, nmi: whole search, median of {modalities.REPEATS}"
+    bars.at_most(what, SEARCH_SECONDS, seconds, " s", 3)
 
 
-def affine_by_information(context: Context, report: Report, bars: Bars) -> None:
+def affine_by_information(context: Context, folder: Path, report: Report, bars: Bars) -> None:
     """The T1 pairs by mutual information must be as good as by correlation ratio."""
     labels = context.data.common_labels()
-    table = report.table("pair, affine", *(cost for cost in ("cr", "mi", "nmi")))
-    means = {}
-    rows = {pair: [pair.name] for pair in context.pairs}
-    for cost in ("cr", "mi", "nmi"):
-        options = ("-t", "affine", "--no-warped", "--cost", cost)
-        wanted = [(context.data.t1(pair.fixed), context.data.t1(pair.moving), *options) for pair in context.pairs]
-        found = []
-        for pair, done in zip(context.pairs, context.program.register_all(wanted), strict=True):
-            fixed, moving = (read_labels(context.data.labels(person)) for person in (pair.fixed, pair.moving))
-            found.append(scores.carried_jaccard(fixed, moving, read_mapping(done.prefix), labels))
-            rows[pair].append(f"{found[-1]:.4f}")
-        means[cost] = float(np.mean(found))
-    table.rows.extend(rows.values())
+    table = report.table("pair, affine, mean Jaccard", *modalities.AFFINE_COSTS)
+    found = {}
+    for pair in context.pairs:
+        fixed, moving = (read_labels(context.data.labels(person)) for person in (pair.fixed, pair.moving))
+        for cost in modalities.AFFINE_COSTS:
+            mapping = read_mapping(f"{folder}/affine/{cost}/{pair.moving}_to_{pair.fixed}_")
+            found[pair, cost] = scores.carried_jaccard(fixed, moving, mapping, labels)
+        table.rows.append([pair.name, *(f"{found[pair, cost]:.4f}" for cost in modalities.AFFINE_COSTS)])
+    means = {
+        cost: float(np.mean([found[pair, cost] for pair in context.pairs])) for cost in modalities.AFFINE_COSTS
+    }
+    table.rows.append(["mean", *(f"{means[cost]:.4f}" for cost in modalities.AFFINE_COSTS)])
     bars.at_least(
         "affine by mi: mean Jaccard over the pairs, and that of cr − 0.003", means["cr"] - JACCARD_LOSS, means["mi"]
     )
