@@ -41,8 +41,9 @@ COSTS = {
     "nmi, partial volume": ("--cost", "nmi", *PARTIAL),
     "mi, partial volume": ("--cost", "mi", *PARTIAL),
 }
-#: How copies are moved: by another header over the same voxels, or by voxels interpolated on the same grid.
-KINDS = ("header", "resampled")
+#: How copies are moved, by another header over the same voxels or by voxels interpolated on the same grid, and the costs
+#: that bring them back.
+KINDS = {"header": tuple(COSTS), "resampled": ("nmi", "mi", "cr")}
 AFFINE_COSTS = ("cr", "mi", "nmi")
 #: The file with the command that made a folder.
 COMMAND = "command.txt"
@@ -109,7 +110,7 @@ def known_transforms(runner: Runner) -> None:
         shift = [shift_and_turn.uniform(-LARGEST_MM, LARGEST_MM) for _ in range(3)]
         worlds.append(about_centre(voxel_to_world, shape, degrees, shift))
     (runner.folder / "worlds.json").write_text(json.dumps(worlds))
-    for kind in KINDS:
+    for kind, costs in KINDS.items():
         with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as temporary:
             jobs = [
                 (modality, number, Path(temporary) / f"{modality}_{number}.nii")
@@ -129,9 +130,9 @@ def known_transforms(runner: Runner) -> None:
                     ]
                     for one in made:
                         one.result()
-            for name, options in COSTS.items():
+            for name in costs:
                 output = runner.folder / kind / folder_name(name)
-                runner.batch(fixed, [path for *_, path in jobs], output, *RIGID, *options)
+                runner.batch(fixed, [path for *_, path in jobs], output, *RIGID, *COSTS[name])
 
 
 def folder_name(cost: str) -> str:

@@ -103,7 +103,7 @@ def known_transforms(context: Context, folder: Path, report: Report, bars: Bars)
     """SRI24's T1, T2 and PD lie exactly on each other: what is done to one has to be found."""
     distances = Distances(read_image(context.data.sri24(modalities.FIXED)))
     worlds = [np.array(world) for world in json.loads((folder / "worlds.json").read_text())]
-    for kind in modalities.KINDS:
+    for kind, costs in modalities.KINDS.items():
         errors = {
             name: [
                 (
@@ -113,7 +113,7 @@ def known_transforms(context: Context, folder: Path, report: Report, bars: Bars)
                 for modality in modalities.MODALITIES
                 for number, world in enumerate(worlds)
             ]
-            for name in modalities.COSTS
+            for name in costs
         }
         add_known_transforms(report, bars, kind, errors)
 
