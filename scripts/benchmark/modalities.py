@@ -4,8 +4,7 @@
     python3 scripts/benchmark/modalities.py DATA FOLDER --program target/release/antsreg-gpu --device cuda
     python3 scripts/benchmark.py DATA --only multimodal --registrations FOLDER
 
-A machine with a GPU need not have numpy, and the one that scores needs no GPU: FOLDER, a few MB, may be carried from one
-to the other. Copies of images are made and removed again. `benchmark.py` does the same in one step where it is given no
+A machine with a GPU need not have numpy, and the one that scores needs no GPU: FOLDER, a few MB, may be carried over. Copies of images are made and removed again. `benchmark.py` does the same in one step where it is given no
 folder.
 """
 
@@ -41,8 +40,8 @@ COSTS = {
     "nmi, partial volume": ("--cost", "nmi", *PARTIAL),
     "mi, partial volume": ("--cost", "mi", *PARTIAL),
 }
-#: How copies are moved, by another header over the same voxels or by voxels interpolated on the same grid, and the costs
-#: that bring them back.
+#: How copies are moved, by another header over the same voxels or by voxels interpolated on the same grid, and which costs
+#: bring them back.
 KINDS = {"header": tuple(COSTS), "resampled": ("nmi", "mi", "cr")}
 AFFINE_COSTS = ("cr", "mi", "nmi")
 #: The file with the command that made a folder.
@@ -229,9 +228,7 @@ def main() -> int:
     said = {typed.data: "DATA", typed.folder: "FOLDER"}
     words = [said.get(Path(word), word) for word in sys.argv[1:]]
     (folder / COMMAND).write_text(shlex.join(["python3", "scripts/benchmark/modalities.py", *words]))
-    everything(
-        Runner(typed.data, folder, program, typed.device, typed.threads, typed.workers, typed.transforms, pairs)
-    )
+    everything(Runner(typed.data, folder, program, typed.device, typed.threads, typed.workers, typed.transforms, pairs))
     return 0
 
 

@@ -108,7 +108,7 @@ def known_transforms(context: Context, folder: Path, report: Report, bars: Bars)
             name: [
                 (
                     modality,
-                    *distances.between(read_mapping(f"{folder / kind / modalities.folder_name(name)}/{modality}_{number}_").affine, world),
+                    *distances.between(found(folder / kind / modalities.folder_name(name), modality, number), world),
                 )
                 for modality in modalities.MODALITIES
                 for number, world in enumerate(worlds)
@@ -116,6 +116,11 @@ def known_transforms(context: Context, folder: Path, report: Report, bars: Bars)
             for name in costs
         }
         add_known_transforms(report, bars, kind, errors)
+
+
+def found(folder: Path, modality: str, number: int) -> np.ndarray:
+    """The affine of one moved copy."""
+    return read_mapping(f"{folder}/{modality}_{number}_").affine
 
 
 def add_known_transforms(report: Report, bars: Bars, kind: str, errors: dict[str, list]) -> None:
@@ -175,9 +180,7 @@ def affine_by_information(context: Context, folder: Path, report: Report, bars: 
             mapping = read_mapping(f"{folder}/affine/{cost}/{pair.moving}_to_{pair.fixed}_")
             found[pair, cost] = scores.carried_jaccard(fixed, moving, mapping, labels)
         table.rows.append([pair.name, *(f"{found[pair, cost]:.4f}" for cost in modalities.AFFINE_COSTS)])
-    means = {
-        cost: float(np.mean([found[pair, cost] for pair in context.pairs])) for cost in modalities.AFFINE_COSTS
-    }
+    means = {cost: float(np.mean([found[pair, cost] for pair in context.pairs])) for cost in modalities.AFFINE_COSTS}
     table.rows.append(["mean", *(f"{means[cost]:.4f}" for cost in modalities.AFFINE_COSTS)])
     bars.at_least(
         "affine by mi: mean Jaccard over the pairs, and that of cr − 0.003", means["cr"] - JACCARD_LOSS, means["mi"]
