@@ -92,6 +92,8 @@ fn cr_settings() -> Vec<(CrScheme, Settings)> {
         (CrScheme::Tiled, Settings { blocks: Some(1), ..usual }),
         (CrScheme::Slabs, Settings { blocks: None, ..usual }),
         (CrScheme::Slabs, Settings { blocks: Some(1), ..usual }),
+        (CrScheme::Skipping, Settings { blocks: None, ..usual }),
+        (CrScheme::Skipping, Settings { blocks: Some(1), ..usual }),
     ]);
     all
 }
@@ -107,6 +109,8 @@ fn mi_settings() -> Vec<(MiScheme, Settings, bool)> {
         (MiScheme::ThreadShadows, Settings { threads: 32, shared: 200 << 10, ..usual }, false),
         (MiScheme::Slabs16, Settings { blocks: None, threads: 512, ..usual }, true),
         (MiScheme::Slabs32, Settings { blocks: None, threads: 256, ..usual }, true),
+        (MiScheme::Skipping, Settings { blocks: None, threads: 512, ..usual }, false),
+        (MiScheme::Skipping, Settings { blocks: Some(1), threads: 1024, ..usual }, false),
     ]);
     all
 }

@@ -227,7 +227,7 @@ impl Oracle {
         let chain = match scheme {
             CrScheme::GlobalAtomic => voxels,
             // Sums in double precision, or in whole units.
-            CrScheme::GlobalAtomicDouble | CrScheme::Slabs => 0,
+            CrScheme::GlobalAtomicDouble | CrScheme::Slabs | CrScheme::Skipping => 0,
             CrScheme::GlobalMerge => each,
             CrScheme::SharedAtomic => each * settings.threads + blocks,
             CrScheme::SharedMerge => each * settings.threads,
@@ -250,32 +250,50 @@ impl Oracle {
         blocks: usize,
         found: &CrSums,
     ) -> Option<String> {
-        let planes =
-            [(&self.sums.weight, &found.weight), (&self.sums.sum, &found.sum), (&self.sums.square, &found.square)];
-        for (expected, found) in planes {
-            if found.len() != expected.len() {
-                return Some(format!("{} sums of {}", found.len(), expected.len()));
+        let expected = [&self.sums.weight, &self.sums.sum, &self.sums.square];
+        for (expected, found) in expected.into_iter().zip([&found.weight, &found.sum, &found.square]) {
+            let bins = || expected.iter().enumerate();
+            let allowed = |(bin, expected)| self.allowed(case, (scheme, settings), blocks, bin, expected);
+            // The cost needs the squares' total only.
+            let wanted: Vec<(f64, f64)> = match (scheme, found.len()) {
+                (CrScheme::Skipping, 1) => vec![(expected.iter().sum(), bins().map(allowed).sum())],
+                _ => expected.iter().copied().zip(bins().map(allowed)).collect(),
+            };
+            if found.len() != wanted.len() {
+                return Some(format!("{} sums of {}", found.len(), wanted.len()));
             }
-            for (bin, (expected, found)) in expected.iter().zip(found).enumerate() {
-                // Each addition of a chain loses up to half of the sum's last bit, and in the same direction where all
-                // terms are equal: of terms of one sign, in whichever order, at most chain · 2⁻²⁴ of the sum. The products
-                // and what turns units into values are a few roundings more.
-                let roundings = self.additions(bin, scheme, settings, blocks) + 8.0;
-                let rounding = roundings * f64::from(f32::EPSILON) / 2.0 * expected;
-                let values = if case.filtered { FILTER } else { VALUES };
-                // Weights are as exact as coordinates, relative to a ramp of at least two voxels.
-                let sampling = self.counted[bin] * (2.0 * values + 3.0 * COORDINATES) + self.doubtful_inside[bin];
-                let sampling = if case.map.is_none() { 0.0 } else { sampling };
-                // Weights and values in units of 2⁻¹⁶, each rounded: up to three halves of a unit a voxel.
-                let units = if scheme == CrScheme::Slabs { self.counted[bin] * 1.5 / 65536.0 } else { 0.0 };
-                let allowed = rounding + sampling + units;
+            for (bin, ((expected, allowed), found)) in wanted.iter().zip(found).enumerate() {
                 let difference = (expected - found).abs();
-                if difference.is_nan() || difference > allowed {
+                if difference.is_nan() || difference > *allowed {
                     return Some(format!("bin {bin}: expected {expected}, found {found}, allowed {allowed:.2e}"));
                 }
             }
         }
         None
+    }
+
+    /// By how much a sum of a bin may differ.
+    fn allowed(
+        &self,
+        case: &Case,
+        (scheme, settings): (CrScheme, &Settings),
+        blocks: usize,
+        bin: usize,
+        expected: &f64,
+    ) -> f64 {
+        // Each addition of a chain loses up to half of the sum's last bit, and in the same direction where all terms are
+        // equal: of terms of one sign, in whichever order, at most chain · 2⁻²⁴ of the sum. The products and what turns units
+        // into values are a few roundings more.
+        let roundings = self.additions(bin, scheme, settings, blocks) + 8.0;
+        let rounding = roundings * f64::from(f32::EPSILON) / 2.0 * expected;
+        let values = if case.filtered { FILTER } else { VALUES };
+        // Weights are as exact as coordinates, relative to a ramp of at least two voxels.
+        let sampling = self.counted[bin] * (2.0 * values + 3.0 * COORDINATES) + self.doubtful_inside[bin];
+        let sampling = if case.map.is_none() { 0.0 } else { sampling };
+        // Weights and values in units of 2⁻¹⁶, each rounded: up to three halves of a unit a voxel.
+        let in_units = matches!(scheme, CrScheme::Slabs | CrScheme::Skipping);
+        let units = if in_units { self.voxels[bin] as f64 * 1.5 / 65536.0 } else { 0.0 };
+        rounding + sampling + units
     }
 
     /// What is wrong with a joint histogram.

@@ -25,7 +25,7 @@ const LI: [CrScheme; 5] = [
 ];
 
 /// Those made for present devices.
-const OURS: [CrScheme; 2] = [CrScheme::Tiled, CrScheme::Slabs];
+const OURS: [CrScheme; 3] = [CrScheme::Tiled, CrScheme::Slabs, CrScheme::Skipping];
 
 fn brain<'l>(lab: &'l Lab<'_>) -> Result<&'l Subject, CliError> {
     lab.brain.as_ref().ok_or(CliError::Usage(crate::error::UsageError::Missing {
@@ -87,7 +87,7 @@ pub fn li_blocks(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
         curves.push(curve(scheme.name(), &BLOCKS, number, |blocks| time(scheme, Some(blocks)))?);
     }
     let title = "Correlation ratio, 256 bins, 256 threads a block (Li 2015, Figures 6 to 8)".into();
-    Ok(vec![Figure { name: "li-blocks", title, x: "blocks", y: "µs", log: [true, true], curves }])
+    Ok(vec![Figure { name: "li-blocks", title, x: "blocks", y: "µs", log: [true, true], digits: 3, curves }])
 }
 
 /// Figures 9 to 11.
@@ -104,7 +104,15 @@ pub fn li_threads(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
         curves.push(curve(format!("{} (256)", scheme.name()), &THREADS, number, |_| Ok(own))?);
     }
     let title = "Correlation ratio, 256 bins, 1024 blocks (Li 2015, Figures 9 to 11)".into();
-    Ok(vec![Figure { name: "li-threads", title, x: "threads a block", y: "µs", log: [true, true], curves }])
+    Ok(vec![Figure {
+        name: "li-threads",
+        title,
+        x: "threads a block",
+        y: "µs",
+        log: [true, true],
+        digits: 3,
+        curves,
+    }])
 }
 
 /// Figures 12 to 14.
@@ -121,7 +129,7 @@ pub fn li_bins(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
         }
     }
     let title = "Correlation ratio, 1024 blocks of 256 threads (Li 2015, Figures 12 to 14)".into();
-    Ok(vec![Figure { name: "li-bins", title, x: "bins", y: "µs", log: [true, true], curves }])
+    Ok(vec![Figure { name: "li-bins", title, x: "bins", y: "µs", log: [true, true], digits: 3, curves }])
 }
 
 /// Figure 17.
@@ -140,7 +148,13 @@ pub fn li_segment(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
     }
     let title = "conflict_free, 256 bins (Li 2015, Figure 17)".into();
     Ok(vec![Figure {
-        name: "li-segment", title, x: "voxels of a block at most", y: "µs", log: [true, true], curves
+        name: "li-segment",
+        title,
+        x: "voxels of a block at most",
+        y: "µs",
+        log: [true, true],
+        digits: 3,
+        curves,
     }])
 }
 
@@ -164,6 +178,7 @@ pub fn li_weighting(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
         x: "weighting distance, voxels",
         y: "µs",
         log: [false, true],
+        digits: 3,
         curves,
     }])
 }
@@ -199,7 +214,15 @@ pub fn brosch_bins(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
     ];
     let curves = over_bins(lab, brain(lab)?, &schemes, microseconds)?;
     let title = "Joint histogram of a brain and its match (Brosch 2009, Figure 2)".into();
-    Ok(vec![Figure { name: "brosch-bins", title, x: "bins of either image", y: "µs", log: [false, true], curves }])
+    Ok(vec![Figure {
+        name: "brosch-bins",
+        title,
+        x: "bins of either image",
+        y: "µs",
+        log: [false, true],
+        digits: 3,
+        curves,
+    }])
 }
 
 /// Figure 7 of Shams.
@@ -228,6 +251,7 @@ pub fn shams_bins(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
             x: "bins of either image",
             y: "10⁶ voxels/s",
             log: [false, true],
+            digits: 3,
             curves,
         });
     }
@@ -261,6 +285,7 @@ pub fn distribution(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
         x: "% of voxels in one bin",
         y: "µs",
         log: [false, true],
+        digits: 3,
         curves,
     };
     Ok(vec![

@@ -33,9 +33,11 @@ fn cr_schemes() -> Vec<(String, CrScheme, Settings)> {
     let all = CrScheme::ALL.into_iter().filter(|scheme| *scheme != CrScheme::ConflictFree);
     let settings = |scheme| match scheme {
         CrScheme::GlobalMerge => Settings { blocks: Some(128), ..usual },
-        CrScheme::SharedAtomic | CrScheme::SharedMerge | CrScheme::SharedWarp | CrScheme::Slabs => {
-            Settings { blocks: None, ..usual }
-        }
+        CrScheme::SharedAtomic
+        | CrScheme::SharedMerge
+        | CrScheme::SharedWarp
+        | CrScheme::Slabs
+        | CrScheme::Skipping => Settings { blocks: None, ..usual },
         CrScheme::Tiled => Settings { blocks: Some(2048), ..usual },
         _ => usual,
     };
@@ -61,7 +63,7 @@ pub fn mi_settings(lab: &Lab<'_>, scheme: MiScheme) -> Settings {
         MiScheme::Adaptive => Settings { threads: 512, shared: most / 4 - 1024, ..usual },
         MiScheme::Columns => Settings { blocks: Some(16), threads: 256, ..usual },
         MiScheme::Rows => Settings { segment: 2048, threads: 128, order: Order::Bricks, ..usual },
-        MiScheme::Slabs16 | MiScheme::Slabs32 => Settings { threads: 512, ..usual },
+        MiScheme::Slabs16 | MiScheme::Slabs32 | MiScheme::Skipping => Settings { threads: 512, ..usual },
     }
 }
 
@@ -180,5 +182,5 @@ pub fn csv(rows: &[Row]) -> String {
 
 /// Microseconds, for figures.
 pub fn microseconds(seconds: f64) -> f64 {
-    rounded(seconds * 1e6).parse().unwrap_or(seconds * 1e6)
+    rounded(seconds * 1e6, 3).parse().unwrap_or(seconds * 1e6)
 }

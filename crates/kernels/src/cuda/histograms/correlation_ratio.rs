@@ -1,6 +1,7 @@
 //! The schemes for Σw, Σw·y and Σw·y² of each fixed bin.
 
-use super::pair::{Pair, Source};
+use super::bricks::{self, BrickTables};
+use super::pair::{Pair, Shape, Source};
 use super::plan::{Grid, Memory, Plan, Slot, TileTables, Value};
 use super::scheme::{CrScheme, Settings};
 use super::segments::Segments;
@@ -14,6 +15,12 @@ const TILED_THREADS: usize = 256;
 
 /// Threads of a block of `cr_slabs`.
 const SLABS_THREADS: usize = 256;
+
+/// Threads of a block of `cr_bricks`.
+const BRICKS_THREADS: usize = 512;
+
+/// The most voxels of such a block: each adds at most 2¹⁶ to a sum of 31 bits.
+const BRICKS_MOST_VOXELS: usize = (1 << 15) - (1 << 11);
 
 /// Slices that many rows are first merged into, so that many multiprocessors share the work.
 const SLICES: usize = 32;
@@ -38,6 +45,7 @@ impl Histograms<'_> {
             CrScheme::ConflictFree => self.conflict_free(pair, settings),
             CrScheme::Tiled => self.tiled(pair, settings),
             CrScheme::Slabs => self.slabs(pair, settings),
+            CrScheme::Skipping => self.skipping(pair, settings),
         }
     }
 
@@ -52,7 +60,7 @@ impl Histograms<'_> {
         let kernel = self.kernels.get(name)?;
         let blocks = settings.blocks.map_or_else(|| self.resident(kernel, settings.threads, shared), Ok)?;
         self.allow_shared(kernel, shared)?;
-        let mut plan = self.plan()?;
+        let mut plan = self.plan(pair.bins)?;
         let sums = plan.keep(match name {
             "cr_global_atomic_double" => Memory::Doubles(Buffer::uninitialised(self.device(), 3 * pair.bins)?),
             _ => Memory::Singles(Buffer::uninitialised(self.device(), 3 * pair.bins)?),
@@ -78,7 +86,7 @@ impl Histograms<'_> {
         self.allow_shared(kernel, shared)?;
         let a_thread = name == "cr_global_shadows";
         let count = if a_thread { blocks * settings.threads } else { blocks };
-        let mut plan = self.plan()?;
+        let mut plan = self.plan(pair.bins)?;
         let rows = plan.keep(Memory::Singles(Buffer::uninitialised(self.device(), count * 3 * pair.bins)?));
         if a_thread {
             plan.clear(rows);
@@ -92,7 +100,7 @@ impl Histograms<'_> {
 
     fn conflict_free<'p>(&'p self, pair: &'p Pair<'_>, settings: &Settings) -> Result<Plan<'p>, Error> {
         let kernel = self.kernels.get("cr_conflict_free")?;
-        let mut plan = self.plan()?;
+        let mut plan = self.plan(pair.bins)?;
         let [starts, sorted, bins, blocks] = self.sorted_segments(&mut plan, pair, settings)?;
         let sums = plan.keep(Memory::Singles(Buffer::uninitialised(self.device(), 3 * pair.bins)?));
         plan.clear(sums);
@@ -130,7 +138,7 @@ impl Histograms<'_> {
         let resident = self.resident(kernel, TILED_THREADS, shared)?;
         let count = tiles.first_piece.len() - 1;
         let blocks = settings.blocks.unwrap_or(resident).min(count);
-        let mut plan = self.plan()?;
+        let mut plan = self.plan(pair.bins)?;
         let device = self.device();
         let places = plan.keep(Memory::Halves(Buffer::from_slice(device, &tiles.places)?));
         let pieces = plan.keep(Memory::Halves(Buffer::from_slice(device, &tiles.pieces)?));
@@ -168,13 +176,11 @@ impl Histograms<'_> {
         let resident = self.resident(kernel, SLABS_THREADS, shared)?;
         let slabs = segments::slabs(pair.volume.shape(), SLABS_THREADS);
         let blocks = segments::blocks_of_slabs(slabs, settings.blocks.unwrap_or(resident), SLABS_THREADS);
-        let mut plan = self.plan()?;
+        let mut plan = self.plan(pair.bins)?;
         let totals = plan.keep(Memory::Words(Buffer::zeroed(self.device(), 2 * 3 * pair.bins)?));
         let finished = plan.keep(Memory::Words(Buffer::zeroed(self.device(), 1)?));
         let sums = plan.keep(Memory::Doubles(Buffer::uninitialised(self.device(), 3 * pair.bins)?));
-        let mut in_bin = vec![0; pair.bins];
-        pair.voxel_bins.iter().for_each(|bin| in_bin[usize::from(*bin)] += 1);
-        let fullest = (0..pair.bins).max_by_key(|bin| in_bin[*bin]).unwrap_or(0);
+        let (_, fullest) = pair.in_bins();
         let mut values = vec![
             Value::Pair(pair.operands),
             Value::Signed(pair.bins as i32),
@@ -187,6 +193,54 @@ impl Histograms<'_> {
         unsafe { plan.launch(kernel, Grid::of(blocks, SLABS_THREADS, shared), values) };
         plan.results_in(sums);
         Ok(plan)
+    }
+
+    fn skipping<'p>(&'p self, pair: &'p Pair<'_>, settings: &Settings) -> Result<Plan<'p>, Error> {
+        let kernel = self.kernels.get(match pair.source {
+            Source::Given => "cr_bricks_given",
+            Source::Exact => "cr_bricks_exact",
+            Source::Filtered => "cr_bricks_filtered",
+        })?;
+        let shared = 8 * pair.bins;
+        let resident = self.resident(kernel, BRICKS_THREADS, shared)?;
+        let wanted = settings.blocks.unwrap_or(resident);
+        let blocks = bricks::blocks(pair.volume.shape(), wanted, BRICKS_MOST_VOXELS);
+        let mut plan = self.plan(pair.bins)?;
+        let (in_bin, _) = pair.in_bins();
+        let tables = self.brick_tables(&mut plan, pair)?;
+        let in_bin = plan.keep(Memory::Words(Buffer::from_slice(self.device(), &in_bin)?));
+        let totals = plan.keep(Memory::Words(Buffer::zeroed(self.device(), 2 * (2 * pair.bins + 1))?));
+        let finished = plan.keep(Memory::Words(Buffer::zeroed(self.device(), 1)?));
+        let sums = plan.keep(Memory::Doubles(Buffer::uninitialised(self.device(), 2 * pair.bins + 1)?));
+        let mut values = vec![
+            Value::Pair(pair.operands),
+            Value::Bricks(tables),
+            Value::Signed(pair.bins as i32),
+            Value::Float(pair.per_range),
+        ];
+        values.extend([in_bin, totals, finished, sums].map(|slot| plan.address(slot)));
+        // SAFETY: the tables cover the fixed volume and the moving one; `totals` has two 64-bit sums a bin and one more, `sums`
+        // as many doubles, shared memory two words a bin; every run leaves `totals` and `finished` at zero.
+        unsafe { plan.launch(kernel, Grid::of(blocks, BRICKS_THREADS, shared), values) };
+        plan.results_in(sums);
+        Ok(plan)
+    }
+
+    /// Brings to the device what the kernels that skip bricks look up.
+    pub(super) fn brick_tables(&self, plan: &mut Plan<'_>, pair: &Pair<'_>) -> Result<BrickTables, Error> {
+        let shape = pair.volume.shape();
+        let placed = bricks::in_bricks(shape, &pair.voxel_bins);
+        let fixed = plan.keep(Memory::Halves(Buffer::from_slice(self.device(), &placed)?));
+        let distance = plan.keep(Memory::Halves(Buffer::from_slice(self.device(), &pair.emptiness.distance)?));
+        let (_, hot) = pair.in_bins();
+        Ok(BrickTables {
+            fixed: plan.pointer(fixed),
+            distance: plan.pointer(distance),
+            count: Shape::of(bricks::count(shape)),
+            cells: Shape::of(pair.emptiness.cells),
+            common: pair.emptiness.common,
+            hot: hot as i32,
+        })
     }
 
     /// Adds rows of single precision up in double precision, in a fixed order.

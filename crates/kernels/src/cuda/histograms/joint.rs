@@ -1,5 +1,6 @@
 //! The schemes for joint histograms.
 
+use super::bricks;
 use super::brosch::{self, CostModel};
 use super::pair::{Pair, Source};
 use super::plan::{Grid, Memory, Plan, Slot, Value};
@@ -12,6 +13,12 @@ use crate::cuda::buffer::Buffer;
 /// would take more.
 const MOST_SHADOWS: usize = 2 << 30;
 
+/// The most voxels of a block of `mi_bricks`: 16-bit counters, and bricks as its list holds.
+const BRICKS_MOST_VOXELS: usize = (1 << 16) - (1 << 11);
+
+/// Voxels of a brick, which a thread looks at.
+const VOXELS_A_THREAD: usize = 256;
+
 impl Histograms<'_> {
     /// Makes a scheme ready. `previous`: counts of an earlier, similar histogram, if there is one; the adaptive scheme lays
     /// out its counters by it, the tiled ones count its fullest bin in registers.
@@ -22,7 +29,7 @@ impl Histograms<'_> {
         settings: &Settings,
         previous: Option<&[u32]>,
     ) -> Result<Plan<'p>, Error> {
-        let mut plan = self.plan()?;
+        let mut plan = self.plan(pair.bins)?;
         let counts = Buffer::uninitialised(self.device(), pair.bins * pair.bins)?;
         let joint = plan.keep(Memory::Words(counts));
         plan.results_in(joint);
@@ -36,6 +43,7 @@ impl Histograms<'_> {
             MiScheme::Rows => self.rows(&mut plan, pair, settings, joint)?,
             MiScheme::Slabs32 => self.slabs_joint(&mut plan, pair, settings, joint, 32, previous)?,
             MiScheme::Slabs16 => self.slabs_joint(&mut plan, pair, settings, joint, 16, previous)?,
+            MiScheme::Skipping => self.skipping_joint(&mut plan, pair, settings, joint)?,
         }
         Ok(plan)
     }
@@ -253,6 +261,44 @@ impl Histograms<'_> {
         ];
         let grid = Grid { blocks: [blocks, parts], threads: [threads, 1], shared };
         // SAFETY: shared memory holds the rows of a part; blocks take so few voxels that 16 bits are enough; `joint` as above.
+        unsafe { plan.launch(kernel, grid, values) };
+        Ok(())
+    }
+
+    fn skipping_joint<'p>(
+        &'p self,
+        plan: &mut Plan<'p>,
+        pair: &Pair<'_>,
+        settings: &Settings,
+        joint: Slot,
+    ) -> Result<(), Error> {
+        let kernel = self.kernels.get(match pair.source {
+            Source::Given => "mi_bricks_given",
+            Source::Exact => "mi_bricks_exact",
+            Source::Filtered => "mi_bricks_filtered",
+        })?;
+        let row = 2 * pair.bins;
+        // The kernel's own list is in shared memory as well.
+        let most = self.most_shared - (2 << 10);
+        let parts = pair.bins.div_ceil((most / row).clamp(1, pair.bins));
+        let rows = pair.bins.div_ceil(parts);
+        let shared = (rows * row).next_multiple_of(4);
+        let threads = if 2 * shared > most { 1024 } else { settings.threads.next_multiple_of(32) };
+        let resident = (self.resident(kernel, threads, shared)? / parts).max(1);
+        let wanted = settings.blocks.unwrap_or(resident);
+        let blocks = bricks::blocks(pair.volume.shape(), wanted, BRICKS_MOST_VOXELS.min(threads * VOXELS_A_THREAD));
+        let tables = self.brick_tables(plan, pair)?;
+        let column = pair.moving_bin(tables.common);
+        let mut start = vec![0; pair.bins * pair.bins];
+        let (in_bin, _) = pair.in_bins();
+        in_bin.iter().zip(start.chunks_mut(pair.bins)).for_each(|(voxels, row)| row[column] = *voxels);
+        let start = plan.keep(Memory::Words(Buffer::from_slice(self.device(), &start)?));
+        plan.copy(joint, start);
+        let values =
+            vec![Value::Pair(pair.operands), Value::Bricks(tables), Value::Signed(rows as i32), plan.address(joint)];
+        let grid = Grid { blocks: [blocks, parts], threads: [threads, 1], shared };
+        // SAFETY: shared memory holds the rows of a part; blocks take so few voxels that 16 bits are enough, and no more bricks
+        // than threads; `joint` as above.
         unsafe { plan.launch(kernel, grid, values) };
         Ok(())
     }

@@ -17,7 +17,8 @@ macro_rules! ptx {
 }
 
 /// All of them.
-pub(in crate::cuda) const PTX: [Ptx; 13] = [
+pub(in crate::cuda) const PTX: [Ptx; 15] = [
+    ptx!("cr_bricks", [cr_bricks_given, cr_bricks_exact, cr_bricks_filtered]),
     ptx!("cr_conflict_free", [cr_conflict_free]),
     ptx!("cr_global", [cr_global_atomic, cr_global_atomic_double, cr_global_shadows]),
     ptx!("cr_shared", [cr_shared_atomic, cr_shared_rows, cr_warp_rows]),
@@ -25,6 +26,7 @@ pub(in crate::cuda) const PTX: [Ptx; 13] = [
     ptx!("cr_tiled", [cr_tiled_given, cr_tiled_exact, cr_tiled_filtered]),
     ptx!("merge", [merge_sums, merge_parts, merge_counts, sum_rows, hold]),
     ptx!("mi_adaptive", [mi_adaptive]),
+    ptx!("mi_bricks", [mi_bricks_given, mi_bricks_exact, mi_bricks_filtered]),
     ptx!("mi_global", [mi_global_atomic, mi_columns]),
     ptx!("mi_rows", [mi_rows]),
     ptx!(

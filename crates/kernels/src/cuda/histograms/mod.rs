@@ -5,6 +5,7 @@
 //! For measurements and tests; registrations use the operations of [`Backend`](crate::Backend). A scheme becomes a [`Plan`]:
 //! memory and launches made ready once, to be run and timed as often as wanted.
 
+mod bricks;
 mod brosch;
 mod correlation_ratio;
 mod joint;
@@ -46,7 +47,7 @@ pub struct CrSums {
     pub weight: Vec<f64>,
     /// Σw·y.
     pub sum: Vec<f64>,
-    /// Σw·y².
+    /// Σw·y²; of a scheme that adds up what the cost needs and no more, one sum over all bins.
     pub square: Vec<f64>,
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use antsreg_core::AffineTransform;
 
+use super::bricks::Emptiness;
 use super::scheme::Order;
 use super::{Histograms, check_bins, segments};
 use crate::Error;
@@ -15,10 +16,10 @@ use crate::cuda::launch::{Argument, Vector};
 /// `Shape` of `cu/histograms/grid.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-struct Shape([i32; 3]);
+pub(super) struct Shape([i32; 3]);
 
 impl Shape {
-    fn of(shape: [usize; 3]) -> Shape {
+    pub(super) fn of(shape: [usize; 3]) -> Shape {
         Shape(shape.map(|n| n as i32))
     }
 }
@@ -130,6 +131,8 @@ pub struct Pair<'f> {
     pub(super) operands: Operands,
     /// 1 / range of the moving values, 0 if there is none.
     pub(super) per_range: f32,
+    /// Where the moving image is empty.
+    pub(super) emptiness: Emptiness,
     sorted: Mutex<HashMap<Order, Sorted>>,
     _fixed: Buffer<u16>,
     _moving: Image,
@@ -187,6 +190,7 @@ impl Histograms<'_> {
             source,
             operands,
             per_range,
+            emptiness: Emptiness::of(shape, values),
             sorted,
             _fixed: buffer,
             _moving: image,
@@ -209,6 +213,19 @@ impl Pair<'_> {
     /// Fixed voxels.
     pub fn voxels(&self) -> usize {
         self.voxel_bins.len()
+    }
+
+    /// Voxels of each fixed bin, and the one with most.
+    pub(super) fn in_bins(&self) -> (Vec<u32>, usize) {
+        let mut voxels = vec![0; self.bins];
+        self.voxel_bins.iter().for_each(|bin| voxels[usize::from(*bin)] += 1);
+        let fullest = (0..self.bins).max_by_key(|bin| voxels[*bin]).unwrap_or(0);
+        (voxels, fullest)
+    }
+
+    /// The bin of a moving value.
+    pub(super) fn moving_bin(&self, value: f32) -> usize {
+        usize::from(bin_of(value, self.operands.low, self.operands.scale, self.bins))
     }
 
     /// Bins of either side.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cust::event::{Event, EventFlags};
 use cust::sys;
 
+use super::bricks::BrickTables;
 use super::pair::{Operands, Sorted};
 use super::{CrSums, Histograms};
 use crate::Error;
@@ -32,6 +33,7 @@ impl crate::cuda::launch::Argument for TileTables {}
 pub(super) enum Value {
     Pair(Operands),
     Tiles(TileTables),
+    Bricks(BrickTables),
     Address(u64),
     Unsigned(u32),
     Signed(i32),
@@ -43,6 +45,7 @@ impl Value {
         match self {
             Value::Pair(value) => address(value),
             Value::Tiles(value) => address(value),
+            Value::Bricks(value) => address(value),
             Value::Address(value) => address(value),
             Value::Unsigned(value) => address(value),
             Value::Signed(value) => address(value),
@@ -88,7 +91,12 @@ pub(super) type Slot = usize;
 
 enum Step<'p> {
     Clear(Slot),
-    Launch { launch: Launch<'p>, values: Vec<Value> },
+    /// Counters made what they are at the start, from the second slot.
+    Copy(Slot, Slot),
+    Launch {
+        launch: Launch<'p>,
+        values: Vec<Value>,
+    },
 }
 
 /// A scheme on a pair, ready to run.
@@ -98,6 +106,7 @@ pub struct Plan<'p> {
     memory: Vec<Memory>,
     steps: Vec<Step<'p>>,
     result: Slot,
+    bins: usize,
 }
 
 /// The shape of a launch.
@@ -127,16 +136,25 @@ pub(super) fn most_shared(device: &Arc<Device>) -> Result<usize, Error> {
 impl Histograms<'_> {
     /// Lets a kernel use this much shared memory, or says why it cannot.
     pub(super) fn allow_shared(&self, kernel: &Kernel, bytes: usize) -> Result<(), Error> {
-        if bytes > self.most_shared {
-            return Err(Error::SharedMemory { operation: kernel.name, needed: bytes, most: self.most_shared });
+        use sys::CUfunction_attribute::{
+            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+        };
+        let mut own = 0;
+        self.device().bind(kernel.name)?;
+        // SAFETY: `own` is valid for writing, the function belongs to a loaded module.
+        let result =
+            unsafe { sys::cuFuncGetAttribute(&mut own, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel.function()) };
+        check(kernel.name, result)?;
+        let needed = bytes + own as usize;
+        if needed > self.most_shared {
+            return Err(Error::SharedMemory { operation: kernel.name, needed, most: self.most_shared });
         }
-        if bytes <= 48 << 10 {
+        if needed <= 48 << 10 {
             return Ok(());
         }
-        let which = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        self.device().bind(kernel.name)?;
+        let (which, most) = (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, self.most_shared as i32 - own);
         // SAFETY: the function belongs to a loaded module.
-        check(kernel.name, unsafe { sys::cuFuncSetAttribute(kernel.function(), which, self.most_shared as i32) })
+        check(kernel.name, unsafe { sys::cuFuncSetAttribute(kernel.function(), which, most) })
     }
 
     /// Blocks that the device holds at once, at least one a multiprocessor.
@@ -152,9 +170,9 @@ impl Histograms<'_> {
         Ok(blocks.max(1) as usize * self.device().info.multiprocessors as usize)
     }
 
-    pub(super) fn plan(&self) -> Result<Plan<'_>, Error> {
+    pub(super) fn plan(&self, bins: usize) -> Result<Plan<'_>, Error> {
         let hold = self.kernels.get("hold")?;
-        Ok(Plan { cuda: self.cuda, hold, memory: Vec::new(), steps: Vec::new(), result: 0 })
+        Ok(Plan { cuda: self.cuda, hold, memory: Vec::new(), steps: Vec::new(), result: 0, bins })
     }
 }
 
@@ -182,6 +200,11 @@ impl<'p> Plan<'p> {
         self.steps.push(Step::Clear(slot));
     }
 
+    /// Fills counters with others before what follows.
+    pub(super) fn copy(&mut self, to: Slot, from: Slot) {
+        self.steps.push(Step::Copy(to, from));
+    }
+
     /// Adds a launch.
     ///
     /// # Safety
@@ -202,6 +225,11 @@ impl<'p> Plan<'p> {
         for step in &self.steps {
             match step {
                 Step::Clear(slot) => self.memory[*slot].clear()?,
+                Step::Copy(to, from) => {
+                    if let Ok([Memory::Words(to), Memory::Words(from)]) = self.memory.get_disjoint_mut([*to, *from]) {
+                        to.copy_from(from)?;
+                    }
+                }
                 Step::Launch { launch, values } => {
                     let mut arguments: Vec<*mut c_void> = values.iter().map(Value::address).collect();
                     // SAFETY: promised when the step was added.
@@ -261,10 +289,8 @@ impl<'p> Plan<'p> {
             Memory::Doubles(sums) => sums.download(sums.len())?,
             _ => Vec::new(),
         };
-        let [weight, sum, square] = std::array::from_fn(|which| {
-            let third = all.len() / 3;
-            all[which * third..(which + 1) * third].to_vec()
-        });
-        Ok(CrSums { weight, sum, square })
+        let (weight, rest) = all.split_at(self.bins.min(all.len()));
+        let (sum, square) = rest.split_at(self.bins.min(rest.len()));
+        Ok(CrSums { weight: weight.to_vec(), sum: sum.to_vec(), square: square.to_vec() })
     }
 }

@@ -21,11 +21,14 @@ pub enum CrScheme {
     Tiled,
     /// Voxels in the volume's order, sums in whole units in shared memory, the fullest bin in registers.
     Slabs,
+    /// Voxels brick by brick, but for bricks that meet only the moving image's background; sums that the cost needs and no
+    /// more, in whole units.
+    Skipping,
 }
 
 impl CrScheme {
     /// All of them, the papers' first.
-    pub const ALL: [CrScheme; 9] = [
+    pub const ALL: [CrScheme; 10] = [
         CrScheme::GlobalAtomic,
         CrScheme::GlobalAtomicDouble,
         CrScheme::GlobalMerge,
@@ -35,6 +38,7 @@ impl CrScheme {
         CrScheme::ConflictFree,
         CrScheme::Tiled,
         CrScheme::Slabs,
+        CrScheme::Skipping,
     ];
 
     /// As the paper and the tables name it.
@@ -49,12 +53,13 @@ impl CrScheme {
             CrScheme::ConflictFree => "conflict_free",
             CrScheme::Tiled => "tiled",
             CrScheme::Slabs => "slabs",
+            CrScheme::Skipping => "skipping",
         }
     }
 
     /// Whether two runs give the same bits: no atomics on numbers that are rounded.
     pub fn deterministic(self) -> bool {
-        matches!(self, CrScheme::GlobalMerge | CrScheme::Tiled | CrScheme::Slabs)
+        matches!(self, CrScheme::GlobalMerge | CrScheme::Tiled | CrScheme::Slabs | CrScheme::Skipping)
     }
 }
 
@@ -79,11 +84,14 @@ pub enum MiScheme {
     Slabs32,
     /// The same with 16-bit counters.
     Slabs16,
+    /// The same brick by brick, but for the counters of the moving image's background, which follow from the others, and for
+    /// bricks that meet nothing else.
+    Skipping,
 }
 
 impl MiScheme {
     /// All of them, the papers' first.
-    pub const ALL: [MiScheme; 9] = [
+    pub const ALL: [MiScheme; 10] = [
         MiScheme::GlobalAtomic,
         MiScheme::WarpShadows,
         MiScheme::ThreadShadows,
@@ -93,6 +101,7 @@ impl MiScheme {
         MiScheme::Rows,
         MiScheme::Slabs32,
         MiScheme::Slabs16,
+        MiScheme::Skipping,
     ];
 
     /// As the tables name it.
@@ -107,6 +116,7 @@ impl MiScheme {
             MiScheme::Rows => "sorted_rows",
             MiScheme::Slabs32 => "slabs_32",
             MiScheme::Slabs16 => "slabs_16",
+            MiScheme::Skipping => "skipping",
         }
     }
 }
