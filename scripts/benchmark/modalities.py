@@ -4,8 +4,8 @@
     python3 scripts/benchmark/modalities.py DATA FOLDER --program target/release/antsreg-gpu --device cuda
     python3 scripts/benchmark.py DATA --only multimodal --registrations FOLDER
 
-A machine with a GPU need not have numpy, and the one that scores needs no GPU: FOLDER, a few MB, may be carried over. Copies of images are made and removed again. `benchmark.py` does the same in one step where it is given no
-folder.
+A machine with a GPU need not have numpy, and the one that scores needs no GPU: FOLDER, a few MB, may be carried over.
+Copies of images are made and removed again. `benchmark.py` does the same in one step where it is given no folder.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ COSTS = {
     "nmi, partial volume": ("--cost", "nmi", *PARTIAL),
     "mi, partial volume": ("--cost", "mi", *PARTIAL),
 }
-#: How copies are moved, by another header over the same voxels or by voxels interpolated on the same grid, and which costs
-#: bring them back.
+#: How copies are moved, by another header over the same voxels or by voxels interpolated on the same grid, and by which
+#: costs they are brought back.
 KINDS = {"header": tuple(COSTS), "resampled": ("nmi", "mi", "cr")}
 AFFINE_COSTS = ("cr", "mi", "nmi")
 #: The file with the command that made a folder.
