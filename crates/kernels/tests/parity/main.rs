@@ -3,7 +3,8 @@
 //!
 //! Runs only when named (`cargo test -p antsreg-kernels --test parity`), because it needs a device and fails without
 //! one. With `--record` it writes what it ran on to `cu/checked.json`, or to the file named next. For slow checkers of memory
-//! accesses, `--small` takes few small worlds, and `--operations` or `--histograms` that part alone.
+//! accesses, `--small` takes few small worlds, `--world` the one named next, and `--operations` or `--histograms` that part
+//! alone.
 
 #[path = "../ptx_digest/mod.rs"]
 mod ptx_digest;
@@ -24,11 +25,15 @@ fn main() {
     let file = record.map(|at| arguments.get(at + 1).cloned().unwrap_or_else(record::default_file));
     let given = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let (small, operations, histograms) = (given("--small"), given("--operations"), given("--histograms"));
-    match check(small, operations || !histograms, histograms || !operations) {
+    let world = arguments.iter().position(|argument| argument == "--world").map(|at| arguments.get(at + 1));
+    let mut worlds = if small { World::small() } else { World::all() };
+    worlds.retain(|candidate| world.is_none_or(|name| name.is_some_and(|name| name == candidate.name)));
+    let whole = !small && world.is_none();
+    match check(&worlds, whole, operations || !histograms, histograms || !operations) {
         Ok(summary) => {
             println!("{summary}");
             if let Some(file) = file {
-                if small || operations || histograms {
+                if !whole || operations || histograms {
                     fail("a record needs the whole check");
                 }
                 if let Err(error) = std::fs::write(&file, record::json(&summary)) {
@@ -82,7 +87,7 @@ impl std::fmt::Display for Summary {
     }
 }
 
-fn check(small: bool, operations: bool, histograms: bool) -> Result<Summary, Error> {
+fn check(worlds: &[World], large: bool, operations: bool, histograms: bool) -> Result<Summary, Error> {
     let cuda = Cuda::open(0)?;
     let info = cuda.info();
     let mut summary = Summary {
@@ -93,17 +98,16 @@ fn check(small: bool, operations: bool, histograms: bool) -> Result<Summary, Err
         values: 0,
         failed: 0,
     };
-    let worlds = if small { World::small() } else { World::all() };
     if histograms {
-        histograms::check(&cuda, &worlds, &mut summary)?;
+        histograms::check(&cuda, worlds, &mut summary)?;
     }
     if !operations {
         return Ok(summary);
     }
     for world in worlds {
-        summary.add(world.name, &run(&Cpu, &world)?, [&run(&cuda, &world)?, &run(&cuda, &world)?]);
+        summary.add(world.name, &run(&Cpu, world)?, [&run(&cuda, world)?, &run(&cuda, world)?]);
     }
-    if !small {
+    if large {
         summary.add("large", &run_large(&Cpu)?, [&run_large(&cuda)?, &run_large(&cuda)?]);
     }
     Ok(summary)
