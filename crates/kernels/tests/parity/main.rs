@@ -28,6 +28,9 @@ fn main() {
     let world = arguments.iter().position(|argument| argument == "--world").map(|at| arguments.get(at + 1));
     let mut worlds = if small { World::small() } else { World::all() };
     worlds.retain(|candidate| world.is_none_or(|name| name.is_some_and(|name| name == candidate.name)));
+    if worlds.is_empty() {
+        fail("there is no such world");
+    }
     let whole = !small && world.is_none();
     match check(&worlds, whole, operations || !histograms, histograms || !operations) {
         Ok(summary) => {
