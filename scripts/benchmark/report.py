@@ -47,7 +47,7 @@ class Report:
 
     tables: list[Table] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
-    #: What registrations ran on, where that was another machine.
+    #: What registrations ran on, where that was a GPU or another machine.
     elsewhere: str = ""
 
     def bars(self) -> Bars:

@@ -47,8 +47,8 @@ def multimodal(context: Context) -> Report:
     if context.registrations:
         report.commands.insert(0, (folder / modalities.COMMAND).read_text())
     alone = record(f"{folder}/alone_0_")
-    # A machine that only scores is not worth naming.
-    report.elsewhere = ", ".join([f"{alone['threads']} threads", *filter(None, [alone["device"].get("name")])])
+    if "name" in alone["device"]:
+        report.elsewhere = f"{alone['threads']} threads, {alone['device']['name']}"
     bars = report.bars()
     known_transforms(context, folder, report, bars)
     silver_standard(context, folder, bars)
