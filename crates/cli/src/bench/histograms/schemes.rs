@@ -16,7 +16,7 @@ pub struct Row {
     how: How,
     scheme: String,
     seconds: f64,
-    /// Against conflict_free as printed, on the same data and bins of the correlation ratio.
+    /// Against conflict_free as printed, for the correlation ratio of 256 bins on the same data, sampled the same way.
     speedup: Option<f64>,
     /// Share of the copy bandwidth that the bytes it must read reach.
     of_copying: f64,
@@ -83,63 +83,77 @@ pub fn measure(lab: &Lab<'_>) -> Result<Vec<Row>, CliError> {
 }
 
 fn measure_on(lab: &Lab<'_>, subject: &Subject, rows: &mut Vec<Row>) -> Result<(), CliError> {
-    for how in [How::Filtered, How::Exact] {
-        let first = rows.len();
-        let pair = lab.histograms.pair(&subject.fixed, subject.values(how, 0.0), 256).map_err(CliError::Device)?;
-        // Compared in single precision: eight-bit weights would hide everything else.
-        let exact = lab.histograms.pair(&subject.fixed, subject.values(How::Exact, 0.0), 256);
-        let exact = exact.map_err(CliError::Device)?;
-        let reference = Reference::new(subject, How::Exact, 256);
-        let mut printed = f64::INFINITY;
-        for (name, scheme, settings) in cr_schemes() {
-            let Some(seconds) = lab.time_cr(&pair, scheme, &settings)? else { continue };
-            if scheme == CrScheme::ConflictFree && settings.order == Order::Intensity {
-                printed = printed.min(seconds);
-            }
-            let (deviation, agrees) = reference.compare_sums(scheme, &lab.sums(&exact, scheme, &settings)?);
-            rows.push(Row {
-                what: "CR",
-                bins: 256,
-                data: subject.name,
-                how,
-                scheme: name,
-                seconds,
-                speedup: None,
-                of_copying: bytes(subject, how) / seconds / lab.bandwidth,
-                deviation,
-                agrees,
-            });
-        }
-        rows[first..].iter_mut().for_each(|row| row.speedup = Some(printed / row.seconds));
-    }
-    let sampled: &[How] =
-        if subject.name == "brain" { &[How::Given, How::Filtered, How::Exact] } else { &[How::Given] };
+    let filtered = measure_sums(lab, subject, How::Filtered, rows)?;
+    let exact = measure_sums(lab, subject, How::Exact, rows)?;
     for bins in [64, 128, 256] {
-        for how in sampled {
-            let pair =
-                lab.histograms.pair(&subject.fixed, subject.values(*how, 0.0), bins).map_err(CliError::Device)?;
-            let compared = if *how == How::Given { How::Given } else { How::Exact };
-            let exact = lab.histograms.pair(&subject.fixed, subject.values(compared, 0.0), bins);
-            let exact = exact.map_err(CliError::Device)?;
-            let reference = Reference::new(subject, compared, bins);
-            for scheme in MiScheme::ALL {
-                let settings = mi_settings(lab, scheme);
-                let Some(seconds) = lab.time_joint(&pair, scheme, &settings)? else { continue };
-                let (deviation, agrees) = reference.compare_counts(&lab.joint(&exact, scheme, &settings)?);
-                rows.push(Row {
-                    what: "MI",
-                    bins,
-                    data: subject.name,
-                    how: *how,
-                    scheme: scheme.name().into(),
-                    seconds,
-                    speedup: None,
-                    of_copying: bytes(subject, *how) / seconds / lab.bandwidth,
-                    deviation,
-                    agrees,
-                });
-            }
+        for (how, printed) in [(How::Given, None), (How::Filtered, Some(filtered)), (How::Exact, Some(exact))] {
+            measure_joint(lab, subject, how, bins, printed, rows)?;
         }
+    }
+    Ok(())
+}
+
+/// The schemes for the correlation ratio's sums; what conflict_free takes as printed, at the best of its segment bounds.
+fn measure_sums(lab: &Lab<'_>, subject: &Subject, how: How, rows: &mut Vec<Row>) -> Result<f64, CliError> {
+    let first = rows.len();
+    let pair = lab.histograms.pair(&subject.fixed, subject.values(how, 0.0), 256).map_err(CliError::Device)?;
+    // Compared in single precision: eight-bit weights would hide everything else.
+    let exact = lab.histograms.pair(&subject.fixed, subject.values(How::Exact, 0.0), 256);
+    let exact = exact.map_err(CliError::Device)?;
+    let reference = Reference::new(subject, How::Exact, 256);
+    let mut printed = f64::INFINITY;
+    for (name, scheme, settings) in cr_schemes() {
+        let Some(seconds) = lab.time_cr(&pair, scheme, &settings)? else { continue };
+        if scheme == CrScheme::ConflictFree && settings.order == Order::Intensity {
+            printed = printed.min(seconds);
+        }
+        let (deviation, agrees) = reference.compare_sums(scheme, &lab.sums(&exact, scheme, &settings)?);
+        rows.push(Row {
+            what: "CR",
+            bins: 256,
+            data: subject.name,
+            how,
+            scheme: name,
+            seconds,
+            speedup: None,
+            of_copying: bytes(subject, how) / seconds / lab.bandwidth,
+            deviation,
+            agrees,
+        });
+    }
+    rows[first..].iter_mut().for_each(|row| row.speedup = Some(printed / row.seconds));
+    Ok(printed)
+}
+
+/// The schemes for joint histograms, against what conflict_free takes as printed for the correlation ratio.
+fn measure_joint(
+    lab: &Lab<'_>,
+    subject: &Subject,
+    how: How,
+    bins: usize,
+    printed: Option<f64>,
+    rows: &mut Vec<Row>,
+) -> Result<(), CliError> {
+    let pair = lab.histograms.pair(&subject.fixed, subject.values(how, 0.0), bins).map_err(CliError::Device)?;
+    let compared = if how == How::Given { How::Given } else { How::Exact };
+    let exact = lab.histograms.pair(&subject.fixed, subject.values(compared, 0.0), bins).map_err(CliError::Device)?;
+    let reference = Reference::new(subject, compared, bins);
+    for scheme in MiScheme::ALL {
+        let settings = mi_settings(lab, scheme);
+        let Some(seconds) = lab.time_joint(&pair, scheme, &settings)? else { continue };
+        let (deviation, agrees) = reference.compare_counts(&lab.joint(&exact, scheme, &settings)?);
+        rows.push(Row {
+            what: "MI",
+            bins,
+            data: subject.name,
+            how,
+            scheme: scheme.name().into(),
+            seconds,
+            speedup: printed.map(|printed| printed / seconds),
+            of_copying: bytes(subject, how) / seconds / lab.bandwidth,
+            deviation,
+            agrees,
+        });
     }
     Ok(())
 }
