@@ -87,7 +87,7 @@ pub fn li_blocks(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
         curves.push(curve(scheme.name(), &BLOCKS, number, |blocks| time(scheme, Some(blocks)))?);
     }
     let title = "Correlation ratio, 256 bins, 256 threads a block (Li 2015, Figures 6 to 8)".into();
-    Ok(vec![Figure { name: "li-blocks", title, x: "blocks", y: "µs", log: [true, true], digits: 3, curves }])
+    Ok(vec![Figure { name: "li-blocks", title, x: "blocks", y: "µs", log: [true, true], curves }])
 }
 
 /// Figures 9 to 11.
@@ -104,15 +104,7 @@ pub fn li_threads(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
         curves.push(curve(format!("{} (256)", scheme.name()), &THREADS, number, |_| Ok(own))?);
     }
     let title = "Correlation ratio, 256 bins, 1024 blocks (Li 2015, Figures 9 to 11)".into();
-    Ok(vec![Figure {
-        name: "li-threads",
-        title,
-        x: "threads a block",
-        y: "µs",
-        log: [true, true],
-        digits: 3,
-        curves,
-    }])
+    Ok(vec![Figure { name: "li-threads", title, x: "threads a block", y: "µs", log: [true, true], curves }])
 }
 
 /// Figures 12 to 14.
@@ -129,7 +121,7 @@ pub fn li_bins(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
         }
     }
     let title = "Correlation ratio, 1024 blocks of 256 threads (Li 2015, Figures 12 to 14)".into();
-    Ok(vec![Figure { name: "li-bins", title, x: "bins", y: "µs", log: [true, true], digits: 3, curves }])
+    Ok(vec![Figure { name: "li-bins", title, x: "bins", y: "µs", log: [true, true], curves }])
 }
 
 /// Figure 17.
@@ -148,13 +140,7 @@ pub fn li_segment(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
     }
     let title = "conflict_free, 256 bins (Li 2015, Figure 17)".into();
     Ok(vec![Figure {
-        name: "li-segment",
-        title,
-        x: "voxels of a block at most",
-        y: "µs",
-        log: [true, true],
-        digits: 3,
-        curves,
+        name: "li-segment", title, x: "voxels of a block at most", y: "µs", log: [true, true], curves
     }])
 }
 
@@ -178,7 +164,6 @@ pub fn li_weighting(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
         x: "weighting distance, voxels",
         y: "µs",
         log: [false, true],
-        digits: 3,
         curves,
     }])
 }
@@ -214,15 +199,7 @@ pub fn brosch_bins(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
     ];
     let curves = over_bins(lab, brain(lab)?, &schemes, microseconds)?;
     let title = "Joint histogram of a brain and its match (Brosch 2009, Figure 2)".into();
-    Ok(vec![Figure {
-        name: "brosch-bins",
-        title,
-        x: "bins of either image",
-        y: "µs",
-        log: [false, true],
-        digits: 3,
-        curves,
-    }])
+    Ok(vec![Figure { name: "brosch-bins", title, x: "bins of either image", y: "µs", log: [false, true], curves }])
 }
 
 /// Figure 7 of Shams.
@@ -251,7 +228,6 @@ pub fn shams_bins(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
             x: "bins of either image",
             y: "10⁶ voxels/s",
             log: [false, true],
-            digits: 3,
             curves,
         });
     }
@@ -285,7 +261,6 @@ pub fn distribution(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
         x: "% of voxels in one bin",
         y: "µs",
         log: [false, true],
-        digits: 3,
         curves,
     };
     Ok(vec![

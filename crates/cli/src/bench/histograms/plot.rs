@@ -22,8 +22,6 @@ pub struct Figure {
     pub y: &'static str,
     /// Whether the axes are logarithmic.
     pub log: [bool; 2],
-    /// Digits that count.
-    pub digits: i32,
     pub curves: Vec<Curve>,
 }
 
@@ -58,9 +56,9 @@ impl Figure {
         let row = |x: f64| {
             let at = |curve: &Curve| {
                 let point = curve.points.iter().find(|point| point.0 == x);
-                point.map_or_else(|| "-".into(), |(_, y)| rounded(*y, self.digits))
+                point.map_or_else(|| "-".into(), |(_, y)| rounded(*y))
             };
-            std::iter::once(rounded(x, self.digits)).chain(self.curves.iter().map(at)).collect()
+            std::iter::once(rounded(x)).chain(self.curves.iter().map(at)).collect()
         };
         std::iter::once(header.collect()).chain(self.positions().into_iter().map(row)).collect()
     }
@@ -91,7 +89,7 @@ impl Figure {
         };
         let (x, y) = (range(|point| point.0, self.log[0]), range(|point| point.1, self.log[1]));
         let place = |value: f64, log: bool| if log { value.log10() } else { value };
-        let label = |value: f64, log: bool| rounded(if log { 10_f64.powf(value) } else { value }, self.digits);
+        let label = |value: f64, log: bool| rounded(if log { 10_f64.powf(value) } else { value });
         let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
         root.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&root)
@@ -127,11 +125,11 @@ impl Figure {
     }
 }
 
-/// With so many digits that count.
-pub fn rounded(value: f64, digits: i32) -> String {
+/// Three digits that count.
+pub fn rounded(value: f64) -> String {
     let digits = match value.abs() {
         0.0 => 0,
-        size => (digits - 1 - size.log10().floor() as i32).clamp(0, 6) as usize,
+        size => (2 - size.log10().floor() as i32).clamp(0, 6) as usize,
     };
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
@@ -150,7 +148,6 @@ mod tests {
             x: "blocks",
             y: "µs",
             log: [true, true],
-            digits: 3,
             curves: vec![curve("one", &[(64.0, 10.26), (128.0, 1000.0)]), curve("two", &[(128.0, 0.5)])],
         };
         assert_eq!(figure.csv(), "blocks,one,two\n64,10.3,\n128,1000,0.5\n");

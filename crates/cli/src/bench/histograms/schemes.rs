@@ -196,5 +196,5 @@ pub fn csv(rows: &[Row]) -> String {
 
 /// Microseconds, for figures.
 pub fn microseconds(seconds: f64) -> f64 {
-    rounded(seconds * 1e6, 3).parse().unwrap_or(seconds * 1e6)
+    rounded(seconds * 1e6).parse().unwrap_or(seconds * 1e6)
 }
