@@ -1,5 +1,6 @@
 // The correlation ratio of a batch of transforms without conflicts (Li 2015, "conflict-free"): fixed voxels are sorted by
-// bin and cut into segments of one bin each; a block adds up one segment under one transform in registers.
+// bin and cut into segments of one bin each; a block adds up one segment under one transform in registers. For images with
+// weights, and where correlation_ratio_bricks.cu is too coarse.
 #include "reduce.cuh"
 #include "volume.cuh"
 

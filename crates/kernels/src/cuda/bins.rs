@@ -3,7 +3,8 @@
 use super::Cuda;
 use super::buffer::Buffer;
 use super::image::Image;
-use super::launch::{Argument, Launch, Shape, arguments};
+use super::launch::{Launch, Shape, arguments};
+use super::ratio_bricks::{Binning, FixedBricks};
 use crate::Error;
 
 /// Fixed voxels in the order of their bins.
@@ -22,17 +23,9 @@ pub struct FixedBins {
     pub(super) segment_count: usize,
     /// How many voxels count.
     pub(super) counted: usize,
+    /// The same brick by brick, where voxels have no weights.
+    pub(super) bricks: Option<FixedBricks>,
 }
-
-/// `Binning` of `cu/bin_fixed.cu`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-struct Binning {
-    low: f32,
-    scale: f32,
-    bins: f32,
-}
-impl Argument for Binning {}
 
 /// Voxels on an edge of a brick and bricks in a warp's run, as in `cu/bin_fixed.cu`.
 const BRICK: usize = 8;
@@ -89,7 +82,12 @@ impl Cuda {
         // SAFETY: as above; `totals` has one element a bin.
         unsafe { self.launch(by_bin, arguments![warps, count, total])? };
 
-        let table = Segments::new(&totals.download(bins)?, self.device.info.multiprocessors);
+        let totals = totals.download(bins)?;
+        let bricks = match weight {
+            None => FixedBricks::of(self, fixed, binning, &totals)?,
+            Some(_) => None,
+        };
+        let table = Segments::new(&totals, self.device.info.multiprocessors);
         let sorted = Buffer::<u32>::uninitialised(&self.device, table.counted)?;
         let weights = match weight {
             Some(_) => Some(Buffer::<f32>::uninitialised(&self.device, table.counted)?),
@@ -115,6 +113,7 @@ impl Cuda {
             bin_segments: Buffer::from_slice(&self.device, &table.bin_segments)?,
             segment_count: table.segments.len(),
             counted: table.counted,
+            bricks,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The correlation ratio of a batch of transforms, by sorted segments.
+//! The correlation ratio of a batch of transforms: brick by brick without weights, by sorted segments with them.
 
 use std::sync::atomic::Ordering;
 
@@ -9,6 +9,7 @@ use super::bins::FixedBins;
 use super::buffer::Buffer;
 use super::image::Image;
 use super::launch::{Argument, Launch, Shape, Vector, arguments};
+use super::ratio_bricks::Batch;
 use crate::Error;
 use crate::slices::Sampled;
 
@@ -36,7 +37,9 @@ pub(super) struct BatchBuffers {
     maps: Option<Buffer<[f32; 12]>>,
     /// Four floats a segment and transform.
     sums: Option<Buffer<f32>>,
-    costs: Option<Buffer<f64>>,
+    pub(super) costs: Option<Buffer<f64>>,
+    /// Three sums a bin and one more for each transform.
+    pub(super) totals: Option<Buffer<u64>>,
 }
 
 impl Cuda {
@@ -56,8 +59,48 @@ impl Cuda {
         let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             return Ok(vec![1.0; fixed_to_moving.len()]);
         };
-        let textures = moving.texture(&self.device)?;
         let filtered = self.filtered.load(Ordering::Relaxed);
+        // Above a slice there is nothing to read but what a texture repeats.
+        let volume = sampled.shape == moving.shape;
+        if let (Some(bricks), None, true) = (&fixed.bricks, moving_weight, volume) {
+            let batch = Batch { shape: fixed.shape, bins: fixed.bins, fixed: bricks, moving, edge_voxels, filtered };
+            return self.by_bricks(fixed, &batch, &sampled);
+        }
+        self.by_segments(fixed, moving, moving_weight, edge_voxels, filtered, &sampled)
+    }
+
+    /// Where no voxel has a weight of its own.
+    fn by_bricks(&self, fixed: &FixedBins, batch: &Batch<'_>, sampled: &Sampled<'_>) -> Result<Vec<f64>, Error> {
+        let mut costs = Vec::with_capacity(sampled.maps.len());
+        for transforms in sampled.maps.chunks(MOST_TRANSFORMS) {
+            let maps: Vec<[f32; 12]> = transforms.iter().map(map).collect();
+            let mut scratch = self.scratch();
+            let buffers = &mut scratch.batch;
+            let on_device = grown(&mut buffers.maps, maps.len(), |len| Buffer::uninitialised(&self.device, len))?;
+            on_device.upload(&maps)?;
+            let pointer = on_device.pointer();
+            costs.extend(batch.costs(self, buffers, pointer, maps.len())?);
+        }
+        let again: Vec<usize> = (0..costs.len()).filter(|at| costs[*at].is_nan()).collect();
+        if !again.is_empty() {
+            let maps: Vec<AffineTransform> = again.iter().map(|at| sampled.maps[*at]).collect();
+            let sampled = Sampled { shape: sampled.shape, maps: maps.into() };
+            let found = self.by_segments(fixed, batch.moving, None, batch.edge_voxels, batch.filtered, &sampled)?;
+            again.iter().zip(found).for_each(|(at, cost)| costs[*at] = cost);
+        }
+        Ok(costs)
+    }
+
+    fn by_segments(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        filtered: bool,
+        sampled: &Sampled<'_>,
+    ) -> Result<Vec<f64>, Error> {
+        let textures = moving.texture(&self.device)?;
         let weight = moving_weight.map(|weight| weight.texture(&self.device)).transpose()?;
         let operand = Moving {
             image: if filtered { textures.filtered } else { textures.exact },
@@ -66,7 +109,7 @@ impl Cuda {
             shape: Shape::of(sampled.shape),
             per_edge: Vector(edge_voxels.map(|edge| (1.0 / edge) as f32)),
         };
-        let mut costs = Vec::with_capacity(fixed_to_moving.len());
+        let mut costs = Vec::with_capacity(sampled.maps.len());
         for batch in sampled.maps.chunks(MOST_TRANSFORMS) {
             costs.extend(self.batch(fixed, operand, moving.len(), filtered, batch)?);
         }
@@ -133,7 +176,7 @@ fn map(transform: &AffineTransform) -> [f32; 12] {
 }
 
 /// The buffer, replaced by a larger one if it has less than `len` elements.
-fn grown<T: super::buffer::Plain>(
+pub(super) fn grown<T: super::buffer::Plain>(
     buffer: &mut Option<Buffer<T>>,
     len: usize,
     make: impl FnOnce(usize) -> Result<Buffer<T>, Error>,

@@ -7,6 +7,7 @@ use super::arrays::Texture;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::field::planes;
+use super::ratio_bricks::Backdrop;
 use crate::Error;
 
 /// A scalar volume, x fastest.
@@ -15,6 +16,8 @@ pub struct Image {
     voxels: Buffer<f32>,
     /// Made when an operation first reads the image as a texture; out of date once the image was written.
     texture: Mutex<Option<Texture>>,
+    /// Where it is zero: made when first asked for, forgotten once the image was written.
+    backdrop: Mutex<Option<Arc<Backdrop>>>,
 }
 
 /// The texture objects of an image.
@@ -28,7 +31,7 @@ pub(super) struct TextureObjects {
 
 impl Image {
     fn of(shape: [usize; 3], voxels: Buffer<f32>) -> Image {
-        Image { shape, voxels, texture: Mutex::new(None) }
+        Image { shape, voxels, texture: Mutex::new(None), backdrop: Mutex::new(None) }
     }
 
     pub(super) fn uninitialised(device: &Arc<Device>, shape: [usize; 3]) -> Result<Image, Error> {
@@ -54,6 +57,7 @@ impl Image {
         if let Some(texture) = self.texture.get_mut().unwrap_or_else(PoisonError::into_inner) {
             texture.current = false;
         }
+        *self.backdrop.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         self.voxels.pointer()
     }
 
@@ -66,6 +70,15 @@ impl Image {
         };
         texture.update(&self.voxels)?;
         Ok(TextureObjects { exact: texture.exact, filtered: texture.filtered })
+    }
+
+    /// Where the image is zero.
+    pub(super) fn backdrop(&self, cuda: &Cuda) -> Result<Arc<Backdrop>, Error> {
+        let mut backdrop = self.backdrop.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*backdrop {
+            Some(known) => Ok(known.clone()),
+            None => Ok(backdrop.insert(Arc::new(Backdrop::of(cuda, self)?)).clone()),
+        }
     }
 }
 

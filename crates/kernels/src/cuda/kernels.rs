@@ -110,6 +110,11 @@ module!(
     "correlation_ratio",
     [correlation_ratio_exact, correlation_ratio_filtered, correlation_ratio_costs]
 );
+module!(
+    RatioBricks,
+    "correlation_ratio_bricks",
+    [ratio_bricks_exact, ratio_bricks_filtered, ratio_bricks_costs, place_bins, empty_cells, cell_distances]
+);
 module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_update]);
 module!(Compose, "compose", [compose_fields, advance]);
 module!(GradientMagnitude, "gradient_magnitude", [gradient_magnitude]);
@@ -178,6 +183,7 @@ pub fn all_ptx() -> Vec<Ptx> {
         CcDirect::PTX,
         Compose::PTX,
         CorrelationRatio::PTX,
+        RatioBricks::PTX,
         GradientMagnitude::PTX,
         Invert::PTX,
         Jacobian::PTX,
@@ -204,6 +210,7 @@ pub(super) struct Kernels {
     pub(super) bin_fixed: BinFixed,
     pub(super) compose: Compose,
     pub(super) correlation_ratio: CorrelationRatio,
+    pub(super) ratio_bricks: RatioBricks,
     pub(super) invert: Invert,
     pub(super) jacobian: Jacobian,
     pub(super) layout: Layout,
@@ -228,6 +235,7 @@ impl Kernels {
             bin_fixed: BinFixed::load(device)?,
             compose: Compose::load(device)?,
             correlation_ratio: CorrelationRatio::load(device)?,
+            ratio_bricks: RatioBricks::load(device)?,
             invert: Invert::load(device)?,
             jacobian: Jacobian::load(device)?,
             layout: Layout::load(device)?,

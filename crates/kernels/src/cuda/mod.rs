@@ -27,6 +27,7 @@ mod mix;
 mod moments;
 mod pending;
 mod profile;
+mod ratio_bricks;
 mod relax;
 mod resample;
 mod samples;

@@ -220,6 +220,12 @@ fn correlation_ratio<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Re
             out.values(format!("correlation_ratio {bins}{weights}"), MOMENTS, costs);
         }
     }
+    let island = backend.upload(world.other_shape, &World::island(world.other_shape, 19, 0.0))?;
+    for (bins, edge) in [(64, [0.0; 3]), (256, [3.0, 2.0, 2.5])] {
+        let sorted = backend.bin_fixed(&fixed, None, (0.1, 0.9), bins)?;
+        let costs = backend.correlation_ratio(&sorted, &island, None, edge, &maps)?;
+        out.values(format!("correlation_ratio {bins}, mostly empty"), MOMENTS, costs);
+    }
     let sorted = backend.bin_fixed(&fixed, None, (0.0, 1.0), 16)?;
     let mut changed = backend.image(world.other_shape)?;
     for angle in [0.0, 0.1] {

@@ -27,18 +27,21 @@ impl Case {
         let voxels: usize = world.shape.iter().product();
         let mut noise = Noise(5);
         let mut uniform = || (0..voxels).map(|_| (0.5 + 0.5 * noise.next()) as f32).collect::<Vec<f32>>();
-        let (fixed, moving) = (World::image(world.shape, 1), World::image(world.other_shape, 2));
-        let sampled = |name, filtered, edge, bins| Case {
+        let fixed = World::image(world.shape, 1);
+        let sampled_from = |moving, name, filtered, edge, bins| Case {
             name,
             shape: world.shape,
             fixed: fixed.clone(),
             moving_shape: world.other_shape,
-            moving: moving.clone(),
+            moving,
             map: Some(world.map(0.15)),
             filtered,
             edge,
             bins,
         };
+        let sampled =
+            |name, filtered, edge, bins| sampled_from(World::image(world.other_shape, 2), name, filtered, edge, bins);
+        let island = || World::island(world.other_shape, 2, 0.27);
         let given = |name, fixed, moving, bins| Case {
             name,
             shape: world.shape,
@@ -64,6 +67,9 @@ impl Case {
                 sampled("sampled, ramp", false, 3.0, 64),
                 sampled("sampled, ramp", false, 4.5, 1000),
                 sampled("by texture", true, 2.0, 100),
+                sampled_from(island(), "mostly empty", false, 0.0, 64),
+                sampled_from(island(), "mostly empty, ramp", false, 2.5, 256),
+                sampled_from(island(), "mostly empty, by texture", true, 0.0, 32),
             ]);
         }
         cases

@@ -46,6 +46,18 @@ impl World {
         })
     }
 
+    /// The same within a ball in the middle, of a third of the largest size, and `background` around it.
+    pub fn island(shape: [usize; 3], seed: u32, background: f32) -> Vec<f32> {
+        let radius = shape.iter().copied().max().unwrap_or(0) as f64 / 6.0;
+        let middle = shape.map(|n| (n as f64 - 1.0) / 2.0);
+        let inside = voxels(shape, |at| {
+            let squared: f64 = at.iter().zip(middle).map(|(at, middle)| (at - middle).powi(2)).sum();
+            squared < radius * radius
+        });
+        let value = |(value, inside): (f32, bool)| if inside { value } else { background };
+        World::image(shape, seed).into_iter().zip(inside).map(value).collect()
+    }
+
     /// A weight of 0…1 with an empty part; half of it is above 0.5.
     pub fn mask(shape: [usize; 3], seed: u32) -> Vec<f32> {
         let phase = f64::from(seed);

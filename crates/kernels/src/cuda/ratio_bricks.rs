@@ -1,0 +1,271 @@
+//! The correlation ratio of a batch of transforms without weights, brick by brick: what does not depend on the transforms,
+//! and the launches (`cu/correlation_ratio_bricks.cu`).
+
+use std::sync::Arc;
+
+use super::Cuda;
+use super::buffer::Buffer;
+use super::correlation_ratio::{BatchBuffers, grown};
+use super::device::Device;
+use super::image::Image;
+use super::launch::{Argument, Launch, Vector, arguments};
+use crate::Error;
+
+/// Voxels of a brick along each axis, bricks of a run and of a block, as in the kernels.
+const BRICK: [usize; 3] = [8, 8, 4];
+const RUN: usize = 8;
+const MOST_BRICKS: usize = 120;
+/// Moving voxels of a cell along each axis.
+const CELL: usize = 2;
+/// Threads of a block.
+const THREADS: usize = 256;
+/// More bins than that would leave a multiprocessor with few blocks.
+const MOST_BINS: usize = 1024;
+/// Waves of blocks that a batch is cut into, about.
+const WAVES: usize = 2;
+
+/// As the kernels have it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Size([i32; 3]);
+impl Argument for Size {}
+
+impl Size {
+    fn of(shape: [usize; 3]) -> Size {
+        Size(shape.map(|n| n as i32))
+    }
+}
+
+/// `Binning` of the kernels.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Binning {
+    pub(super) low: f32,
+    pub(super) scale: f32,
+    pub(super) bins: f32,
+}
+impl Argument for Binning {}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Operands {
+    fixed: u64,
+    moving: u64,
+    texture: u64,
+    distance: u64,
+    largest: u64,
+    shape: Size,
+    bricks: Size,
+    moving_shape: Size,
+    cells: Size,
+    per_edge: Vector,
+    bins: i32,
+    hot: i32,
+    unit: f32,
+}
+impl Argument for Operands {}
+
+/// Fixed bins brick by brick.
+pub(super) struct FixedBricks {
+    placed: Buffer<u16>,
+    /// Voxels of each bin.
+    in_bin: Buffer<u32>,
+    /// The bin with most.
+    hot: usize,
+}
+
+/// Where a moving image is zero.
+pub(super) struct Backdrop {
+    /// How many cells away from each the nearest one is that is not.
+    distance: Buffer<u16>,
+    /// The bits of the largest magnitude.
+    largest: Buffer<u32>,
+}
+
+fn count(shape: [usize; 3], of: [usize; 3]) -> [usize; 3] {
+    std::array::from_fn(|axis| shape[axis].div_ceil(of[axis]))
+}
+
+/// Blocks a transform: enough to fill the device, so many that none takes more bricks than it can, no more than runs.
+fn blocks(bricks: usize, transforms: usize, resident: usize) -> usize {
+    let runs = bricks.div_ceil(RUN);
+    (WAVES * resident).div_ceil(transforms).min(runs).max(runs.div_ceil(MOST_BRICKS / RUN))
+}
+
+/// A weight of 1 in units: as many as a block's sums of 31 bits and the sums of squares of 64 bits have room for, and as a
+/// number in single precision can be rounded to by adding.
+fn unit(bricks: usize, blocks: usize) -> f32 {
+    let voxels = |bricks: usize| bricks * BRICK.iter().product::<usize>();
+    let of_block = voxels(bricks.div_ceil(RUN).div_ceil(blocks.max(1)) * RUN).max(1);
+    let of_sums = (i32::MAX as usize / of_block).max(1).ilog2();
+    let of_squares = (u64::MAX / voxels(bricks).max(1) as u64).max(1).ilog2() / 2;
+    (1_u32 << of_sums.min(of_squares).min(21)) as f32
+}
+
+impl FixedBricks {
+    /// Of an image without weights; `None` where there are too many bins.
+    pub(super) fn of(
+        cuda: &Cuda,
+        fixed: &Image,
+        binning: Binning,
+        totals: &[u32],
+    ) -> Result<Option<FixedBricks>, Error> {
+        if totals.len() > MOST_BINS {
+            return Ok(None);
+        }
+        let device = &cuda.device;
+        let bricks = count(fixed.shape, BRICK);
+        let places = bricks.iter().chain(&BRICK).product::<usize>();
+        let placed = Buffer::<u16>::uninitialised(device, places)?;
+        let in_bin = Buffer::from_slice(device, totals)?;
+        let launch = Launch {
+            kernel: &cuda.kernels.ratio_bricks.place_bins,
+            grid: [places.div_ceil(THREADS) as u32, 1, 1],
+            block: [THREADS as u32, 1, 1],
+            shared: 0,
+            bytes: 6 * fixed.len() as u64,
+        };
+        let (values, shape, per_axis) = (fixed.read(), Size::of(fixed.shape), Size::of(bricks));
+        let (in_bins, places, out) = (in_bin.pointer(), places as u32, placed.pointer());
+        // SAFETY: a thread a place, of which `placed` has as many; bins are clamped to what `in_bin` has.
+        unsafe { cuda.launch(launch, arguments![values, shape, per_axis, binning, in_bins, places, out])? };
+        let hot = (0..totals.len()).max_by_key(|bin| totals[*bin]).unwrap_or(0);
+        Ok(Some(FixedBricks { placed, in_bin, hot }))
+    }
+}
+
+impl Backdrop {
+    pub(super) fn of(cuda: &Cuda, image: &Image) -> Result<Backdrop, Error> {
+        let device: &Arc<Device> = &cuda.device;
+        let cells = count(image.shape, [CELL; 3]);
+        let all: usize = cells.iter().product();
+        let (first, second) =
+            (Buffer::<u16>::uninitialised(device, all)?, Buffer::<u16>::uninitialised(device, all)?);
+        let largest = Buffer::<u32>::zeroed(device, 1)?;
+        let kernels = &cuda.kernels.ratio_bricks;
+        let launch = Launch {
+            kernel: &kernels.empty_cells,
+            grid: [all.div_ceil(THREADS) as u32, 1, 1],
+            block: [THREADS as u32, 1, 1],
+            shared: 0,
+            bytes: 4 * image.len() as u64,
+        };
+        let (values, shape, per_axis) = (image.read(), Size::of(image.shape), Size::of(cells));
+        let (distance, most) = (first.pointer(), largest.pointer());
+        // SAFETY: a thread a cell; those behind the last one see that they are.
+        unsafe { cuda.launch(launch, arguments![values, shape, per_axis, distance, most])? };
+        let strides = [1, cells[0], cells[0] * cells[1]];
+        let along = Launch { kernel: &kernels.cell_distances, bytes: 4 * all as u64, ..launch };
+        for (axis, (from, to)) in [(&first, &second), (&second, &first), (&first, &second)].into_iter().enumerate() {
+            let (from, to) = (from.pointer(), to.pointer());
+            let (cells_in_all, stride, length) = (all as u32, strides[axis] as u32, cells[axis] as u32);
+            // SAFETY: both have a number a cell; what is read along the axis lies within it.
+            unsafe { cuda.launch(along, arguments![from, cells_in_all, stride, length, to])? };
+        }
+        Ok(Backdrop { distance: second, largest })
+    }
+}
+
+/// What a batch is made of.
+pub(super) struct Batch<'b> {
+    pub(super) shape: [usize; 3],
+    pub(super) bins: usize,
+    pub(super) fixed: &'b FixedBricks,
+    pub(super) moving: &'b Image,
+    pub(super) edge_voxels: [f64; 3],
+    pub(super) filtered: bool,
+}
+
+impl Batch<'_> {
+    /// The costs under maps that are on the device; NaN for those that sums by bricks do not suffice for.
+    pub(super) fn costs(
+        &self,
+        cuda: &Cuda,
+        buffers: &mut BatchBuffers,
+        maps: u64,
+        transforms: usize,
+    ) -> Result<Vec<f64>, Error> {
+        let device = &cuda.device;
+        let backdrop = self.moving.backdrop(cuda)?;
+        let bricks = count(self.shape, BRICK);
+        let kernels = &cuda.kernels.ratio_bricks;
+        let kernel = if self.filtered { &kernels.ratio_bricks_filtered } else { &kernels.ratio_bricks_exact };
+        let resident = kernel.resident_blocks(THREADS as u32)? * device.info.multiprocessors as usize;
+        let brick_count = bricks.iter().product();
+        let blocks = blocks(brick_count, transforms, resident);
+        let unit = unit(brick_count, blocks);
+        let operands = Operands {
+            fixed: self.fixed.placed.pointer(),
+            moving: self.moving.read(),
+            texture: if self.filtered { self.moving.texture(device)?.filtered } else { 0 },
+            distance: backdrop.distance.pointer(),
+            largest: backdrop.largest.pointer(),
+            shape: Size::of(self.shape),
+            bricks: Size::of(bricks),
+            moving_shape: Size::of(self.moving.shape),
+            cells: Size::of(count(self.moving.shape, [CELL; 3])),
+            per_edge: Vector(self.edge_voxels.map(|edge| (1.0 / edge) as f32)),
+            bins: self.bins as i32,
+            hot: self.fixed.hot as i32,
+            unit,
+        };
+        let row = 3 * self.bins + 1;
+        let totals = grown(&mut buffers.totals, row * transforms, |len| Buffer::uninitialised(device, len))?;
+        totals.clear(0..row * transforms)?;
+        let totals = totals.pointer();
+        let launch = Launch {
+            kernel,
+            grid: [blocks as u32, transforms as u32, 1],
+            block: [THREADS as u32, 1, 1],
+            shared: 12 * self.bins as u32,
+            // The fixed bins per transform; the moving image once, as it stays in cache.
+            bytes: (2 * self.shape.iter().product::<usize>() * transforms + 4 * self.moving.len()) as u64,
+        };
+        // SAFETY: the blocks of a transform share its bricks, at most `MOST_BRICKS` each; shared memory has three words a bin,
+        // `totals` three sums a bin and one more for each transform; places are clamped to the moving image.
+        unsafe { cuda.launch(launch, arguments![operands, maps, totals])? };
+        let costs = grown(&mut buffers.costs, transforms, |len| Buffer::uninitialised(device, len))?;
+        let launch = Launch {
+            kernel: &kernels.ratio_bricks_costs,
+            grid: [transforms as u32, 1, 1],
+            block: [THREADS as u32, 1, 1],
+            shared: 0,
+            bytes: (8 * row * transforms) as u64,
+        };
+        let (in_bin, bins, out) = (self.fixed.in_bin.pointer(), self.bins as i32, costs.pointer());
+        // SAFETY: a block a transform, with its sums in `totals` and a number in `costs`.
+        unsafe { cuda.launch(launch, arguments![totals, in_bin, bins, unit, out])? };
+        costs.download(transforms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operands_lie_as_the_kernels_expect_them() {
+        let at = [
+            std::mem::offset_of!(Operands, largest),
+            std::mem::offset_of!(Operands, shape),
+            std::mem::offset_of!(Operands, per_edge),
+            std::mem::offset_of!(Operands, hot),
+            size_of::<Operands>(),
+        ];
+        assert_eq!(at, [32, 40, 88, 104, 112]);
+    }
+
+    #[test]
+    fn no_block_takes_more_bricks_than_it_can() {
+        for bricks in [1, 54, 23_814, 400_000] {
+            for transforms in [1, 24, 600, 65_535] {
+                let blocks = blocks(bricks, transforms, 528);
+                assert!(bricks.div_ceil(RUN).div_ceil(blocks) * RUN <= MOST_BRICKS);
+                assert!(blocks <= bricks.div_ceil(RUN));
+                let (unit, of_block) = (f64::from(unit(bricks, blocks)), bricks.div_ceil(RUN).div_ceil(blocks) * RUN);
+                assert!((65_536.0..=2_097_152.0).contains(&unit) && of_block as f64 * 256.0 * unit < 2_147_483_648.0);
+                assert!(bricks as f64 * 256.0 * unit * unit < 18_446_744_073_709_551_616.0);
+            }
+        }
+    }
+}
