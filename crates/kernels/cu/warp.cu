@@ -10,17 +10,17 @@ __device__ __forceinline__ void warp(const float *READ image, const Shape &image
 {
     Voxel v = voxel();
     v.z *= slices;
-    const float starts = starts_of_rows<MOST_SLICES>(grid_to_image, v.y, v.z), i = (float)v.x, *m = grid_to_image.f;
-    Vector start[MOST_SLICES], u[MOST_SLICES];
-#pragma unroll
-    for (int n = 0; n < MOST_SLICES; ++n) start[n] = start_of_row(starts, n);
-    if (!within(v, shape)) return;
     const size_t here = offset(v, shape), stride = plane(shape);
     const unsigned int slice = shape.x * shape.y;
-    const int taken = min(slices, shape.z - v.z);
+    const int taken = within(v, shape) ? min(slices, shape.z - v.z) : 0;
+    Vector start[MOST_SLICES], u[MOST_SLICES];
+    // On their way while the rows' starts are computed.
 #pragma unroll
     for (int n = 0; n < MOST_SLICES; ++n)
         if (n < taken) u[n] = load(field, stride, here + n * slice);
+    const float starts = starts_of_rows<MOST_SLICES>(grid_to_image, v.y, v.z), i = (float)v.x, *m = grid_to_image.f;
+#pragma unroll
+    for (int n = 0; n < MOST_SLICES; ++n) start[n] = start_of_row(starts, n);
 #pragma unroll
     for (int n = 0; n < MOST_SLICES; ++n) {
         if (n >= taken) return;
@@ -32,14 +32,17 @@ __device__ __forceinline__ void warp(const float *READ image, const Shape &image
     }
 }
 
-extern "C" __global__ void SCATTERED warp_linear(const float *READ image, const __grid_constant__ Shape image_shape,
+// Small blocks are replaced soonest.
+#define BLOCKS __launch_bounds__(128, 12)
+
+extern "C" __global__ void BLOCKS warp_linear(const float *READ image, const __grid_constant__ Shape image_shape,
                                                  const float *READ field, const __grid_constant__ Affine grid_to_image,
                                                  float *out, const __grid_constant__ Shape shape, int slices)
 {
     warp<false>(image, image_shape, field, grid_to_image, out, shape, slices);
 }
 
-extern "C" __global__ void SCATTERED warp_nearest(const float *READ image, const __grid_constant__ Shape image_shape,
+extern "C" __global__ void BLOCKS warp_nearest(const float *READ image, const __grid_constant__ Shape image_shape,
                                                   const float *READ field, const __grid_constant__ Affine grid_to_image,
                                                   float *out, const __grid_constant__ Shape shape, int slices)
 {

@@ -23,8 +23,8 @@ pub struct Ptx {
 pub(super) struct Kernel {
     pub(super) name: &'static str,
     function: sys::CUfunction,
-    /// A kernel is always launched with the same block.
-    resident: OnceLock<usize>,
+    /// Blocks that share a multiprocessor, by their warps.
+    resident: [OnceLock<usize>; 33],
 }
 
 // SAFETY: a driver handle, valid from any thread while its module is loaded.
@@ -37,9 +37,10 @@ impl Kernel {
         self.function
     }
 
-    /// Blocks of so many threads that share a multiprocessor, at least one.
+    /// Blocks of so many threads, whole warps of them, that share a multiprocessor, at least one.
     pub(super) fn resident_blocks(&self, threads: u32) -> Result<usize, Error> {
-        if let Some(blocks) = self.resident.get() {
+        let known = self.resident.get(threads as usize / 32);
+        if let Some(blocks) = known.and_then(OnceLock::get) {
             return Ok(*blocks);
         }
         let mut blocks = 0;
@@ -48,7 +49,8 @@ impl Kernel {
             sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads as i32, 0)
         };
         check(self.name, result)?;
-        Ok(*self.resident.get_or_init(|| blocks.max(1) as usize))
+        let blocks = blocks.max(1) as usize;
+        Ok(known.map_or(blocks, |known| *known.get_or_init(|| blocks)))
     }
 }
 
@@ -68,7 +70,7 @@ impl Loaded {
     pub(super) fn kernel(&self, name: &'static str) -> Result<Kernel, Error> {
         let function = self.module.iter().find_map(|module| module.get_function(name).ok());
         let function = function.ok_or(Error::MissingKernel { kernel: name })?;
-        Ok(Kernel { name, function: function.to_raw(), resident: OnceLock::new() })
+        Ok(Kernel { name, function: function.to_raw(), resident: [const { OnceLock::new() }; 33] })
     }
 }
 

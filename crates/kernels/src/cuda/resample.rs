@@ -42,7 +42,7 @@ impl Cuda {
         };
         let bytes = field.bytes() + 4 * (image.len() + out.len()) as u64;
         let slices = self.slices_of_threads(out.shape, MOST_SLICES);
-        let launch = Launch::over_blocks(kernel, out.shape, Launch::VOXEL_BLOCK, slices, bytes);
+        let launch = Launch::over_blocks(kernel, out.shape, [32, 2, 2], slices, bytes);
         let (source, displacement, target) = (image.read(), field.read(), out.write());
         let (source_shape, shape, map) = (Shape::of(image.shape), Shape::of(out.shape), Affine::of(grid_to_image));
         // SAFETY: field and output have one shape, threads outside it return; reads are kept to the image's shape.

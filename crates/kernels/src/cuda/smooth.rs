@@ -11,20 +11,31 @@ use crate::{Error, gaussian};
 const IMAGE_ERROR: f64 = 0.01;
 const FIELD_ERROR: f64 = 0.001;
 
-/// A kernel of `cu/smooth.cu` that does all axes at once: columns of its tiles along x and y, a thread for so many rows.
+/// A kernel of `cu/smooth.cu` that does all axes at once: the reach of its Gaussian, and the rows of its tiles.
 struct Fused<'a> {
     kernel: &'a Kernel,
-    height: usize,
+    reach: usize,
     rows: usize,
 }
 
-const WIDTH: usize = 32;
+/// Threads of its blocks at most, one for each column of a tile and its margins.
+const MOST_THREADS: usize = 192;
 
 /// `Weights` of `cu/smooth.cu`: half kernels, zero beyond their end.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-struct Weights([[f32; 16]; 3]);
+pub(super) struct Weights([[f32; 16]; 3]);
 impl Argument for Weights {}
+
+impl Weights {
+    pub(super) fn of(kernels: &[Vec<f32>; 3]) -> Weights {
+        let mut weights = Weights([[0.0; 16]; 3]);
+        for (padded, kernel) in weights.0.iter_mut().zip(kernels) {
+            padded[..kernel.len()].copy_from_slice(kernel);
+        }
+        weights
+    }
+}
 
 /// What to convolve with, and what to do with the result.
 struct Plan {
@@ -37,12 +48,8 @@ struct Plan {
 
 impl Plan {
     fn new(kernels: &[Vec<f32>; 3]) -> Plan {
-        let mut weights = Weights([[0.0; 16]; 3]);
-        for (padded, kernel) in weights.0.iter_mut().zip(kernels) {
-            padded[..kernel.len()].copy_from_slice(kernel);
-        }
         let radius = kernels.iter().map(|kernel| kernel.len() - 1).max().unwrap_or(0);
-        Plan { weights, radius, blend: 1.0, clear_border: false }
+        Plan { weights: Weights::of(kernels), radius, blend: 1.0, clear_border: false }
     }
 }
 
@@ -113,12 +120,12 @@ impl Cuda {
     /// The kernel that does all axes at once, if the radius is not too wide for it.
     fn fused(&self, radius: usize) -> Option<Fused<'_>> {
         let smooth = &self.kernels.smooth;
-        let fused = |kernel, height, rows| Some(Fused { kernel, height, rows });
+        let fused = |kernel, reach, rows| Some(Fused { kernel, reach, rows });
         match radius {
-            0..=3 => fused(&smooth.smooth_3, 36, 6),
-            4 => fused(&smooth.smooth_4, 36, 6),
-            5..=6 => fused(&smooth.smooth_6, 36, 6),
-            7..=8 => fused(&smooth.smooth_8, 32, 4),
+            0..=3 => fused(&smooth.smooth_3, 3, 8),
+            4 => fused(&smooth.smooth_4, 4, 8),
+            5..=6 => fused(&smooth.smooth_6, 6, 8),
+            7..=8 => fused(&smooth.smooth_8, 8, 4),
             _ => None,
         }
     }
@@ -127,17 +134,21 @@ impl Cuda {
     /// `from` and `to` hold the planes and do not overlap.
     unsafe fn smooth_fused(
         &self,
-        Fused { kernel, height, rows }: Fused<'_>,
+        Fused { kernel, reach, rows }: Fused<'_>,
         from: u64,
         to: u64,
         planes: Planes,
         plan: &Plan,
     ) -> Result<(), Error> {
         let [nx, ny, nz] = planes.shape;
-        let (columns, lines) = (nx.div_ceil(WIDTH), ny.div_ceil(height));
-        let threads = (WIDTH * height / rows) as u32;
+        // Tiles as narrow as their number allows, in whole runs of a thread along x.
+        let widest = (MOST_THREADS - 2 * reach) / rows * rows;
+        let columns = nx.div_ceil(widest);
+        let width = nx.div_ceil(columns).next_multiple_of(rows);
+        let threads = (width + 2 * reach).next_multiple_of(32) as u32;
+        let lines = ny.div_ceil(rows);
         let tiles = columns * lines * planes.count as usize;
-        let depth = self.depth_of_blocks(kernel, threads, tiles, nz, 2 * plan.radius)?;
+        let depth = self.depth_of_blocks(kernel, threads, tiles, nz, 2 * reach)?;
         let chunks = nz.div_ceil(depth);
         let launch = Launch {
             kernel,
@@ -146,10 +157,10 @@ impl Cuda {
             shared: 0,
             bytes: 2 * planes.bytes(),
         };
-        let (shape, weights) = (Shape::of(planes.shape), plan.weights);
+        let (shape, weights, width) = (Shape::of(planes.shape), plan.weights, width as i32);
         let (chunks, depth, blend, clear) = (chunks as i32, depth as i32, plan.blend, i32::from(plan.clear_border));
         // SAFETY: the caller's promise; reads are clamped to the shape, writes checked against it.
-        unsafe { self.launch(launch, arguments![from, to, shape, weights, chunks, depth, blend, clear]) }
+        unsafe { self.launch(launch, arguments![from, to, shape, weights, width, chunks, depth, blend, clear]) }
     }
 
     /// One axis after the other: `from` → `to` → `from` → `to`.
