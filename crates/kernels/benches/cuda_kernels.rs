@@ -5,7 +5,7 @@ use antsreg_core::AffineTransform;
 use antsreg_kernels::cuda::KernelTime;
 use antsreg_kernels::{
     Backend, CcDerivative, CcParameters, Cuda, Error, InversionLimits, JointParameters, JointSampling, MiParameters,
-    RelaxLimits, Sampling,
+    RelaxLimits, RelaxRound, Sampling,
 };
 
 /// A 1 mm brain.
@@ -126,14 +126,39 @@ fn run() -> Result<(), Error> {
         cuda.resize_field(&fields[n], &AffineTransform::identity(), [1.0; 3], &mut outs[n])
     })?;
     timed(&cuda, bandwidth, "", |n| cuda.jacobian_determinant(&fields[n], &mut targets[n]))?;
-    let nothing_beyond = RelaxLimits { smallest_jacobian: -1e3, largest_residual_voxels: 1e3 };
-    timed(&cuda, bandwidth, "nothing beyond", |n| cuda.relax(&mut outs[n], &fields[n], &nothing_beyond).map(drop))?;
+    relaxing(&cuda, bandwidth, &fields)?;
     timed(&cuda, bandwidth, "", |n| cuda.magnitude(&fields[n]).map(drop))?;
     timed(&cuda, bandwidth, "", |n| cuda.add_scaled(&mut outs[n], &fields[n], 0.5))?;
     cross_correlation(&cuda, bandwidth, &images, &mut outs)?;
     mutual_information(&cuda, bandwidth, &images, &mut outs)?;
     correlation_ratio(&cuda, bandwidth, &images, &map)?;
     joint_histograms(&cuda, bandwidth, &images, &map)
+}
+
+/// A round that examines everything, and one after it.
+fn relaxing(cuda: &Cuda, bandwidth: f64, fields: &[<Cuda as Backend>::Field]) -> Result<(), Error> {
+    let limits = RelaxLimits { smallest_jacobian: 0.03, largest_residual_voxels: 0.45 };
+    let follow = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };
+    let round = RelaxRound { limits, variance_voxels: 1.0, reach_voxels: 1, follow };
+    let mut there = fields.iter().map(|field| copy(cuda, field)).collect::<Result<Vec<_>, _>>()?;
+    let mut back = fields.iter().map(|_| cuda.field(SHAPE)).collect::<Result<Vec<_>, _>>()?;
+    for (there, back) in there.iter().zip(&mut back) {
+        cuda.invert(there, back, &InversionLimits { untouched_voxels: 0.0, ..follow })?;
+    }
+    let mut relaxation = cuda.relaxation(SHAPE)?;
+    for (note, everywhere) in [("everywhere", true), ("where something changed", false)] {
+        timed(cuda, bandwidth, note, |n| {
+            if everywhere {
+                cuda.examine_all(&mut relaxation)?;
+            }
+            cuda.relax([&mut there[n], &mut back[n]], &round, &mut relaxation).map(drop)
+        })?;
+    }
+    Ok(())
+}
+
+fn copy(cuda: &Cuda, field: &<Cuda as Backend>::Field) -> Result<<Cuda as Backend>::Field, Error> {
+    cuda.upload_field(SHAPE, &cuda.download_field(field)?)
 }
 
 fn cross_correlation(

@@ -1,53 +1,223 @@
-// Relaxes a field where it folds or where its inverse misses: draws it towards its smoothed self around every such voxel.
-// Counts and maxima do not depend on the order.
+// Draws two fields closer to being inverse to each other, where they fold or miss each other. A volume is examined in
+// bricks, of which only those near what changed are marked. Neither the order of marks nor that of the list shows in what
+// comes out: every listed voxel is changed on its own.
+#include "inverse.cuh"
 #include "jacobian.cuh"
 
-// Jacobian determinant of x + u(x) and ‖v(x + u(x)) + u(x)‖² that are still let pass.
-struct Limits {
-    float smallest_jacobian, largest_residual_squared;
+// Voxels of a brick along each axis, as in src/relax.rs; a thread a voxel.
+#define BRICK 8
+#define VOXELS (BRICK * BRICK * BRICK)
+
+// Half kernels, zero beyond their end.
+struct Weights {
+    float x[16], y[16], z[16];
 };
 
-// How strongly a voxel is drawn: not at all within the limits, wholly where it folds, by its residual elsewhere.
-__device__ __forceinline__ float pull(const float *READ field, const float *READ inverse, Limits limits, Voxel at,
-                                      Shape shape)
+// `Round` of src/cuda/relax.rs.
+struct Round {
+    // Jacobian determinant of x + u(x) and ‖v(x + u(x)) + u(x)‖² that are still let pass.
+    float smallest_jacobian, largest_residual_squared;
+    // How far a voxel beyond them reaches along each axis, and the radius of the Gaussian there.
+    int reach, radius;
+    // How a voxel is inverted, and what is good enough of a corrected one.
+    int steps;
+    Residuals follow;
+    float corrected_squared, corrected_by_squared;
+    // Voxels around the place where a changed voxel leads.
+    float margin;
+};
+
+// What a voxel weighs that was corrected: more than any share of the smoothed field.
+#define CORRECTED 2.f
+
+__device__ __forceinline__ int brick_along(float at, float last)
 {
-    if (determinant(field, at, shape) < limits.smallest_jacobian) return 1.f;
-    const Vector u = load(field, plane(shape), offset(at, shape));
-    const Vector v = sample(inverse, shape, {(float)at.x + u.x, (float)at.y + u.y, (float)at.z + u.z});
-    const Vector r = {v.x + u.x, v.y + u.y, v.z + u.z};
-    const float squared = r.x * r.x + r.y * r.y + r.z * r.z;
-    if (!(squared > limits.largest_residual_squared)) return 0.f;
-    return fminf(0.5f * (sqrtf(squared) / sqrtf(limits.largest_residual_squared) - 1.f) + 0.05f, 1.f);
+    return (int)fminf(fmaxf(at, 0.f), last) / BRICK;
 }
 
-// Counts the voxels beyond the limits and leaves the share of the smoothed field in `weights`, zero before: a voxel's pull
-// at itself, less and less up to `reach` voxels away along each axis.
-extern "C" __global__ void spread_beyond(const float *READ field, const float *READ inverse, Limits limits, int reach,
-                                         float *weights, Shape shape, unsigned int *count)
+// Marks the bricks that hold voxels within `margin` of a point along each axis.
+__device__ __forceinline__ void mark_around(unsigned int *marks, const Shape &shape, Vector at, float margin)
 {
-    const Voxel v = voxel();
-    const float strength = within(v, shape) ? pull(field, inverse, limits, v, shape) : 0.f;
-    const unsigned int found = __popc(__ballot_sync(0xffffffffu, strength > 0.f));
-    if (threadIdx.x == 0 && found) atomicAdd(count, found);
-    if (strength == 0.f) return;
-    const int limit = (reach + 1) * (reach + 1);
-    for (int z = max(v.z - reach, 0); z <= min(v.z + reach, shape.z - 1); ++z)
-        for (int y = max(v.y - reach, 0); y <= min(v.y + reach, shape.y - 1); ++y)
-            for (int x = max(v.x - reach, 0); x <= min(v.x + reach, shape.x - 1); ++x) {
-                const int dx = x - v.x, dy = y - v.y, dz = z - v.z, rest = limit - (dx * dx + dy * dy + dz * dz);
-                // Floats that are not negative have the order of their bits.
-                const float share = strength * ((float)rest / (float)limit);
-                if (rest > 0) atomicMax((int *)weights + offset({x, y, z}, shape), __float_as_int(share));
+    const int nx = (shape.x + BRICK - 1) / BRICK, ny = (shape.y + BRICK - 1) / BRICK;
+    const int x0 = brick_along(at.x - margin, shape.last.x), x1 = brick_along(at.x + margin, shape.last.x);
+    const int y0 = brick_along(at.y - margin, shape.last.y), y1 = brick_along(at.y + margin, shape.last.y);
+    const int z0 = brick_along(at.z - margin, shape.last.z), z1 = brick_along(at.z + margin, shape.last.z);
+    for (int z = z0; z <= z1; ++z)
+        for (int y = y0; y <= y1; ++y)
+            for (int x = x0; x <= x1; ++x) marks[(z * ny + y) * nx + x] = 1;
+}
+
+__device__ __forceinline__ Vector moved(Voxel at, Vector by)
+{
+    return {(float)at.x + by.x, (float)at.y + by.y, (float)at.z + by.z};
+}
+
+__device__ __forceinline__ Voxel voxel_of(unsigned int at, const Shape &shape)
+{
+    return {(int)(at % shape.x), (int)(at / shape.x % shape.y), (int)(at / (shape.x * shape.y))};
+}
+
+// Bricks that a block looks after, far from each other so that what is marked spreads over many blocks.
+#define BRICKS 8
+
+// Takes the marks of the block's bricks away and does `work` at this thread's voxel of each that was marked.
+template <typename Work>
+__device__ __forceinline__ void each_marked(unsigned int *marks, const Shape &shape, Work work)
+{
+    const int nx = (shape.x + BRICK - 1) / BRICK, ny = (shape.y + BRICK - 1) / BRICK, nz = (shape.z + BRICK - 1) / BRICK;
+    const int thread = threadIdx.x, lane = thread % 32, mine = lane * gridDim.x + blockIdx.x;
+    const bool marked = lane < BRICKS && mine < nx * ny * nz && marks[mine];
+    unsigned int left = __ballot_sync(0xffffffffu, marked);
+    if (!left) return;
+    __syncthreads();
+    if (thread < 32 && marked) marks[mine] = 0;
+    for (; left; left &= left - 1) {
+        const int brick = (__ffs(left) - 1) * gridDim.x + blockIdx.x;
+        work(brick, Voxel{brick % nx * BRICK + thread % BRICK, brick / nx % ny * BRICK + thread / BRICK % BRICK,
+                          brick / (nx * ny) * BRICK + thread / (BRICK * BRICK)});
+    }
+}
+
+__device__ __forceinline__ void list_voxel(float *weights, unsigned int *list, unsigned int *listed, size_t at,
+                                           float weight)
+{
+    // Floats that are not negative have the order of their bits.
+    if (atomicMax((int *)weights + at, __float_as_int(weight)) == 0) list[atomicAdd(listed, 1u)] = (unsigned int)at;
+}
+
+// Lists every voxel that is to change: those beyond the limits, with what they become in `target` where the other field
+// says so, and else those around them, with the share of the smoothed field: by how far the voxel beyond misses its
+// inverse, wholly where it folds. Adds up how many are beyond.
+extern "C" __global__ void __launch_bounds__(VOXELS, 2)
+    examine(const float *READ field, const float *READ inverse, unsigned int *marks, const __grid_constant__ Round round,
+            float *target, float *weights, unsigned int *list, unsigned int *listed, unsigned int *count,
+            const __grid_constant__ Shape shape)
+{
+    each_marked(marks, shape, [&](int, Voxel v) {
+        bool beyond = false;
+        if (within(v, shape)) {
+            const size_t here = offset(v, shape), stride = plane(shape);
+            const Vector u = load(field, stride, here);
+            const bool folds = determinant(field, v, shape) < round.smallest_jacobian;
+            const float missed = squared(residual(sample(inverse, shape, moved(v, u)), u));
+            beyond = folds || missed > round.largest_residual_squared;
+            bool corrected = false;
+            if (beyond && !folds && !on_edge(v, shape)) {
+                const Vector better = improved(v, u, inverse, round.steps, {round.follow.tolerance_squared, 0.f}, shape);
+                const Vector by = {better.x - u.x, better.y - u.y, better.z - u.z};
+                corrected = squared(residual(sample(inverse, shape, moved(v, better)), better)) <= round.corrected_squared &&
+                            squared(by) <= round.corrected_by_squared;
+                if (corrected) {
+                    store(target, stride, here, better);
+                    list_voxel(weights, list, listed, here, CORRECTED);
+                }
             }
+            if (beyond && !corrected) {
+                const int reach = round.reach, limit = (reach + 1) * (reach + 1);
+                const float excess = sqrtf(missed) / sqrtf(round.largest_residual_squared) - 1.f;
+                const float strength = folds ? 1.f : fminf(0.5f * excess + 0.05f, 1.f);
+                for (int z = max(v.z - reach, 0); z <= min(v.z + reach, shape.z - 1); ++z)
+                    for (int y = max(v.y - reach, 0); y <= min(v.y + reach, shape.y - 1); ++y)
+                        for (int x = max(v.x - reach, 0); x <= min(v.x + reach, shape.x - 1); ++x) {
+                            const int dx = x - v.x, dy = y - v.y, dz = z - v.z;
+                            const int rest = limit - (dx * dx + dy * dy + dz * dz);
+                            if (rest > 0)
+                                list_voxel(weights, list, listed, offset({x, y, z}, shape),
+                                           strength * ((float)rest / (float)limit));
+                        }
+            }
+        }
+        const int found = __syncthreads_count(beyond);
+        if (threadIdx.x == 0 && found) atomicAdd(count, found);
+    });
 }
 
-extern "C" __global__ void relax(float *field, const float *READ smoothed, const float *READ weights, Shape shape)
+// Threads that share a voxel while it is smoothed; their sums along x and y.
+#define SHARING 128
+#define MOST_TAPS 31
+
+// Σ w·value on both sides of the middle, as on the CPU.
+template <typename Value> __device__ __forceinline__ float taps(const float *weights, int radius, Value value)
 {
-    const Voxel v = voxel();
-    if (!within(v, shape)) return;
-    const size_t here = offset(v, shape), stride = plane(shape);
-    const float w = weights[here];
-    if (w == 0.f) return;
-    const Vector u = load(field, stride, here), s = load(smoothed, stride, here);
-    store(field, stride, here, {lerp(u.x, s.x, w), lerp(u.y, s.y, w), lerp(u.z, s.z, w)});
+    float sum = weights[0] * value(0);
+    for (int k = 1; k <= radius; ++k) sum = sum + weights[k] * (value(-k) + value(k));
+    return sum;
+}
+
+// Leaves in `target` what the listed voxels become that are not corrected, a block a voxel: the field drawn towards its
+// smoothed self, whose border is zero.
+extern "C" __global__ void __launch_bounds__(SHARING)
+    smooth_listed(const float *READ field, const float *READ weights, const unsigned int *READ list,
+                  const unsigned int *READ listed, const __grid_constant__ Weights gaussian, int radius, float *target,
+                  const __grid_constant__ Shape shape)
+{
+    __shared__ float along_x[3 * MOST_TAPS * MOST_TAPS], along_y[3 * MOST_TAPS];
+    const int width = 2 * radius + 1, area = width * width;
+    const unsigned int count = *listed;
+    const size_t stride = plane(shape);
+    for (unsigned int n = blockIdx.x; n < count; n += gridDim.x) {
+        const size_t here = list[n];
+        const float share = weights[here];
+        if (share == CORRECTED) continue;
+        const Voxel v = voxel_of(here, shape);
+        __syncthreads();
+        for (int row = threadIdx.x; row < 3 * area; row += SHARING) {
+            const int y = min(max(v.y + row % width - radius, 0), shape.y - 1);
+            const int z = min(max(v.z + row / width % width - radius, 0), shape.z - 1);
+            const float *from = field + row / area * stride + offset({0, y, z}, shape);
+            along_x[row] = taps(gaussian.x, shape.x > 1 ? radius : 0,
+                                [&](int k) { return from[min(max(v.x + k, 0), shape.x - 1)]; });
+        }
+        __syncthreads();
+        for (int row = threadIdx.x; row < 3 * width; row += SHARING)
+            along_y[row] = taps(gaussian.y, shape.y > 1 ? radius : 0,
+                                [&](int k) { return along_x[row * width + radius + k]; });
+        __syncthreads();
+        if (threadIdx.x >= 3) continue;
+        const int c = threadIdx.x;
+        float s = taps(gaussian.z, shape.z > 1 ? radius : 0, [&](int k) { return along_y[c * width + radius + k]; });
+        if (on_edge(v, shape)) s = 0.f;
+        const float u = field[c * stride + here];
+        target[c * stride + here] = lerp(u, s, share);
+    }
+}
+
+// Changes the listed voxels; marks what is to be examined again, and where the inverse is to follow.
+extern "C" __global__ void __launch_bounds__(256)
+    change_listed(float *field, const float *READ target, float *weights, const unsigned int *READ list,
+                  const unsigned int *READ listed, float margin, unsigned int *marks, unsigned int *following,
+                  const __grid_constant__ Shape shape)
+{
+    const unsigned int count = *listed, step = gridDim.x * blockDim.x;
+    const size_t stride = plane(shape);
+    for (unsigned int n = blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
+        const size_t here = list[n];
+        const Voxel v = voxel_of(here, shape);
+        const Vector before = load(field, stride, here), after = load(target, stride, here);
+        store(field, stride, here, after);
+        weights[here] = 0.f;
+        mark_around(marks, shape, moved(v, {0.f, 0.f, 0.f}), 1.f);
+        mark_around(following, shape, moved(v, before), margin);
+        mark_around(following, shape, moved(v, after), margin);
+    }
+}
+
+// Inverts the field again in the bricks marked in `following`; marks what is to be examined again of it and its inverse.
+extern "C" __global__ void __launch_bounds__(VOXELS, 2)
+    follow_marked(const float *READ field, float *inverse, unsigned int *following, const __grid_constant__ Round round,
+                  unsigned int *marks, unsigned int *inverse_marks, const __grid_constant__ Shape shape)
+{
+    each_marked(following, shape, [&](int brick, Voxel v) {
+        // Where the field changed, its inverse may miss more than before even if it stays.
+        if (threadIdx.x == 0) inverse_marks[brick] = 1;
+        if (!within(v, shape)) return;
+        const size_t here = offset(v, shape), stride = plane(shape);
+        const Vector before = load(inverse, stride, here);
+        Vector after = {0.f, 0.f, 0.f};
+        if (!on_edge(v, shape)) after = improved(v, before, field, round.steps, round.follow, shape);
+        if (after.x == before.x && after.y == before.y && after.z == before.z) return;
+        store(inverse, stride, here, after);
+        mark_around(inverse_marks, shape, moved(v, {0.f, 0.f, 0.f}), 1.f);
+        mark_around(marks, shape, moved(v, after), round.margin);
+    });
 }

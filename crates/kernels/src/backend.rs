@@ -154,6 +154,19 @@ pub struct RelaxLimits {
     pub largest_residual_voxels: f32,
 }
 
+/// One round of [`Backend::relax`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RelaxRound {
+    /// What is let pass.
+    pub limits: RelaxLimits,
+    /// Variance of the Gaussian that smooths around voxels beyond the limits, voxels²; at least 0.5.
+    pub variance_voxels: f64,
+    /// How far such a voxel reaches along each axis, voxels.
+    pub reach_voxels: usize,
+    /// How the other field follows.
+    pub follow: InversionLimits,
+}
+
 /// How far `u` and `v` are from being inverse to each other, voxels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Inversion {
@@ -184,6 +197,8 @@ pub trait Backend: Sized + Sync {
     type CcWorkspace: Send;
     /// Scratch memory of [`mi_update`](Backend::mi_update).
     type MiWorkspace: Send;
+    /// Scratch memory of [`relax`](Backend::relax) for one shape, and what it has still to examine.
+    type Relaxation: Send;
 
     /// A volume of zeros.
     fn image(&self, shape: [usize; 3]) -> Result<Self::Image, Error>;
@@ -437,8 +452,31 @@ pub trait Backend: Sized + Sync {
     /// det(∂(x + u(x))/∂x) at each voxel: central differences, one-sided at the border.
     fn jacobian_determinant(&self, field: &Self::Field, out: &mut Self::Image) -> Result<(), Error>;
 
-    /// Draws the field towards its smoothed self (variance 1 voxel²) around every voxel beyond the limits: wholly at a
-    /// voxel that folds, by min(1, (residual/limit − 1)/2 + 0.05) at one that misses its inverse, less at its neighbours,
-    /// not at all elsewhere. Returns how many such voxels there were; most need several calls.
-    fn relax(&self, field: &mut Self::Field, inverse: &Self::Field, limits: &RelaxLimits) -> Result<usize, Error>;
+    /// Which parts of a pair of fields are still to be examined by [`relax`](Backend::relax): all of them.
+    fn relaxation(&self, shape: [usize; 3]) -> Result<Self::Relaxation, Error>;
+
+    /// Has all parts examined again.
+    fn examine_all(&self, relaxation: &mut Self::Relaxation) -> Result<(), Error>;
+
+    /// Draws two fields that should be inverse to each other closer to it where they are beyond the limits. Returns how many
+    /// voxels were, of those that were examined, in the first field and in the second; what is far beyond needs several
+    /// calls.
+    ///
+    /// First the first field u is examined. A voxel where it misses the second one, v, and does not fold becomes the inverse
+    /// of v, as by [`invert`](Backend::invert): where v is steep, a hundredth of a voxel is enough. If that leaves more than
+    /// 0.1 voxel, takes more than a voxel, or if u folds there, u is drawn towards itself smoothed (as by
+    /// [`smooth_field`](Backend::smooth_field)) instead: at a voxel that folds wholly, at one that misses its inverse by
+    /// min(1, (residual/limit − 1)/2 + 0.05), less with the distance, as 1 − d²/(reach + 1)², at its neighbours within
+    /// `reach_voxels` along each axis that are not corrected themselves. Then v follows, as by `invert`, and the same
+    /// happens the other way round.
+    ///
+    /// The first call examines all voxels, further ones those in bricks of 8³ that hold a voxel next to what changed, or
+    /// that may lead to what changed; v follows only within 3 voxels of where a changed voxel of u leads. Once there is
+    /// nothing beyond, [`examine_all`](Backend::examine_all) says whether that holds everywhere.
+    fn relax(
+        &self,
+        pair: [&mut Self::Field; 2],
+        round: &RelaxRound,
+        relaxation: &mut Self::Relaxation,
+    ) -> Result<[usize; 2], Error>;
 }

@@ -15,7 +15,7 @@ mod slices;
 
 pub use backend::{
     Backend, CcDerivative, CcParameters, Entropies, Inversion, InversionLimits, JointParameters, JointSampling,
-    MiParameters, Moments, RelaxLimits, Sampling,
+    MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
 };
 pub use cpu::Cpu;
 pub use cuda::Cuda;

@@ -1,15 +1,23 @@
-//! How [`Backend::relax`](crate::Backend::relax) spreads from a voxel beyond its limits, the same on every device.
+//! What relaxing a pair of fields means, the same on every device: see [`Backend::relax`](crate::Backend::relax).
 
-/// Variance of the Gaussian towards which a neighbourhood is drawn, voxels².
-pub(crate) const VARIANCE: f64 = 1.0;
+/// A volume is examined in bricks of so many voxels along each axis.
+pub(crate) const BRICK: usize = 8;
 
-/// Voxels along each axis that one voxel reaches.
-pub(crate) const REACH: usize = 1;
+/// Kernel error of the Gaussian, as for fields everywhere.
+pub(crate) const ERROR: f64 = 0.001;
 
-/// Share of the smoothed field at this distance (voxels along each axis) from it: 1 at the voxel, 0 beyond reach.
-pub(crate) fn weight(offset: [usize; 3]) -> f32 {
+/// Voxels along each axis around the place where a changed voxel leads: there the inverse is examined.
+pub(crate) const MARGIN: f32 = 3.0;
+
+/// A voxel is corrected where its residual can be brought below the first by moving it no further than the second, voxels.
+pub(crate) const CORRECTED: f32 = 0.1;
+pub(crate) const CORRECTED_BY: f32 = 1.0;
+
+/// Share of the smoothed field at this distance (voxels along each axis) from a voxel beyond the limits: 1 at the voxel,
+/// 0 beyond reach.
+pub(crate) fn weight(offset: [usize; 3], reach: usize) -> f32 {
     let squared: usize = offset.iter().map(|distance| distance * distance).sum();
-    let limit = (REACH + 1) * (REACH + 1);
+    let limit = (reach + 1) * (reach + 1);
     (limit.saturating_sub(squared)) as f32 / limit as f32
 }
 
@@ -18,4 +26,9 @@ pub(crate) fn weight(offset: [usize; 3]) -> f32 {
 pub(crate) fn pull(residual_squared: f32, largest_squared: f32) -> f32 {
     let excess = residual_squared.sqrt() / largest_squared.sqrt() - 1.0;
     (0.5 * excess + 0.05).min(1.0)
+}
+
+/// Bricks along each axis.
+pub(crate) fn bricks(shape: [usize; 3]) -> [usize; 3] {
+    shape.map(|n| n.div_ceil(BRICK))
 }

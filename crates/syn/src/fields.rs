@@ -1,7 +1,9 @@
 //! The four fields of a symmetric registration, and the two warps they make.
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid};
-use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits};
+use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits, RelaxRound};
+
+use crate::Relaxed;
 
 /// While iterating, inverses are kept to a small fraction of a voxel: started from the last one, one or two steps do.
 pub(crate) const INVERSION: InversionLimits =
@@ -9,8 +11,9 @@ pub(crate) const INVERSION: InversionLimits =
 
 /// The warps that are handed out fold nowhere: their Jacobian determinants, by central differences, are at least this.
 const SMALLEST_JACOBIAN: f32 = 0.03;
-/// Enough for all that has been seen; most registrations take some 20.
-const ROUNDS: usize = 600;
+/// Rounds of relaxing by growing strength: variance, voxels², and reach, voxels. The first ones settle nearly everything as
+/// gently as can be; what resists them is smoothed more.
+const ROUNDS: [(usize, f64, usize); 3] = [(150, 1.0, 1), (100, 2.0, 2), (150, 4.0, 3)];
 
 /// After a change in one warp the other follows where it must, and stays where it may.
 const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };
@@ -49,30 +52,45 @@ pub(crate) fn warps<B: Backend>(
     fixed: &Side<B>,
     moving: &Side<B>,
     largest_residual_voxels: f64,
-) -> Result<(DisplacementField, DisplacementField), Error> {
+) -> Result<(DisplacementField, DisplacementField, Relaxed), Error> {
     let mut warp = backend.field(grid.shape)?;
     backend.compose(&fixed.to_middle, &moving.from_middle, &mut warp)?;
     let mut inverse_warp = backend.field(grid.shape)?;
     backend.compose(&moving.to_middle, &fixed.from_middle, &mut inverse_warp)?;
     let largest_residual_voxels = largest_residual_voxels as f32;
     let limits = RelaxLimits { smallest_jacobian: SMALLEST_JACOBIAN, largest_residual_voxels };
-    for _ in 0..ROUNDS {
-        let beyond = backend.relax(&mut warp, &inverse_warp, &limits)?;
-        if beyond > 0 {
-            backend.invert(&warp, &mut inverse_warp, &FOLLOW)?;
-        }
-        let inverse_beyond = backend.relax(&mut inverse_warp, &warp, &limits)?;
-        if inverse_beyond > 0 {
-            backend.invert(&inverse_warp, &mut warp, &FOLLOW)?;
-        }
-        if beyond == 0 && inverse_beyond == 0 {
-            break;
-        }
-    }
+    let relaxed = relax(backend, [&mut warp, &mut inverse_warp], grid.shape, limits)?;
     let AffineTransform { matrix: to_world, .. } = grid.voxel_to_world();
     let in_world = |field| -> Result<DisplacementField, Error> {
         let vectors = backend.download_field_in(field, &to_world.cast())?;
         Ok(DisplacementField { grid: grid.clone(), vectors })
     };
-    Ok((in_world(&warp)?, in_world(&inverse_warp)?))
+    Ok((in_world(&warp)?, in_world(&inverse_warp)?, relaxed))
+}
+
+/// Relaxes two fields until no voxel of either is beyond the limits, or until it is hopeless.
+fn relax<B: Backend>(
+    backend: &B,
+    [there, back]: [&mut B::Field; 2],
+    shape: [usize; 3],
+    limits: RelaxLimits,
+) -> Result<Relaxed, Error> {
+    let mut relaxation = backend.relaxation(shape)?;
+    let mut relaxed = Relaxed { rounds: 0, beyond: 0 };
+    let mut everywhere = true;
+    for (rounds, variance_voxels, reach_voxels) in ROUNDS {
+        let round = RelaxRound { limits, variance_voxels, reach_voxels, follow: FOLLOW };
+        for _ in 0..rounds {
+            relaxed.beyond = backend.relax([&mut *there, &mut *back], &round, &mut relaxation)?.iter().sum();
+            if relaxed.beyond == 0 && everywhere {
+                return Ok(relaxed);
+            }
+            relaxed.rounds += 1;
+            everywhere = relaxed.beyond == 0;
+            if everywhere {
+                backend.examine_all(&mut relaxation)?;
+            }
+        }
+    }
+    Ok(relaxed)
 }

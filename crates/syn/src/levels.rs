@@ -85,6 +85,7 @@ pub(crate) fn run<B: Backend>(
         fixed_side = fixed_side.on(backend, &grid, full)?;
         moving_side = moving_side.on(backend, &grid, full)?;
     }
-    let (warp, inverse_warp) = warps(backend, full, &fixed_side, &moving_side, options.largest_residual_voxels)?;
-    Ok(Outcome { warp, inverse_warp, levels })
+    let (warp, inverse_warp, relaxed) =
+        warps(backend, full, &fixed_side, &moving_side, options.largest_residual_voxels)?;
+    Ok(Outcome { warp, inverse_warp, levels, relaxed })
 }

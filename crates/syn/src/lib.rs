@@ -23,4 +23,4 @@ pub use channel::{Channel, Images, Metric};
 pub use error::Error;
 pub use fixed::Fixed;
 pub use levels::register;
-pub use options::{LevelOutcome, Options, Outcome};
+pub use options::{LevelOutcome, Options, Outcome, Relaxed};

@@ -112,4 +112,16 @@ pub struct Outcome {
     pub inverse_warp: DisplacementField,
     /// Level by level, coarsest first.
     pub levels: Vec<LevelOutcome>,
+    /// What it took to make the two inverse to each other everywhere.
+    pub relaxed: Relaxed,
+}
+
+/// How the warps were relaxed where they folded or missed each other by more than
+/// [`largest_residual_voxels`](Options::largest_residual_voxels).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Relaxed {
+    /// Rounds that it took.
+    pub rounds: usize,
+    /// Voxels of both warps that the last round still found beyond the limits: 0 but where it was hopeless.
+    pub beyond: usize,
 }

@@ -291,6 +291,11 @@ impl From<&linear::Outcome> for LinearRecord {
 pub struct SynRecord {
     /// Coarse to fine.
     pub levels: Vec<SynLevel>,
+    /// Rounds that relaxing the warps took.
+    pub relaxing_rounds: usize,
+    /// Voxels of both warps that fold or miss their inverse by more than the limit, as far as the last round saw: 0 but
+    /// where it was hopeless.
+    pub beyond_limits: usize,
 }
 
 /// A level of the diffeomorphic stage.
@@ -307,15 +312,16 @@ pub struct SynLevel {
 }
 
 impl SynRecord {
-    /// The levels of an outcome.
-    pub fn new(levels: &[syn::LevelOutcome]) -> SynRecord {
-        let levels = levels.iter().map(|level| SynLevel {
+    /// What an outcome tells of its course.
+    pub fn new(outcome: &syn::Outcome) -> SynRecord {
+        let levels = outcome.levels.iter().map(|level| SynLevel {
             shrink: level.shrink,
             iterations: level.energies.len(),
             converged: level.converged,
             energies: level.energies.clone(),
         });
-        SynRecord { levels: levels.collect() }
+        let syn::Relaxed { rounds, beyond } = outcome.relaxed;
+        SynRecord { levels: levels.collect(), relaxing_rounds: rounds, beyond_limits: beyond }
     }
 }
 

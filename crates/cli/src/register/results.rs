@@ -52,7 +52,7 @@ pub fn write(
     let began = Instant::now();
     let mut outputs = Outputs::new();
     let Found { affine, linear, syn, device_memory, profile } = found;
-    let levels = syn.as_ref().map(|outcome| SynRecord::new(&outcome.levels));
+    let course = syn.as_ref().map(SynRecord::new);
     let Warps { forward, backward, jacobian } = warps(inputs, files, &affine, syn, &mut outputs)?;
     let similarity = images(args, inputs, files, [&forward, &backward], &mut outputs)?;
     let overlap = labels(args, inputs, files, &forward, &mut outputs)?;
@@ -60,7 +60,7 @@ pub fn write(
     seconds.total = total_seconds(&seconds);
     let record = Record {
         linear: linear.as_ref().map(LinearRecord::from),
-        syn: levels,
+        syn: course,
         jacobian,
         similarity,
         overlap: overlap.as_ref().map(OverlapRecord::from),

@@ -130,7 +130,7 @@ pub struct Settings {
     pub edge_weight: Option<f64>,
     #[arg(long, value_parser = values::positive, allow_negative_numbers = true, value_name = "VOXELS",
         help_heading = "SyN stage", help = help("How far the warp and its inverse may miss each other at any voxel; where \
-        they miss by more, both are smoothed", |p| p.syn().largest_residual_voxels.to_string()))]
+        they miss by more, both are corrected or smoothed", |p| p.syn().largest_residual_voxels.to_string()))]
     pub inverse_limit: Option<f64>,
     #[arg(long, value_parser = values::winsorise, value_name = "LOW,HIGH", help_heading = "SyN stage",
         help = help("Intensities clipped first: below and above these shares of the voxels; or none",

@@ -36,6 +36,20 @@ pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimit
     });
 }
 
+/// Improves the inverse at one voxel from `start`; zero on the border.
+pub(super) fn inverse_at(
+    sampler: &FieldSampler,
+    shape: [usize; 3],
+    at: [usize; 3],
+    start: [f32; 3],
+    limits: &InversionLimits,
+) -> [f32; 3] {
+    if (0..3).any(|axis| shape[axis] > 1 && (at[axis] == 0 || at[axis] == shape[axis] - 1)) {
+        return [0.0; 3];
+    }
+    invert_at(sampler, at.map(|n| n as f32), start, limits)
+}
+
 /// The inverse at one voxel: fixed-point steps, then Newton's.
 #[inline(always)]
 fn invert_at(sampler: &FieldSampler, point: [f32; 3], start: [f32; 3], limits: &InversionLimits) -> [f32; 3] {
@@ -89,7 +103,7 @@ fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
 }
 
 /// ‖u(x + v(x)) + v(x)‖² of each voxel.
-pub(super) fn squared_residuals(field: &Field, inverse: &Field) -> Vec<f32> {
+fn squared_residuals(field: &Field, inverse: &Field) -> Vec<f32> {
     let [nx, ny, _] = field.shape;
     let sampler = field.sampler();
     let mut residuals = vec![0.0; inverse.vectors().len()];
@@ -97,12 +111,24 @@ pub(super) fn squared_residuals(field: &Field, inverse: &Field) -> Vec<f32> {
         |(row, (out, vectors))| {
             let (j, k) = ((row % ny) as f32, (row / ny) as f32);
             for (i, (out, v)) in out.iter_mut().zip(vectors).enumerate() {
-                let u = sampler.at([i as f32 + v[0], j + v[1], k + v[2]]);
-                *out = (0..3).map(|axis| (u[axis] + v[axis]) * (u[axis] + v[axis])).sum();
+                *out = squared_residual(&sampler, [i as f32, j, k], *v);
             }
         },
     );
     residuals
+}
+
+/// ‖u(x + v(x)) + v(x)‖² at one voxel.
+pub(super) fn squared_residual_at(sampler: &FieldSampler, inverse: &Field, at: [usize; 3]) -> f32 {
+    let [nx, ny, _] = inverse.shape;
+    squared_residual(sampler, at.map(|n| n as f32), inverse.vectors()[(at[2] * ny + at[1]) * nx + at[0]])
+}
+
+/// ‖u(x + v) + v‖² at a point.
+#[inline(always)]
+pub(super) fn squared_residual(sampler: &FieldSampler, point: [f32; 3], v: [f32; 3]) -> f32 {
+    let u = sampler.at(std::array::from_fn(|axis| point[axis] + v[axis]));
+    (0..3).map(|axis| (u[axis] + v[axis]) * (u[axis] + v[axis])).sum()
 }
 
 /// Mean and largest ‖u(x + v(x)) + v(x)‖.

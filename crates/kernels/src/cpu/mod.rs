@@ -27,10 +27,11 @@ pub use cross_correlation::CcWorkspace;
 pub use field::Field;
 pub use image::Image;
 pub use mattes::MiWorkspace;
+pub use relax::Relaxation;
 
 use crate::{
     Backend, CcParameters, Entropies, Error, Inversion, InversionLimits, JointParameters, MiParameters, Moments,
-    RelaxLimits, Sampling,
+    RelaxRound, Sampling,
 };
 
 /// The CPU backend. It uses the rayon pool it is called in.
@@ -54,6 +55,7 @@ impl Backend for Cpu {
     type FixedBins = FixedBins;
     type CcWorkspace = CcWorkspace;
     type MiWorkspace = MiWorkspace;
+    type Relaxation = Relaxation;
 
     fn image(&self, shape: [usize; 3]) -> Result<Image, Error> {
         Ok(Image::zeros(shape))
@@ -281,8 +283,24 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn relax(&self, field: &mut Field, inverse: &Field, limits: &RelaxLimits) -> Result<usize, Error> {
-        Error::check_shape("relax", field.shape, inverse.shape)?;
-        Ok(relax::relax(field, inverse, limits))
+    fn relaxation(&self, shape: [usize; 3]) -> Result<Relaxation, Error> {
+        Ok(Relaxation::new(shape))
+    }
+
+    fn examine_all(&self, relaxation: &mut Relaxation) -> Result<(), Error> {
+        relaxation.examine_all();
+        Ok(())
+    }
+
+    fn relax(
+        &self,
+        pair: [&mut Field; 2],
+        round: &RelaxRound,
+        relaxation: &mut Relaxation,
+    ) -> Result<[usize; 2], Error> {
+        for field in &pair {
+            Error::check_shape("relax", relaxation.shape, field.shape)?;
+        }
+        Ok(relax::relax(pair, round, relaxation))
     }
 }

@@ -1,46 +1,252 @@
-//! Smooths a field where it folds, and where its inverse cannot follow it.
+//! Smooths two fields where they fold, and where they are not inverse to each other, brick by brick.
+
+use std::ops::RangeInclusive;
+
+use rayon::prelude::*;
 
 use super::field::Field;
-use super::image::Image;
-use super::{invert, jacobian, smooth};
-use crate::RelaxLimits;
-use crate::relax::{REACH, VARIANCE, pull, weight};
+use super::{invert, jacobian};
+use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, ERROR, MARGIN, bricks, pull, weight};
+use crate::{InversionLimits, RelaxLimits, RelaxRound, gaussian};
 
-/// See [`Backend::relax`](crate::Backend::relax).
-pub(super) fn relax(field: &mut Field, inverse: &Field, limits: &RelaxLimits) -> usize {
-    let shape = field.shape;
-    let mut determinant = Image::zeros(shape);
-    jacobian::determinant(field, &mut determinant);
-    let residuals = invert::squared_residuals(inverse, field);
-    let largest = limits.largest_residual_voxels * limits.largest_residual_voxels;
-    let beyond: Vec<(usize, f32)> = (0..residuals.len())
-        .filter_map(|at| {
-            let folds = determinant.voxels[at] < limits.smallest_jacobian;
-            (folds || residuals[at] > largest).then(|| (at, if folds { 1.0 } else { pull(residuals[at], largest) }))
-        })
-        .collect();
-    if beyond.is_empty() {
-        return 0;
+/// Which bricks of the two fields are still to be examined; scratch memory.
+#[derive(Debug)]
+pub struct Relaxation {
+    pub(super) shape: [usize; 3],
+    examine: [Marks; 2],
+    /// Of the half round under way, zero between them.
+    weights: Vec<f32>,
+}
+
+impl Relaxation {
+    pub(super) fn new(shape: [usize; 3]) -> Relaxation {
+        let mut relaxation = Relaxation {
+            shape,
+            examine: [Marks::none(shape), Marks::none(shape)],
+            weights: vec![0.0; shape.iter().product()],
+        };
+        relaxation.examine_all();
+        relaxation
     }
-    let mut smoothed = field.clone();
-    smooth::field(&mut smoothed, VARIANCE, &mut Field::zeros(shape));
-    let [nx, ny, nz] = shape;
-    let around = |centre: usize, n: usize| centre.saturating_sub(REACH)..(centre + REACH + 1).min(n);
-    let mut weights = Image::zeros(shape);
-    for (at, pull) in &beyond {
-        let centre = [at % nx, at / nx % ny, at / (nx * ny)];
-        for k in around(centre[2], nz) {
-            for j in around(centre[1], ny) {
-                for i in around(centre[0], nx) {
-                    let offset = [i.abs_diff(centre[0]), j.abs_diff(centre[1]), k.abs_diff(centre[2])];
-                    let here = &mut weights.voxels[(k * ny + j) * nx + i];
-                    *here = here.max(pull * weight(offset));
+
+    pub(super) fn examine_all(&mut self) {
+        self.examine.iter_mut().for_each(|marks| marks.marked.fill(true));
+    }
+}
+
+/// A mark for each brick.
+#[derive(Debug)]
+struct Marks {
+    shape: [usize; 3],
+    bricks: [usize; 3],
+    marked: Vec<bool>,
+}
+
+impl Marks {
+    fn none(shape: [usize; 3]) -> Marks {
+        let bricks = bricks(shape);
+        Marks { shape, bricks, marked: vec![false; bricks.iter().product()] }
+    }
+
+    /// The bricks that hold voxels within `margin` of a point along each axis.
+    fn around(&mut self, point: [f32; 3], margin: f32) {
+        let [x, y, z] = std::array::from_fn(|axis| self.along(axis, point[axis], margin));
+        for k in z {
+            for j in y.clone() {
+                for i in x.clone() {
+                    self.marked[(k * self.bricks[1] + j) * self.bricks[0] + i] = true;
                 }
             }
         }
     }
-    for ((v, s), w) in field.vectors_mut().iter_mut().zip(smoothed.vectors()).zip(&weights.voxels) {
-        *v = std::array::from_fn(|axis| v[axis] + w * (s[axis] - v[axis]));
+
+    fn along(&self, axis: usize, at: f32, margin: f32) -> RangeInclusive<usize> {
+        let last = (self.shape[axis] - 1) as f32;
+        let brick = |at: f32| at.clamp(0.0, last) as usize / BRICK;
+        brick(at - margin)..=brick(at + margin)
     }
-    beyond.len()
+
+    /// The voxels of the marked bricks, brick by brick.
+    fn voxels(&self) -> impl ParallelIterator<Item = [usize; 3]> + '_ {
+        let [bx, by, _] = self.bricks;
+        (0..self.marked.len()).into_par_iter().filter(|brick| self.marked[*brick]).flat_map_iter(move |brick| {
+            let corner = [brick % bx, brick / bx % by, brick / (bx * by)].map(|n| n * BRICK);
+            let [x, y, z] = std::array::from_fn(|axis| corner[axis]..(corner[axis] + BRICK).min(self.shape[axis]));
+            z.flat_map(move |k| {
+                let x = x.clone();
+                y.clone().flat_map(move |j| x.clone().map(move |i| [i, j, k]))
+            })
+        })
+    }
+}
+
+/// See [`Backend::relax`](crate::Backend::relax).
+pub(super) fn relax(pair: [&mut Field; 2], round: &RelaxRound, relaxation: &mut Relaxation) -> [usize; 2] {
+    let [there, back] = pair;
+    [half(there, back, 0, round, relaxation), half(back, there, 1, round, relaxation)]
+}
+
+fn half(
+    field: &mut Field,
+    inverse: &mut Field,
+    side: usize,
+    round: &RelaxRound,
+    relaxation: &mut Relaxation,
+) -> usize {
+    let shape = field.shape;
+    let index = |[i, j, k]: [usize; 3]| (k * shape[1] + j) * shape[0] + i;
+    let examined = std::mem::replace(&mut relaxation.examine[side], Marks::none(shape));
+    let mut beyond: Vec<([usize; 3], f32)> = examined
+        .voxels()
+        .filter_map(|at| strength(field, inverse, &round.limits, at).map(|strength| (at, strength)))
+        .collect();
+    let count = beyond.len();
+    let mut corrections = Vec::new();
+    beyond.retain(|(at, _)| match corrected(field, inverse, round, *at) {
+        Some(better) => {
+            corrections.push((*at, better));
+            false
+        }
+        None => true,
+    });
+    let changed = spread(&beyond, round.reach_voxels, shape, &mut relaxation.weights);
+    let smoothing = Smoothing::new(shape, round.variance_voxels);
+    let weights = &relaxation.weights;
+    let relaxed: Vec<[f32; 3]> = changed
+        .par_iter()
+        .map(|at| {
+            let (u, w) = (field.vectors()[index(*at)], weights[index(*at)]);
+            let s = smoothing.at(field, *at);
+            std::array::from_fn(|axis| u[axis] + w * (s[axis] - u[axis]))
+        })
+        .collect();
+    let mut followed = Marks::none(shape);
+    // Corrections last: they count where both are due.
+    for (at, relaxed) in changed.into_iter().zip(relaxed).chain(corrections) {
+        relaxation.weights[index(at)] = 0.0;
+        let here = at.map(|n| n as f32);
+        relaxation.examine[side].around(here, 1.0);
+        let u = &mut field.vectors_mut()[index(at)];
+        for u in [*u, relaxed] {
+            followed.around(std::array::from_fn(|axis| here[axis] + u[axis]), MARGIN);
+        }
+        *u = relaxed;
+    }
+    follow(field, inverse, side, round, followed, relaxation);
+    count
+}
+
+/// Inverts `field` again in the marked bricks of its inverse.
+fn follow(
+    field: &Field,
+    inverse: &mut Field,
+    side: usize,
+    round: &RelaxRound,
+    followed: Marks,
+    relaxation: &mut Relaxation,
+) {
+    let shape = field.shape;
+    let sampler = field.sampler();
+    let vectors = inverse.vectors();
+    let moved: Vec<([usize; 3], [f32; 3])> = followed
+        .voxels()
+        .filter_map(|at| {
+            let before = vectors[(at[2] * shape[1] + at[1]) * shape[0] + at[0]];
+            let after = invert::inverse_at(&sampler, shape, at, before, &round.follow);
+            (after != before).then_some((at, after))
+        })
+        .collect();
+    // Where the field changed, its inverse may miss more than before even if it stays.
+    for (examine, followed) in relaxation.examine[1 - side].marked.iter_mut().zip(&followed.marked) {
+        *examine |= followed;
+    }
+    for (at, v) in moved {
+        inverse.vectors_mut()[(at[2] * shape[1] + at[1]) * shape[0] + at[0]] = v;
+        let here = at.map(|n| n as f32);
+        relaxation.examine[1 - side].around(here, 1.0);
+        relaxation.examine[side].around(std::array::from_fn(|axis| here[axis] + v[axis]), MARGIN);
+    }
+}
+
+/// How strongly a voxel is drawn: `None` within the limits, wholly where it folds, by its residual elsewhere.
+fn strength(field: &Field, inverse: &Field, limits: &RelaxLimits, at: [usize; 3]) -> Option<f32> {
+    if jacobian::determinant_at(field, at) < limits.smallest_jacobian {
+        return Some(1.0);
+    }
+    let squared = invert::squared_residual_at(&inverse.sampler(), field, at);
+    let largest = limits.largest_residual_voxels * limits.largest_residual_voxels;
+    (squared > largest).then(|| pull(squared, largest))
+}
+
+/// What the field becomes where it is beyond the limits but can be made the inverse of the other one.
+fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3]) -> Option<[f32; 3]> {
+    let shape = field.shape;
+    let on_edge = (0..3).any(|axis| shape[axis] > 1 && (at[axis] == 0 || at[axis] == shape[axis] - 1));
+    if on_edge || jacobian::determinant_at(field, at) < round.limits.smallest_jacobian {
+        return None;
+    }
+    let before = field.vectors()[(at[2] * shape[1] + at[1]) * shape[0] + at[0]];
+    let sampler = inverse.sampler();
+    let limits = InversionLimits { untouched_voxels: 0.0, ..round.follow };
+    let better = invert::inverse_at(&sampler, shape, at, before, &limits);
+    let by: f32 = (0..3).map(|axis| (better[axis] - before[axis]) * (better[axis] - before[axis])).sum();
+    let left = invert::squared_residual(&sampler, at.map(|n| n as f32), better);
+    (left <= CORRECTED * CORRECTED && by <= CORRECTED_BY * CORRECTED_BY).then_some(better)
+}
+
+/// Leaves in `weights` the share of the smoothed field at each voxel within reach, and lists those voxels.
+fn spread(beyond: &[([usize; 3], f32)], reach: usize, shape: [usize; 3], weights: &mut [f32]) -> Vec<[usize; 3]> {
+    let mut reached = Vec::new();
+    for (centre, strength) in beyond {
+        let [x, y, z] = std::array::from_fn(|axis| {
+            centre[axis].saturating_sub(reach)..(centre[axis] + reach + 1).min(shape[axis])
+        });
+        for k in z {
+            for j in y.clone() {
+                for i in x.clone() {
+                    let offset = [i.abs_diff(centre[0]), j.abs_diff(centre[1]), k.abs_diff(centre[2])];
+                    let share = strength * weight(offset, reach);
+                    let here = &mut weights[(k * shape[1] + j) * shape[0] + i];
+                    if *here == 0.0 && share > 0.0 {
+                        reached.push([i, j, k]);
+                    }
+                    *here = here.max(share);
+                }
+            }
+        }
+    }
+    reached
+}
+
+/// Reads a field as [`smooth_field`](crate::Backend::smooth_field) would leave it, at single voxels.
+struct Smoothing {
+    shape: [usize; 3],
+    kernels: [Vec<f32>; 3],
+}
+
+impl Smoothing {
+    fn new(shape: [usize; 3], variance_voxels: f64) -> Smoothing {
+        let kernel = gaussian::kernel(variance_voxels, ERROR);
+        Smoothing { shape, kernels: shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }) }
+    }
+
+    fn at(&self, field: &Field, at: [usize; 3]) -> [f32; 3] {
+        let [nx, ny, _] = self.shape;
+        if (0..3).any(|axis| self.shape[axis] > 1 && (at[axis] == 0 || at[axis] == self.shape[axis] - 1)) {
+            return [0.0; 3];
+        }
+        let vectors = field.vectors();
+        self.sum(2, at, |k| self.sum(1, at, |j| self.sum(0, at, |i| vectors[(k * ny + j) * nx + i])))
+    }
+
+    /// Along one axis, what `value` gives at each index.
+    fn sum(&self, axis: usize, at: [usize; 3], value: impl Fn(usize) -> [f32; 3]) -> [f32; 3] {
+        let (at, last, kernel) = (at[axis], self.shape[axis] - 1, &self.kernels[axis]);
+        let mut sum = value(at).map(|v| kernel[0] * v);
+        for (k, weight) in kernel.iter().enumerate().skip(1) {
+            let (low, high) = (value(at.saturating_sub(k)), value((at + k).min(last)));
+            sum = std::array::from_fn(|c| sum[c] + weight * (low[c] + high[c]));
+        }
+        sum
+    }
 }

@@ -3,10 +3,10 @@
 use antsreg_core::AffineTransform;
 use nalgebra::Matrix3;
 
-use super::{CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace};
+use super::{CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace, Relaxation};
 use crate::{
     Backend, CcParameters, Entropies, Error, Inversion, InversionLimits, JointParameters, MiParameters, Moments,
-    RelaxLimits, Sampling,
+    RelaxRound, Sampling,
 };
 
 impl Backend for Cuda {
@@ -15,6 +15,7 @@ impl Backend for Cuda {
     type FixedBins = FixedBins;
     type CcWorkspace = CcWorkspace;
     type MiWorkspace = MiWorkspace;
+    type Relaxation = Relaxation;
 
     fn image(&self, shape: [usize; 3]) -> Result<Image, Error> {
         self.new_image(shape)
@@ -218,7 +219,20 @@ impl Backend for Cuda {
         self.jacobian(field, out)
     }
 
-    fn relax(&self, field: &mut Field, inverse: &Field, limits: &RelaxLimits) -> Result<usize, Error> {
-        self.relax_field(field, inverse, limits)
+    fn relaxation(&self, shape: [usize; 3]) -> Result<Relaxation, Error> {
+        self.new_relaxation(shape)
+    }
+
+    fn examine_all(&self, relaxation: &mut Relaxation) -> Result<(), Error> {
+        relaxation.examine_all()
+    }
+
+    fn relax(
+        &self,
+        pair: [&mut Field; 2],
+        round: &RelaxRound,
+        relaxation: &mut Relaxation,
+    ) -> Result<[usize; 2], Error> {
+        self.relax_pair(pair, round, relaxation)
     }
 }

@@ -55,11 +55,16 @@ impl<T: Plain> Buffer<T> {
 
     /// Sets elements to zero.
     pub(super) fn clear(&mut self, range: Range<usize>) -> Result<(), Error> {
+        self.fill(range, 0)
+    }
+
+    /// Sets the bits of elements to those of a number again and again.
+    pub(super) fn fill(&mut self, range: Range<usize>, bits: u32) -> Result<(), Error> {
         let range = range.start.min(self.len)..range.end.min(self.len);
         let (start, words) = (self.pointer + (range.start * size_of::<T>()) as u64, range.len() * size_of::<T>() / 4);
-        self.device.bind("zero memory")?;
+        self.device.bind("fill memory")?;
         // SAFETY: the range lies within the allocation.
-        check("zero memory", unsafe { sys::cuMemsetD32Async(start, 0, words, self.device.stream().as_inner()) })
+        check("fill memory", unsafe { sys::cuMemsetD32Async(start, bits, words, self.device.stream().as_inner()) })
     }
 
     pub(super) fn from_slice(device: &Arc<Device>, values: &[T]) -> Result<Self, Error> {

@@ -131,7 +131,7 @@ module!(Moments, "moments", [moments, moments_totals]);
 module!(Resample, "resample", [resample]);
 module!(ResizeField, "resize_field", [resize_field]);
 module!(Smooth, "smooth", [smooth_3, smooth_4, smooth_6, smooth_8, smooth_axis]);
-module!(Relax, "relax", [spread_beyond, relax]);
+module!(Relax, "relax", [examine, smooth_listed, change_listed, follow_marked]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
 /// The kernels of one radius of the windowed cross-correlation, loaded when that radius is first used.

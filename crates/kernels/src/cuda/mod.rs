@@ -46,6 +46,7 @@ pub use image::Image;
 pub use kernels::{Ptx, all_ptx};
 pub use mattes::MiWorkspace;
 pub use profile::KernelTime;
+pub use relax::Relaxation;
 
 use crate::Error;
 use buffer::Buffer;
@@ -68,8 +69,6 @@ struct Scratch {
     partial: Buffer<f64>,
     /// Counts finished blocks; every kernel leaves it at zero.
     counter: Buffer<u32>,
-    /// Counts voxels beyond limits.
-    count: Buffer<u32>,
     /// What comes back to the host.
     result: Buffer<f64>,
     /// What an update is multiplied by; it stays on the device.
@@ -147,7 +146,6 @@ impl Scratch {
         Ok(Scratch {
             partial: Buffer::zeroed(device, 2 << 10)?,
             counter: Buffer::zeroed(device, 1)?,
-            count: Buffer::zeroed(device, 1)?,
             result: Buffer::zeroed(device, 2)?,
             scale: Buffer::zeroed(device, 1)?,
             batch: Default::default(),

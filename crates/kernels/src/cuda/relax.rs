@@ -1,46 +1,165 @@
-//! Relaxes a field where it folds, and where its inverse cannot follow it.
+//! Draws two fields closer to being inverse to each other, brick by brick.
 
 use super::Cuda;
+use super::buffer::Buffer;
 use super::field::Field;
-use super::launch::{Launch, Shape, arguments};
-use crate::relax::{REACH, VARIANCE};
-use crate::{Error, RelaxLimits};
+use super::launch::{Argument, Launch, Shape, arguments};
+use super::smooth::Weights;
+use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, ERROR, MARGIN, bricks};
+use crate::{Error, RelaxRound, gaussian};
+
+/// Bricks that a block looks after, as in `cu/relax.cu`.
+const BRICKS: usize = 8;
+
+/// Which bricks of the two fields are still to be examined; scratch memory.
+pub struct Relaxation {
+    shape: [usize; 3],
+    /// Of either field, a mark a brick: those that are examined next, and those that are marked meanwhile.
+    examine: [[Buffer<u32>; 2]; 2],
+    /// Bricks of the inverse that are to follow.
+    following: Buffer<u32>,
+    /// What the listed voxels become.
+    target: Field,
+    /// What a voxel is drawn by; zero between half rounds.
+    weights: Buffer<f32>,
+    list: Buffer<u32>,
+    /// Of either half round, how many voxels were beyond the limits, and how many are listed.
+    counts: Buffer<u32>,
+}
+
+/// `Round` of `cu/relax.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    smallest_jacobian: f32,
+    largest_residual_squared: f32,
+    reach: i32,
+    radius: i32,
+    steps: i32,
+    tolerance_squared: f32,
+    untouched_squared: f32,
+    corrected_squared: f32,
+    corrected_by_squared: f32,
+    margin: f32,
+}
+impl Argument for Round {}
+
+impl Round {
+    fn of(round: &RelaxRound, radius: usize) -> Round {
+        let RelaxRound { limits, follow, .. } = round;
+        Round {
+            smallest_jacobian: limits.smallest_jacobian,
+            largest_residual_squared: limits.largest_residual_voxels * limits.largest_residual_voxels,
+            reach: round.reach_voxels as i32,
+            radius: radius as i32,
+            steps: follow.steps as i32,
+            tolerance_squared: follow.tolerance_voxels * follow.tolerance_voxels,
+            untouched_squared: follow.untouched_voxels * follow.untouched_voxels,
+            corrected_squared: CORRECTED * CORRECTED,
+            corrected_by_squared: CORRECTED_BY * CORRECTED_BY,
+            margin: MARGIN,
+        }
+    }
+}
+
+impl Relaxation {
+    pub(super) fn examine_all(&mut self) -> Result<(), Error> {
+        for [next, _] in &mut self.examine {
+            next.fill(0..next.len(), 1)?;
+        }
+        Ok(())
+    }
+}
 
 impl Cuda {
-    pub(super) fn relax_field(
+    pub(super) fn new_relaxation(&self, shape: [usize; 3]) -> Result<Relaxation, Error> {
+        let marks = || Buffer::zeroed(&self.device, bricks(shape).iter().product());
+        let voxels = shape.iter().product();
+        let mut relaxation = Relaxation {
+            shape,
+            examine: [[marks()?, marks()?], [marks()?, marks()?]],
+            following: marks()?,
+            target: Field::uninitialised(&self.device, shape)?,
+            weights: Buffer::zeroed(&self.device, voxels)?,
+            list: Buffer::uninitialised(&self.device, voxels)?,
+            counts: Buffer::zeroed(&self.device, 4)?,
+        };
+        relaxation.examine_all()?;
+        Ok(relaxation)
+    }
+
+    pub(super) fn relax_pair(
+        &self,
+        [there, back]: [&mut Field; 2],
+        round: &RelaxRound,
+        relaxation: &mut Relaxation,
+    ) -> Result<[usize; 2], Error> {
+        for field in [&*there, &*back] {
+            Error::check_shape("relax", relaxation.shape, field.shape)?;
+        }
+        relaxation.counts.clear(0..4)?;
+        self.relax_half(there, back, 0, round, relaxation)?;
+        self.relax_half(back, there, 1, round, relaxation)?;
+        let mut counts = [0; 4];
+        relaxation.counts.download_into(&mut counts)?;
+        Ok([counts[0] as usize, counts[2] as usize])
+    }
+
+    fn relax_half(
         &self,
         field: &mut Field,
-        inverse: &Field,
-        limits: &RelaxLimits,
-    ) -> Result<usize, Error> {
-        Error::check_shape("relax", field.shape, inverse.shape)?;
-        let kernels = &self.kernels.relax;
-        let (u, v, shape) = (field.write(), inverse.read(), Shape::of(field.shape));
-        let limits = [limits.smallest_jacobian, limits.largest_residual_voxels * limits.largest_residual_voxels];
-        let mut weights = self.new_image(field.shape)?;
-        let weight = weights.write();
-        let beyond = {
-            let mut scratch = self.scratch();
-            scratch.count.clear(0..1)?;
-            let count = scratch.count.pointer();
-            let launch = Launch::over_voxels(&kernels.spread_beyond, field.shape, 2 * field.bytes());
-            let reach = REACH as i32;
-            // SAFETY: both fields and the weights have one shape; reads and the writes around a voxel are clamped to it,
-            // threads outside it only vote.
-            unsafe { self.launch(launch, arguments![u, v, limits, reach, weight, shape, count])? };
-            let mut beyond = [0];
-            scratch.count.download_into(&mut beyond)?;
-            beyond[0] as usize
+        inverse: &mut Field,
+        side: usize,
+        round: &RelaxRound,
+        relaxation: &mut Relaxation,
+    ) -> Result<(), Error> {
+        let (kernels, shape) = (&self.kernels.relax, Shape::of(field.shape));
+        let kernel = gaussian::kernel(round.variance_voxels, ERROR);
+        let weights = Weights::of(&field.shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }));
+        let radius = kernel.len() - 1;
+        let round = Round::of(round, radius);
+        let over_bricks = |kernel| Launch {
+            kernel,
+            grid: [bricks(relaxation.shape).iter().product::<usize>().div_ceil(BRICKS) as u32, 1, 1],
+            block: [BRICK.pow(3) as u32, 1, 1],
+            shared: 0,
+            bytes: 0,
         };
-        if beyond == 0 {
-            return Ok(0);
+        let over_list = |kernel, threads| Launch {
+            kernel,
+            grid: [8 * self.device.info.multiprocessors, 1, 1],
+            block: [threads, 1, 1],
+            shared: 0,
+            bytes: 0,
+        };
+        let (u, v, target) = (field.write(), inverse.write(), relaxation.target.write());
+        let (share, list) = (relaxation.weights.pointer(), relaxation.list.pointer());
+        let count = relaxation.counts.pointer() + 8 * side as u64;
+        let listed = count + 4;
+        let [now, meanwhile] = [0, 1].map(|which: usize| relaxation.examine[side][which].pointer());
+        let (of_inverse, following) = (relaxation.examine[1 - side][0].pointer(), relaxation.following.pointer());
+        let (radius, margin) = (round.radius, round.margin);
+        // SAFETY: fields, target, weights and list have one shape and the marks its bricks, so many a block; reads and marks
+        // are clamped to it, threads outside it return; a voxel is listed once, so the list cannot overflow.
+        unsafe {
+            self.launch(
+                over_bricks(&kernels.examine),
+                arguments![u, v, now, round, target, share, list, listed, count, shape],
+            )?;
+            self.launch(
+                over_list(&kernels.smooth_listed, 128),
+                arguments![u, share, list, listed, weights, radius, target, shape],
+            )?;
+            self.launch(
+                over_list(&kernels.change_listed, 256),
+                arguments![u, target, share, list, listed, margin, meanwhile, following, shape],
+            )?;
+            self.launch(
+                over_bricks(&kernels.follow_marked),
+                arguments![u, v, following, round, meanwhile, of_inverse, shape],
+            )?;
         }
-        let mut smoothed = Field::uninitialised(&self.device, field.shape)?;
-        self.smooth_into(field, VARIANCE, &mut smoothed)?;
-        let launch = Launch::over_voxels(&kernels.relax, field.shape, field.bytes() / 3);
-        let target = smoothed.read();
-        // SAFETY: three volumes of one shape, threads outside it return.
-        unsafe { self.launch(launch, arguments![u, target, weight, shape])? };
-        Ok(beyond)
+        relaxation.examine[side].swap(0, 1);
+        Ok(())
     }
 }

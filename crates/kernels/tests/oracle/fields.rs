@@ -1,5 +1,5 @@
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{Backend, Cpu, InversionLimits, RelaxLimits};
+use antsreg_kernels::{Backend, Cpu, InversionLimits};
 use nalgebra::{Matrix3, Vector3};
 
 use super::naive::{self, displaced, field_at, index, on_border};
@@ -164,86 +164,6 @@ fn jacobian_is_the_determinant_of_the_derivatives() {
         // Products of three single-precision numbers of at most 2.
         assert!(worst(&Cpu.download(&out).unwrap(), expected) < 1e-5, "shape {shape:?}");
     }
-}
-
-/// One component drawn towards itself smoothed, around these voxels and as strongly as given.
-fn relaxed(before: &[f64], shape: [usize; 3], pulls: &[([usize; 3], f64)]) -> Vec<f64> {
-    let smoothed = naive::smooth(before, shape, [1.0; 3], 0.001);
-    let weight = |voxel: [usize; 3]| {
-        let near = pulls.iter().filter(|(place, _)| (0..3).all(|a| place[a].abs_diff(voxel[a]) <= 1));
-        let distance = |place: &[usize; 3]| (0..3).map(|a| place[a].abs_diff(voxel[a]).pow(2)).sum::<usize>() as f64;
-        near.map(|(place, pull)| pull * (1.0 - distance(place) / 4.0)).fold(0.0, f64::max)
-    };
-    let drawn = |voxel: [usize; 3]| {
-        let at = index(shape, voxel);
-        before[at] + weight(voxel) * (smoothed[at] - before[at])
-    };
-    voxels(shape).map(drawn).collect()
-}
-
-#[test]
-fn relax_smooths_what_folds_and_nothing_else() {
-    let shape = SHAPES[0];
-    let limits = RelaxLimits { smallest_jacobian: 0.05, largest_residual_voxels: f32::INFINITY };
-    let nothing = Cpu.field(shape).unwrap();
-    let determinants = |field: &Field| {
-        let mut jacobian = Cpu.image(shape).unwrap();
-        Cpu.jacobian_determinant(field, &mut jacobian).unwrap();
-        Cpu.download(&jacobian).unwrap()
-    };
-    let mut vectors = scene::smooth_field(shape, 0.3);
-    let mut untouched = uploaded(shape, &vectors);
-    assert_eq!(Cpu.relax(&mut untouched, &nothing, &limits).unwrap(), 0);
-    assert_eq!(downloaded(&untouched), vectors);
-
-    // Two voxels that swap places.
-    let fold = [18, 20, 11];
-    vectors[index(shape, fold)][0] += 2.5;
-    let mut field = uploaded(shape, &vectors);
-    let before: Vec<f64> = vectors.iter().map(|v| f64::from(v[0])).collect();
-    let jacobian = determinants(&field);
-    let places: Vec<[usize; 3]> = voxels(shape).filter(|voxel| jacobian[index(shape, *voxel)] < 0.05).collect();
-    assert!(!places.is_empty());
-    assert_eq!(Cpu.relax(&mut field, &nothing, &limits).unwrap(), places.len());
-    let pulls: Vec<([usize; 3], f64)> = places.iter().map(|place| (*place, 1.0)).collect();
-    let expected = relaxed(&before, shape, &pulls);
-    let found: Vec<f32> = downloaded(&field).iter().map(|v| v[0]).collect();
-    assert!(worst(&found, expected) < 2e-6);
-    let mut calls = 1;
-    while Cpu.relax(&mut field, &nothing, &limits).unwrap() > 0 {
-        calls += 1;
-        assert!(calls < 100, "the folds should go");
-    }
-    assert!(determinants(&field).iter().all(|j| *j >= 0.05));
-}
-
-#[test]
-fn relax_smooths_where_the_inverse_misses() {
-    let shape = SHAPES[0];
-    let vectors = scene::smooth_field(shape, 0.3);
-    let mut field = uploaded(shape, &vectors);
-    let mut inverse = Cpu.field(shape).unwrap();
-    let tight = InversionLimits { steps: 20, tolerance_voxels: 0.01, untouched_voxels: 0.0 };
-    Cpu.invert(&field, &mut inverse, &tight).unwrap();
-    let limits = RelaxLimits { smallest_jacobian: f32::NEG_INFINITY, largest_residual_voxels: 0.3 };
-    assert_eq!(Cpu.relax(&mut field, &inverse, &limits).unwrap(), 0);
-    let mut missing = downloaded(&inverse);
-    missing[index(shape, [18, 20, 11])][1] += 3.0;
-    let inverse = uploaded(shape, &missing);
-    let pulls: Vec<([usize; 3], f64)> = voxels(shape)
-        .zip(&vectors)
-        .filter_map(|(voxel, u)| {
-            let v = field_at(&missing, shape, displaced(voxel, *u));
-            let residual = (0..3).map(|axis| (v[axis] + f64::from(u[axis])).powi(2)).sum::<f64>().sqrt();
-            (residual > 0.3).then(|| (voxel, (0.5 * (residual / 0.3 - 1.0) + 0.05).min(1.0)))
-        })
-        .collect();
-    assert!(pulls.iter().any(|(_, pull)| *pull < 0.5) && pulls.iter().any(|(_, pull)| *pull > 0.5));
-    assert_eq!(Cpu.relax(&mut field, &inverse, &limits).unwrap(), pulls.len());
-    let before: Vec<f64> = vectors.iter().map(|v| f64::from(v[0])).collect();
-    let expected = relaxed(&before, shape, &pulls);
-    let found: Vec<f32> = downloaded(&field).iter().map(|v| v[0]).collect();
-    assert!(worst(&found, expected) < 2e-6);
 }
 
 #[test]

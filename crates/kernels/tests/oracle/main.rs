@@ -7,6 +7,7 @@ mod joint;
 mod metric;
 mod moments;
 mod naive;
+mod relax;
 mod scene;
 mod slices;
 mod threads;

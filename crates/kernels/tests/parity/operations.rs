@@ -3,7 +3,7 @@
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{
     Backend, CcDerivative, CcParameters, Error, InversionLimits, JointParameters, JointSampling, MiParameters,
-    Moments, RelaxLimits, Sampling,
+    Moments, RelaxLimits, RelaxRound, Sampling,
 };
 use nalgebra::Matrix3;
 
@@ -190,12 +190,30 @@ fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     let back = world.map(0.1).inverse().unwrap_or_else(AffineTransform::identity);
     backend.resize_field(&first, &back, [0.5, 1.25, 2.0], &mut resized)?;
     out.field("resize_field", EXACT, &resized)?;
-    for (smallest_jacobian, largest_residual_voxels) in [(0.05, 100.0), (0.7, 100.0), (-100.0, 1.0)] {
+    // Folds; a field that its inverse misses; both, by a wide Gaussian.
+    for (smallest_jacobian, largest_residual_voxels, variance_voxels, reach_voxels) in
+        [(0.7, 100.0, 1.0, 1), (-100.0, 0.3, 1.0, 1), (0.3, 0.2, 4.0, 3)]
+    {
         let limits = RelaxLimits { smallest_jacobian, largest_residual_voxels };
-        let mut relaxed = backend.upload_field(shape, &World::field(shape, 9.0, 7))?;
-        let beyond = backend.relax(&mut relaxed, &inverse, &limits)?;
-        out.values(format!("relax {limits:?}, count"), EXACT, vec![beyond as f64]);
-        out.field(format!("relax {limits:?}"), SUMS, &relaxed)?;
+        let follow = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.1 };
+        let round = RelaxRound { limits, variance_voxels, reach_voxels, follow };
+        let mut there = backend.upload_field(shape, &World::field(shape, 9.0, 7))?;
+        let mut back = backend.field(shape)?;
+        backend.invert(
+            &there,
+            &mut back,
+            &InversionLimits { steps: 3, tolerance_voxels: 0.0, untouched_voxels: 0.0 },
+        )?;
+        let mut relaxation = backend.relaxation(shape)?;
+        for call in 0..5 {
+            if call == 3 {
+                backend.examine_all(&mut relaxation)?;
+            }
+            let beyond = backend.relax([&mut there, &mut back], &round, &mut relaxation)?;
+            out.values(format!("relax {round:?}, call {call}"), EXACT, beyond.map(|n| n as f64).into());
+            out.field(format!("relax {round:?}, call {call}, there"), EXACT, &there)?;
+            out.field(format!("relax {round:?}, call {call}, back"), EXACT, &back)?;
+        }
     }
     let mut determinant = backend.image(shape)?;
     backend.jacobian_determinant(&first, &mut determinant)?;

@@ -1,0 +1,202 @@
+//! Relaxing a pair of fields, against whole volumes in double precision.
+
+use antsreg_kernels::{Backend, Cpu, InversionLimits, RelaxLimits, RelaxRound};
+
+use super::naive::{self, displaced, field_at, index};
+use super::scene::{self, SHAPES, voxels};
+use super::worst;
+
+type Field = <Cpu as Backend>::Field;
+type Vectors = Vec<[f32; 3]>;
+
+const SHAPE: [usize; 3] = SHAPES[0];
+const PLACE: [usize; 3] = [18, 20, 11];
+const ANYTHING: RelaxLimits =
+    RelaxLimits { smallest_jacobian: f32::NEG_INFINITY, largest_residual_voxels: f32::INFINITY };
+/// No step at all.
+const STAY: InversionLimits = InversionLimits { steps: 0, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
+const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };
+
+fn round(limits: RelaxLimits, follow: InversionLimits) -> RelaxRound {
+    RelaxRound { limits, variance_voxels: 1.0, reach_voxels: 1, follow }
+}
+
+fn uploaded(vectors: &[[f32; 3]]) -> Field {
+    Cpu.upload_field(SHAPE, vectors).unwrap()
+}
+
+fn downloaded(field: &Field) -> Vectors {
+    Cpu.download_field(field).unwrap()
+}
+
+/// A gentle field and its inverse.
+fn pair() -> (Vectors, Vectors) {
+    let vectors = scene::smooth_field(SHAPE, 0.3);
+    let mut inverse = Cpu.field(SHAPE).unwrap();
+    let tight = InversionLimits { steps: 20, tolerance_voxels: 1e-4, untouched_voxels: 0.0 };
+    Cpu.invert(&uploaded(&vectors), &mut inverse, &tight).unwrap();
+    (vectors, downloaded(&inverse))
+}
+
+fn determinants(field: &Field) -> Vec<f32> {
+    let mut jacobian = Cpu.image(SHAPE).unwrap();
+    Cpu.jacobian_determinant(field, &mut jacobian).unwrap();
+    Cpu.download(&jacobian).unwrap()
+}
+
+/// ‖v(x + u(x)) + u(x)‖ at each voxel.
+fn residuals(u: &[[f32; 3]], v: &[[f32; 3]]) -> Vec<f64> {
+    let at = |(voxel, u): ([usize; 3], &[f32; 3])| {
+        let v = field_at(v, SHAPE, displaced(voxel, *u));
+        (0..3).map(|axis| (v[axis] + f64::from(u[axis])).powi(2)).sum::<f64>().sqrt()
+    };
+    voxels(SHAPE).zip(u).map(at).collect()
+}
+
+/// The first component of a field drawn towards its smoothed self around some voxels, as strongly as given.
+fn smoothed_around(pulls: &[([usize; 3], f64)], vectors: &[[f32; 3]], variance: f64, reach: usize) -> Vec<f64> {
+    let before: Vec<f64> = vectors.iter().map(|v| f64::from(v[0])).collect();
+    let smoothed = naive::smooth(&before, SHAPE, [variance; 3], 0.001);
+    let weight = |voxel: [usize; 3]| {
+        let near = pulls.iter().filter(|(place, _)| (0..3).all(|a| place[a].abs_diff(voxel[a]) <= reach));
+        let squared = |place: &[usize; 3]| (0..3).map(|a| place[a].abs_diff(voxel[a]).pow(2)).sum::<usize>() as f64;
+        let share = |place: &[usize; 3]| 1.0 - squared(place) / (reach as f64 + 1.0).powi(2);
+        near.map(|(place, pull)| pull * share(place)).fold(0.0, f64::max)
+    };
+    let drawn = |voxel| {
+        let at = index(SHAPE, voxel);
+        before[at] + weight(voxel) * (smoothed[at] - before[at])
+    };
+    voxels(SHAPE).map(drawn).collect()
+}
+
+#[test]
+fn what_folds_is_smoothed_and_nothing_else() {
+    let (mut vectors, _) = pair();
+    // Two voxels that swap places.
+    vectors[index(SHAPE, PLACE)][0] += 2.5;
+    let limits = RelaxLimits { smallest_jacobian: 0.05, ..ANYTHING };
+    let jacobian = determinants(&uploaded(&vectors));
+    let places: Vec<[usize; 3]> = voxels(SHAPE).filter(|voxel| jacobian[index(SHAPE, *voxel)] < 0.05).collect();
+    assert!(!places.is_empty());
+    let pulls: Vec<([usize; 3], f64)> = places.iter().map(|place| (*place, 1.0)).collect();
+    for (variance_voxels, reach_voxels) in [(1.0, 1), (4.0, 3)] {
+        let (mut there, mut back) = (uploaded(&vectors), Cpu.field(SHAPE).unwrap());
+        let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+        let round = RelaxRound { variance_voxels, reach_voxels, ..round(limits, STAY) };
+        let beyond = Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap();
+        assert_eq!(beyond, [places.len(), 0]);
+        let found: Vec<f32> = downloaded(&there).iter().map(|v| v[0]).collect();
+        // Sums of up to 17³ products in single precision.
+        assert!(worst(&found, smoothed_around(&pulls, &vectors, variance_voxels, reach_voxels)) < 2e-6);
+        assert!(downloaded(&back).iter().all(|v| *v == [0.0; 3]));
+    }
+}
+
+#[test]
+fn where_the_inverse_misses_a_little_the_field_is_made_its_inverse() {
+    let (mut vectors, inverse) = pair();
+    vectors[index(SHAPE, PLACE)][1] += 0.7;
+    let limits = RelaxLimits { largest_residual_voxels: 0.3, ..ANYTHING };
+    let expected = residuals(&vectors, &inverse).iter().filter(|residual| **residual > 0.3).count();
+    assert_eq!(expected, 1);
+    let (mut there, mut back) = (uploaded(&vectors), uploaded(&inverse));
+    let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+    let round = round(limits, InversionLimits { untouched_voxels: f32::INFINITY, ..FOLLOW });
+    assert_eq!(Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap(), [1, 0]);
+    assert_eq!(downloaded(&back), inverse);
+    let mut found = downloaded(&there);
+    // Steps end at 0.005 voxel.
+    assert!(residuals(&found, &inverse)[index(SHAPE, PLACE)] < 0.006);
+    found[index(SHAPE, PLACE)] = vectors[index(SHAPE, PLACE)];
+    assert_eq!(found, vectors, "elsewhere nothing changed");
+}
+
+#[test]
+fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
+    let (mut vectors, inverse) = pair();
+    vectors[index(SHAPE, PLACE)][0] += 1.7;
+    let missed = residuals(&vectors, &inverse)[index(SHAPE, PLACE)];
+    for (largest_residual_voxels, gently) in [(0.3, false), (1.2, true)] {
+        let limits = RelaxLimits { largest_residual_voxels, ..ANYTHING };
+        let (mut there, mut back) = (uploaded(&vectors), uploaded(&inverse));
+        let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+        let round = round(limits, InversionLimits { untouched_voxels: f32::INFINITY, ..FOLLOW });
+        assert_eq!(Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap()[0], 1);
+        let pull = (0.5 * (missed / f64::from(largest_residual_voxels) - 1.0) + 0.05).min(1.0);
+        assert_eq!(pull < 0.5, gently, "{pull}");
+        let found: Vec<f32> = downloaded(&there).iter().map(|v| v[0]).collect();
+        // The residual is rounded to single precision, and so is the pull.
+        assert!(worst(&found, smoothed_around(&[(PLACE, pull)], &vectors, 1.0, 1)) < 2e-6);
+    }
+}
+
+#[test]
+fn the_other_field_follows_where_it_must() {
+    let (mut vectors, _) = pair();
+    // Bent enough to be smoothed, not so much that there were no inverse.
+    vectors[index(SHAPE, PLACE)][0] += 1.2;
+    let mut there = uploaded(&vectors);
+    let mut back = Cpu.field(SHAPE).unwrap();
+    Cpu.invert(&there, &mut back, &FOLLOW).unwrap();
+    let inverse = downloaded(&back);
+    let limits = RelaxLimits { smallest_jacobian: 0.5, ..ANYTHING };
+    let expected = determinants(&there).iter().filter(|determinant| **determinant < 0.5).count();
+    let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+    let beyond = Cpu.relax([&mut there, &mut back], &round(limits, FOLLOW), &mut relaxation).unwrap();
+    assert_eq!(beyond[0], expected);
+    let (there, followed) = (downloaded(&there), downloaded(&back));
+    assert!(residuals(&inverse, &there).iter().any(|residual| *residual > 0.2), "nothing had to follow");
+    let worst = residuals(&followed, &there).into_iter().fold(0.0, f64::max);
+    assert!(worst <= 0.2 + 1e-4, "{worst}");
+    let moved = followed.iter().zip(&inverse).filter(|(after, before)| after != before).count();
+    assert!((1..100).contains(&moved), "{moved} voxels moved");
+}
+
+/// Two rough fields, far from inverse to each other.
+fn rough() -> [Field; 2] {
+    let mut field = uploaded(&scene::rough_field(SHAPE, 9.0, 5));
+    Cpu.smooth_field(&mut field, 2.0, &mut Cpu.field(SHAPE).unwrap()).unwrap();
+    let mut inverse = Cpu.field(SHAPE).unwrap();
+    Cpu.invert(&field, &mut inverse, &FOLLOW).unwrap();
+    [field, inverse]
+}
+
+const LIMITS: RelaxLimits = RelaxLimits { smallest_jacobian: 0.05, largest_residual_voxels: 0.4 };
+
+#[test]
+fn looking_where_something_changed_finds_what_looking_everywhere_finds() {
+    let ([mut there, mut back], [mut all_there, mut all_back]) = (rough(), rough());
+    let (mut relaxation, mut everywhere) = (Cpu.relaxation(SHAPE).unwrap(), Cpu.relaxation(SHAPE).unwrap());
+    for call in 0..8 {
+        let round = round(LIMITS, FOLLOW);
+        let beyond = Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap();
+        Cpu.examine_all(&mut everywhere).unwrap();
+        let all_beyond = Cpu.relax([&mut all_there, &mut all_back], &round, &mut everywhere).unwrap();
+        assert_eq!(beyond, all_beyond, "call {call}");
+        assert_eq!(downloaded(&there), downloaded(&all_there), "call {call}");
+        assert_eq!(downloaded(&back), downloaded(&all_back), "call {call}");
+        assert!(beyond[0] > 0 || call > 2, "call {call}: nothing left to do");
+    }
+}
+
+#[test]
+fn in_the_end_both_fields_are_within_the_limits() {
+    let [mut there, mut back] = rough();
+    let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+    let mut calls = 0;
+    while Cpu.relax([&mut there, &mut back], &round(LIMITS, FOLLOW), &mut relaxation).unwrap() != [0, 0] {
+        calls += 1;
+        assert!(calls < 60, "still beyond the limits");
+        if calls % 10 == 0 {
+            Cpu.examine_all(&mut relaxation).unwrap();
+        }
+    }
+    for field in [&there, &back] {
+        assert!(determinants(field).iter().all(|determinant| *determinant >= 0.05));
+    }
+    let (there, back) = (downloaded(&there), downloaded(&back));
+    for (u, v) in [(&there, &back), (&back, &there)] {
+        assert!(residuals(u, v).iter().all(|residual| *residual <= 0.4 + 1e-4));
+    }
+}
