@@ -1,6 +1,7 @@
 //! `batch`: many subjects by one process, each as `register` would have done it.
 
 use antsreg_core::AffineTransform;
+use antsreg_core::io::nifti;
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 use serde_json::Value;
@@ -123,6 +124,32 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
 }
 
 #[test]
+fn further_channels_are_those_of_register() {
+    let place = cohort();
+    for name in ["f", "a", "b"] {
+        let mut image = nifti::read_volume(&place.path(&format!("{name}.nii.gz"))).expect("an image");
+        image.voxels.iter_mut().for_each(|value| *value = if *value > 0.0 { 1500.0 - *value } else { 0.0 });
+        nifti::write_volume(&place.path(&format!("{name}2.nii.gz")), &image).expect("an image");
+    }
+    place.file("two.csv", b"subject,t1,t2\none,a.nii.gz,a2.nii.gz\ntwo,b.nii.gz,b2.nii.gz\n");
+    let quick = "--device cpu --shrink-factors 2 --smoothing-sigmas 1 --iterations 5 --no-warped";
+    let batch = |weights: &str| {
+        place.succeed(&format!(
+            "batch two.csv -f f.nii.gz,f2.nii.gz --channels t1,t2 --weights {weights} -o out {quick} --resume"
+        ))
+    };
+    batch("2,1");
+    place
+        .succeed(&format!("register -f f.nii.gz -m b.nii.gz --channel f2.nii.gz,b2.nii.gz,cc,0.5 -o alone_ {quick}"));
+    let warps = || ["out/two_1Warp.nii.gz", "alone_1Warp.nii.gz"].map(|name| place.read(name));
+    let [own, alone] = warps();
+    assert!(own == alone, "two channels in a table are a pair beside the first");
+    assert!(batch("2,1").stdout.contains("2 skipped"), "the same again");
+    assert!(batch("1,1").stdout.contains("2 done"), "weights act");
+    assert!(warps()[0] != alone, "weights act");
+}
+
+#[test]
 fn a_subject_that_fails_is_named_and_the_others_are_done() {
     let place = cohort();
     place.file("broken.nii.gz", b"not an image");
@@ -211,7 +238,9 @@ fn what_cannot_be_meant_is_refused_before_anything_is_done() {
         (1, "missing.csv", vec!["missing.csv"]),
         (2, "a.nii.gz --fixed-labels fl.nii.gz", vec!["--fixed-labels", "labels"]),
         (2, "a.nii.gz --label-interpolation nearest", vec!["--label-interpolation"]),
-        (2, "a.nii.gz --bids-suffix T2w", vec!["--bids-suffix"]),
+        (2, "a.nii.gz --channels T2w", vec!["--channels"]),
+        (2, "a.nii.gz,b.nii.gz", vec!["--fixed", "expected 2", "found 1"]),
+        (2, "a.nii.gz --weights 1,2", vec!["--weights"]),
         (2, "t.csv -t rigid --iterations 5", vec!["--iterations"]),
         (2, "t.csv --shrink-factors 64 --smoothing-sigmas 0 --iterations 1", vec!["shrink factor 64"]),
         (1, "t.csv --device cuda:9999", vec!["cuda:9999"]),

@@ -290,7 +290,7 @@ impl CliError {
     /// 2 for a command that was not understood, 3 where some of many subjects failed, 1 for a command that failed.
     pub fn exit_code(&self) -> u8 {
         match self {
-            CliError::Usage(_) => 2,
+            CliError::Usage(_) | CliError::Subjects(SubjectsError::Channels { .. }) => 2,
             CliError::SomeFailed { .. } | CliError::AtlasesLeftOut { .. } | CliError::NotEveryPair => 3,
             CliError::BuildAtlas(error) => error.exit_code(),
             _ => 1,

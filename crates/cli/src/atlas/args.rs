@@ -18,11 +18,11 @@ pub struct Args {
     #[command(subcommand)]
     pub step: Option<Step>,
 
-    /// Subjects: images (NIfTI), several channels of one subject joined by commas; or one CSV file with a header line and
-    /// the columns image, and if wanted subject and labels; or one BIDS folder
+    /// Subjects: images (NIfTI), several channels of one subject joined by commas; tables (.csv) with the columns image and,
+    /// if wanted, subject and labels; or BIDS folders
     #[arg(value_name = "SUBJECT", required = true, help_heading = "Input")]
     pub subjects: Vec<PathBuf>,
-    /// Names of the channels: columns of the CSV, suffixes of BIDS files [default: image; for BIDS T1w]
+    /// Names of the channels: columns of tables, suffixes of BIDS files [default: image; for BIDS T1w]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
     pub channels: Vec<String>,
     /// How much each channel counts in the registrations [default: all the same]

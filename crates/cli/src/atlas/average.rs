@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use antsreg_cohort::template::{ImageMean, WarpMean, mean_stretch};
+use antsreg_cohort::template::{Coverage, ImageMean, WarpMean, mean_stretch, sharpness};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::manifest::Manifest;
@@ -25,6 +25,7 @@ pub struct Accumulator {
     images: Vec<ImageMean>,
     warp: Option<WarpMean>,
     affines: Vec<AffineTransform>,
+    coverage: Coverage,
 }
 
 /// What a pass came to.
@@ -37,15 +38,24 @@ pub struct Averaged {
     pub stretch: AffineTransform,
 }
 
+/// An average, not written yet but for its stretch.
+pub struct Summed {
+    /// What it is.
+    pub averaged: Averaged,
+    results: AverageResults,
+}
+
 /// Figures of an average.
-#[derive(Debug, Serialize)]
-struct AverageResults {
+#[derive(Debug, Serialize, Deserialize)]
+pub struct AverageResults {
     /// Who was averaged.
-    subjects: Vec<String>,
+    pub subjects: Vec<String>,
     /// Who was too unlike the others to start from.
     outliers: Vec<String>,
     /// The mean stretch, row by row.
     stretch: [[f64; 3]; 3],
+    /// Mean gradient magnitude per mm over the mean intensity, both where at least half of the subjects have brain.
+    pub sharpness_per_mm: f64,
 }
 
 impl Accumulator {
@@ -56,6 +66,7 @@ impl Accumulator {
             images: template.images.iter().map(|_| ImageMean::new(grid)).collect(),
             warp: (!session.is_affine(pass)).then(|| WarpMean::new(grid)),
             affines: Vec::new(),
+            coverage: Coverage::new(grid),
         }
     }
 
@@ -68,54 +79,76 @@ impl Accumulator {
             mean.add(warp)?;
         }
         self.affines.push(contribution.affine);
+        self.coverage.add(&contribution.warped[0])?;
         Ok(())
     }
 
-    /// Writes the means.
-    fn finish(self, session: &Session, pass: usize, outliers: Vec<String>) -> Result<Averaged, CliError> {
-        let stage = session.average_stage(pass)?;
+    /// The means.
+    pub fn finish(self, session: &Session, pass: usize, outliers: &[usize]) -> Result<Summed, CliError> {
         let files = session.layout.average(pass);
         let images: Vec<Volume> = self.images.into_iter().map(ImageMean::finish).collect();
         let warp = self.warp.map(WarpMean::finish);
         let centre = images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
         let stretch = mean_stretch(&self.affines, centre).map_err(Error::Stretch)?;
-        let mut outputs: Vec<&Path> = Vec::new();
-        for (path, image) in files.images.iter().zip(&images) {
-            nifti::write_volume(path, image)?;
-            outputs.push(path);
-        }
-        if let Some(warp) = &warp {
-            itk::write_warp(&files.warp, warp)?;
-            outputs.push(&files.warp);
-        }
         itk::write_affine(&files.stretch, &stretch, centre)?;
-        outputs.push(&files.stretch);
         let stretch = itk::read_affine(&files.stretch)?;
-        let names = session.included.iter().map(|&subject| session.subject(subject).name.clone());
+        let (out, of): (Vec<usize>, Vec<usize>) = session.included.iter().partition(|n| outliers.contains(n));
+        let names = |these: Vec<usize>| these.into_iter().map(|n| session.subject(n).name.clone()).collect();
         let results = AverageResults {
-            subjects: names.filter(|name| !outliers.contains(name)).collect(),
-            outliers,
+            subjects: names(of),
+            outliers: names(out),
             stretch: std::array::from_fn(|row| std::array::from_fn(|column| stretch.matrix[(row, column)])),
+            sharpness_per_mm: sharpness(&images[0], &self.coverage.half())?,
         };
-        stage.finish(None, &outputs, results)?;
-        Ok(Averaged { images, warp, stretch })
+        Ok(Summed { averaged: Averaged { images, warp, stretch }, results })
     }
 }
 
-/// Averages what has been added up already.
-pub fn finish(accumulator: Accumulator, session: &Session, pass: usize) -> Result<Averaged, CliError> {
-    accumulator.finish(session, pass, Vec::new())
+/// Averages what a pass has found.
+pub fn of_contributions<'a>(
+    session: &Session,
+    pass: usize,
+    template: &Template,
+    contributions: impl IntoIterator<Item = (usize, &'a Contribution)>,
+    outliers: &[usize],
+) -> Result<Summed, CliError> {
+    let mut accumulator = Accumulator::new(session, pass, template);
+    for (subject, contribution) in contributions {
+        if !outliers.contains(&subject) {
+            accumulator.add(contribution)?;
+        }
+    }
+    accumulator.finish(session, pass, outliers)
 }
 
 /// Averages a pass from its files.
-pub fn from_files(session: &Session, pass: usize, template: &Template) -> Result<Averaged, CliError> {
-    let outliers = if session.is_affine(pass) { outliers(session, pass)? } else { Vec::new() };
+pub fn from_files(session: &Session, pass: usize, template: &Template) -> Result<Summed, CliError> {
+    let outliers = match session.is_affine(pass) {
+        true => outliers(session, &correlations(session, pass)?),
+        false => Vec::new(),
+    };
     let mut accumulator = Accumulator::new(session, pass, template);
     for &subject in session.included.iter().filter(|subject| !outliers.contains(subject)) {
-        accumulator.add(&Contribution::read(session, pass, subject, template)?)?;
+        accumulator.add(&Contribution::read(session, pass, subject, &template.images[0].grid)?)?;
     }
-    let names = outliers.iter().map(|&subject| session.subject(subject).name.clone()).collect();
-    accumulator.finish(session, pass, names)
+    accumulator.finish(session, pass, &outliers)
+}
+
+/// Writes an average.
+pub fn write(session: &Session, pass: usize, summed: &Summed) -> Result<Manifest, CliError> {
+    let stage = session.average_stage(pass)?;
+    let files = session.layout.average(pass);
+    let Summed { averaged: Averaged { images, warp, .. }, results } = summed;
+    let mut outputs: Vec<&Path> = vec![&files.stretch];
+    for (path, image) in files.images.iter().zip(images) {
+        nifti::write_volume(path, image)?;
+        outputs.push(path);
+    }
+    if let Some(warp) = warp {
+        itk::write_warp(&files.warp, warp)?;
+        outputs.push(&files.warp);
+    }
+    stage.finish(None, &outputs, results)
 }
 
 /// What an average that is done came to.
@@ -144,16 +177,28 @@ pub fn results_of(
     serde_json::from_value(manifest.results.clone()).map_err(|source| Error::Json { path, source })
 }
 
-/// Subjects whose affine registration plainly failed.
-fn outliers(session: &Session, pass: usize) -> Result<Vec<usize>, CliError> {
-    let mut correlations = Vec::new();
-    for &subject in &session.included {
+/// How sharp the average of a pass is.
+pub fn sharpness_of(session: &Session, pass: usize) -> Result<f64, CliError> {
+    let path = session.layout.average(pass).manifest;
+    let results = session.averaged(pass)?.results;
+    let results: AverageResults = serde_json::from_value(results).map_err(|source| Error::Json { path, source })?;
+    Ok(results.sharpness_per_mm)
+}
+
+/// How well each subject of a pass fits, as its manifest has it.
+fn correlations(session: &Session, pass: usize) -> Result<Vec<f64>, CliError> {
+    let of_subject = |&subject: &usize| {
         let manifest = session.registered(pass, subject)?;
-        correlations.push(results_of(session, pass, subject, &manifest)?.correlation.unwrap_or(-1.0));
-    }
-    let lowest = lowest_usual(&correlations);
-    let unusual = session.included.iter().zip(&correlations).filter(|(_, correlation)| **correlation < lowest);
-    Ok(unusual.map(|(subject, _)| *subject).collect())
+        Ok(results_of(session, pass, subject, &manifest)?.correlation.unwrap_or(-1.0))
+    };
+    session.included.iter().map(of_subject).collect()
+}
+
+/// Subjects whose affine registration plainly failed.
+pub fn outliers(session: &Session, correlations: &[f64]) -> Vec<usize> {
+    let lowest = lowest_usual(correlations);
+    let unusual = session.included.iter().zip(correlations).filter(|(_, correlation)| **correlation < lowest);
+    unusual.map(|(subject, _)| *subject).collect()
 }
 
 /// Below this a value is an outlier.

@@ -7,15 +7,19 @@ use serde::Serialize;
 
 use super::args::Args;
 use super::layout::Layout;
+use super::pass::{Done, Pass, PassSeconds};
 use super::plan::Plan;
 use super::session::Session;
 use super::start::make_folder;
 use super::{Error, finish, manifest, pass, start};
-use crate::cohort;
+use crate::cohort::{self, Backlog};
 use crate::device::{Description, Opened};
 use crate::devices;
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
+
+/// Threads that write files, for each worker of a device.
+const WRITERS_A_WORKER: usize = 4;
 
 /// What the last run of the command took.
 #[derive(Debug, Serialize)]
@@ -28,13 +32,15 @@ struct Record {
     seconds: Seconds,
 }
 
-/// Wall times, all that came before included.
+/// Wall times.
 #[derive(Debug, Default, Serialize)]
 struct Seconds {
     /// Subjects read, devices ready, the first template made.
     ready: f64,
-    /// The end of each pass.
-    passes: Vec<f64>,
+    /// Each pass of this run.
+    passes: Vec<PassSeconds>,
+    /// Handing out, until all files were written.
+    finishing: f64,
     /// Everything.
     total: f64,
 }
@@ -75,20 +81,30 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     }
 }
 
-fn passes(session: &Session, opened: Vec<Opened>, console: &mut Console) -> Result<(), CliError> {
+fn passes<'a>(session: &'a Session, opened: Vec<Opened>, console: &mut Console) -> Result<(), CliError> {
     let mut seconds = Seconds { ready: console.elapsed().as_secs_f64(), ..Seconds::default() };
     for note in opened.iter().filter_map(Opened::note) {
         console.note(note);
     }
     let mut engines = cohort::engines(opened)?;
-    for number in session.plan.file.first_pass..=session.plan.file.last_pass {
-        if !pass::run(session, &mut engines, number, console)? {
-            break;
+    let (writers, room) = (WRITERS_A_WORKER * engines.len(), engines.len() + session.included.len());
+    Backlog::with(writers, room, |backlog| {
+        let mut last: Option<Box<Done>> = None;
+        for number in session.plan.file.first_pass..=session.plan.file.last_pass {
+            match pass::run(session, &mut engines, number, last.as_deref(), backlog, console)? {
+                Pass::NotNeeded => break,
+                Pass::DoneBefore => {}
+                Pass::Done(done) => {
+                    seconds.passes.push(done.seconds);
+                    last = Some(done);
+                }
+            }
         }
-        seconds.passes.push(console.elapsed().as_secs_f64());
-    }
-    finish::run(session, &mut engines, console)?;
+        finish::run(session, &mut engines, last.as_deref(), backlog, console)
+    })?;
     seconds.total = console.elapsed().as_secs_f64();
+    let passed: f64 = seconds.passes.iter().map(|pass| pass.registering + pass.updating).sum();
+    seconds.finishing = seconds.total - seconds.ready - passed;
     let record = Record {
         program: "antsreg-gpu",
         version: env!("CARGO_PKG_VERSION"),

@@ -21,12 +21,6 @@ pub enum Error {
         /// Subjects in all.
         all: usize,
     },
-    /// Two subjects of one name.
-    #[error("two subjects are called {name}; give each its own name in a CSV file's column `subject`")]
-    SameName {
-        /// The name.
-        name: String,
-    },
     /// A name that cannot be part of a file's.
     #[error(
         "`{name}` cannot be a subject's name: expected letters, digits, `.`, `_`, `-`, and a letter or digit first"
@@ -42,32 +36,6 @@ pub enum Error {
         name: String,
         /// The names there are.
         there: Vec<String>,
-    },
-    /// A CSV file without a column.
-    #[error("{}: no column `{column}`; found {}", path.display(), found.join(", "))]
-    NoColumn {
-        /// The file.
-        path: PathBuf,
-        /// The column.
-        column: String,
-        /// The columns there are.
-        found: Vec<String>,
-    },
-    /// A CSV file that cannot be read.
-    #[error("{}: {source}", path.display())]
-    Csv {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: csv::Error,
-    },
-    /// A BIDS folder without subjects.
-    #[error("{}: no sub-*/anat/*_{suffix}.nii.gz below; give another of --channels, or the images", path.display())]
-    EmptyBids {
-        /// The folder.
-        path: PathBuf,
-        /// The suffix that was looked for.
-        suffix: String,
     },
     /// Counts that do not match.
     #[error("{what}: expected {expected}, found {found}")]
@@ -162,7 +130,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         use Error::*;
         match self {
-            TooFew { .. } | SameName { .. } | BadName { .. } | NoSubject { .. } => 2,
+            TooFew { .. } | BadName { .. } | NoSubject { .. } => 2,
             Count { .. } | Changed { .. } | NoPass { .. } => 2,
             LeftOut { .. } => 3,
             _ => 1,

@@ -4,24 +4,29 @@
 //! out is made without that blur: each subject is read once, through its transforms and the last update together, and
 //! these are averaged. So the template is just what the transforms that lie beside it make of the subjects.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use antsreg_cohort::template::{ImageMean, Movement, WarpMean, foreground, from_new_template, sharpen, sharpness};
+use antsreg_cohort::template::{Coverage, ImageMean, Movement, WarpMean, from_new_template, sharpen, sharpness};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_kernels::{InversionLimits, apply};
+use nalgebra::Point3;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::layout::SubjectFiles;
 use super::manifest::{self, Manifest, Stage};
 use super::page::{self, Contents, Row};
+use super::pass::Done;
 use super::register_one::{Contribution, displacement};
 use super::session::{Session, Template};
 use super::start::make_folder;
 use super::update::TemplateResults;
-use super::{Error, chart, labels, slices};
-use crate::cohort::{Crew, Engine, run as pipeline};
+use super::{Error, average, chart, labels, slices};
+use crate::cohort::{Backlog, Crew, Engine, run_at};
 use crate::compare;
 use crate::error::CliError;
 use crate::inputs;
@@ -46,11 +51,11 @@ struct SubjectResults {
 struct AtlasResults {
     /// The last pass.
     pass: usize,
-    /// Mean gradient magnitude in the foreground, per mm, over the mean intensity there.
+    /// Mean gradient magnitude per mm over the mean intensity, both where at least half of the subjects have brain.
     sharpness_per_mm: f64,
     /// Length of the mean of all final warps in the foreground: 0 for a template without bias.
     mean_final_warp_voxels: f64,
-    /// Sharpness of the template over that of the affine average, if there is one.
+    /// That over the same of the average of all subjects after their affine registrations, if there is one.
     sharper_than_affine_average: Option<f64>,
 }
 
@@ -59,20 +64,29 @@ struct Carrying<'a> {
     session: &'a Session,
     pass: usize,
     extension: &'static str,
-    /// The template that the subjects were registered to.
-    before: Template,
-    template: Template,
-    stretch: AffineTransform,
-    shape: DisplacementField,
+    last: Last<'a>,
 }
 
-/// What the report and the means need of a subject.
+/// The last pass.
+struct Last<'a> {
+    template: Arc<Template>,
+    stretch: AffineTransform,
+    shape: Cow<'a, DisplacementField>,
+    /// What was found of the subjects, if this run has done it and there is memory for it.
+    contributions: Option<&'a [Arc<Contribution>]>,
+    /// Whether an earlier run may have handed out some of it.
+    resumed: bool,
+}
+
+/// A subject on the last template.
 struct Carried {
-    manifest: Manifest,
-    results: SubjectResults,
+    /// About which the affine is written.
+    centre: Point3<f64>,
+    affine: AffineTransform,
     warp: DisplacementField,
     warped: Vec<Volume>,
     labels: Option<LabelVolume>,
+    results: SubjectResults,
     picture: String,
 }
 
@@ -86,6 +100,12 @@ enum Passing {
     Done(Box<Carried>),
 }
 
+/// A subject that has arrived, and the inverse of its warp if that is not written yet.
+struct Arrived {
+    carried: Arc<Carried>,
+    to_write: Option<DisplacementField>,
+}
+
 impl Passing {
     /// Finds the way back.
     fn invert(self, engine: &Engine) -> Result<Passing, CliError> {
@@ -95,181 +115,311 @@ impl Passing {
     }
 }
 
-/// Hands out what is not there yet.
-pub fn run(session: &Session, engines: &mut [Engine], console: &mut Console) -> Result<(), CliError> {
-    let pass = session.final_pass()?;
-    let template = session.template_images(Some(pass))?;
-    let carrying = Carrying {
-        session,
-        pass,
-        extension: session.plan.args.format.extension(),
-        before: session.template_images(session.before(pass))?,
-        stretch: itk::read_affine(&session.layout.average(pass).stretch)?,
-        shape: DisplacementField {
-            grid: template.images[0].grid.clone(),
-            ..itk::read_warp(&session.layout.template(Some(pass)).shape)?
-        },
-        template,
+/// Hands out what is not there yet. `last` is the last pass, if this run has done it.
+pub fn run<'a>(
+    session: &'a Session,
+    engines: &mut [Engine],
+    last: Option<&Done>,
+    backlog: &Backlog<'a>,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    let (pass, last) = match last {
+        Some(done) => (done.updated.results.pass, Last::of(done)),
+        None => {
+            let pass = session.final_pass()?;
+            (pass, Last::read(session, pass)?)
+        }
     };
+    let extension = session.plan.args.format.extension();
+    let carrying = Carrying { session, pass, extension, last };
     make_folder(&session.layout.subjects())?;
-    let grid = &carrying.shape.grid;
-    let mut mean = WarpMean::new(grid);
-    let mut images: Vec<ImageMean> = carrying.template.images.iter().map(|_| ImageMean::new(grid)).collect();
-    let (mut rows, mut maps, mut inputs) = (Vec::new(), Vec::new(), session.template(Some(pass))?.outputs.clone());
+    let mut sums = Sums::new(&carrying.last);
     let (mut waiting, mut next) = (BTreeMap::new(), 0);
-    let mut take = |job: usize, carried: Carried| -> Result<(), CliError> {
+    let mut take = |job: usize, arrived: Arrived| -> Result<(), CliError> {
+        let Arrived { carried, to_write } = arrived;
+        if let Some(inverse_warp) = to_write {
+            let (carried, subject) = (carried.clone(), session.included[job]);
+            backlog.push(move || write(session, pass, subject, extension, &carried, &inverse_warp).map(drop));
+        }
         waiting.insert(job, carried);
-        while let Some(Carried { manifest, results, warp, warped, labels, picture }) = waiting.remove(&next) {
-            mean.add(&warp)?;
-            for (mean, image) in images.iter_mut().zip(&warped) {
-                mean.add(image)?;
-            }
-            inputs.extend(manifest.outputs);
-            maps.extend(labels);
-            let note = format!(
-                "correlation {:.4}, warp {:.2} voxels",
-                results.correlation.unwrap_or(f64::NAN),
-                results.warp_mean_voxels
-            );
-            rows.push(Row { title: session.subject(session.included[next]).name.clone(), note, picture });
+        while let Some(carried) = waiting.remove(&next) {
+            sums.add(&session.subject(session.included[next]).name, &carried)?;
             next += 1;
         }
         Ok(())
     };
-    let read = |job: usize| (job, carrying.read(session.included[job]));
+    let read = |job: usize| (job, carrying.read(job));
     let compute = |engine: &mut &mut Engine, (job, read): (usize, Result<Passing, CliError>)| {
         (job, read.and_then(|passing| passing.invert(engine)))
     };
-    let write = |(job, passing): (usize, Result<Passing, CliError>)| {
-        (job, passing.and_then(|passing| carrying.write(session.included[job], passing)))
+    let bring = |(job, passing): (usize, Result<Passing, CliError>)| {
+        (job, passing.and_then(|passing| carrying.bring(session.included[job], passing)))
     };
     let mut failed = None;
     let (jobs, crew) = ((0..session.included.len()).collect(), Crew::for_workers(engines.len()));
-    pipeline(jobs, crew, engines.iter_mut().collect(), read, compute, write, |(job, carried)| {
-        if let Err(error) = carried.and_then(|carried| take(job, carried)) {
-            failed.get_or_insert(error);
-        }
-    });
-    failed.map_or(Ok(()), Err)?;
-    let mean_final_warp_voxels = Movement::of(&mean.finish(), &carrying.template.mask)?.mean_voxels;
-    let stage = Stage::new(
-        &session.layout,
-        &session.plan.file.digest,
-        format!("finish as {}", carrying.extension),
-        session.layout.root().join("template.json"),
-        inputs,
+    let workers = engines.iter_mut().collect();
+    run_at(
+        |engine: &&mut Engine| engine.place(),
+        jobs,
+        crew,
+        workers,
+        read,
+        compute,
+        bring,
+        |(job, arrived)| {
+            if let Err(error) = arrived.and_then(|arrived| take(job, arrived)) {
+                failed.get_or_insert(error);
+            }
+        },
     );
-    let mut written = session.layout.result(carrying.extension);
-    let images: Vec<Volume> = images.into_iter().map(ImageMean::finish).collect();
-    let sharpened = images.iter().map(|image| if session.plan.args.sharpen { sharpen(image) } else { image.clone() });
-    let images: Vec<Volume> = sharpened.collect();
-    for (path, image) in written.iter().zip(&images) {
+    failed.map_or(Ok(()), Err)?;
+    let template = carrying.last.template;
+    sums.finish(session, pass, &template, backlog, console)
+}
+
+/// What the subjects on the last template add up to.
+struct Sums {
+    mean: WarpMean,
+    images: Vec<ImageMean>,
+    coverage: Coverage,
+    rows: Vec<Row>,
+    maps: Vec<LabelVolume>,
+}
+
+impl Sums {
+    fn new(last: &Last) -> Sums {
+        let grid = &last.shape.grid;
+        Sums {
+            mean: WarpMean::new(grid),
+            images: last.template.images.iter().map(|_| ImageMean::new(grid)).collect(),
+            coverage: Coverage::new(grid),
+            rows: Vec::new(),
+            maps: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, name: &str, carried: &Carried) -> Result<(), CliError> {
+        let Carried { results, warp, warped, labels, picture, .. } = carried;
+        self.mean.add(warp)?;
+        for (mean, image) in self.images.iter_mut().zip(warped) {
+            mean.add(image)?;
+        }
+        self.coverage.add(&warped[0])?;
+        self.maps.extend(labels.clone());
+        let note = format!(
+            "correlation {:.4}, warp {:.2} voxels",
+            results.correlation.unwrap_or(f64::NAN),
+            results.warp_mean_voxels
+        );
+        self.rows.push(Row { title: name.into(), note, picture: picture.clone() });
+        Ok(())
+    }
+
+    /// Writes the template, its labels and the report, once all else is written.
+    fn finish(
+        self,
+        session: &Session,
+        pass: usize,
+        template: &Template,
+        backlog: &Backlog,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
+        let extension = session.plan.args.format.extension();
+        let mean_final_warp_voxels = Movement::of(&self.mean.finish(), &template.mask)?.mean_voxels;
+        let images = self.images.into_iter().map(ImageMean::finish);
+        let images: Vec<Volume> =
+            images.map(|image| if session.plan.args.sharpen { sharpen(&image) } else { image }).collect();
+        let sharpness_per_mm = sharpness(&images[0], &self.coverage.half())?;
+        backlog.settle()?;
+        let mut inputs = session.template(Some(pass))?.outputs.clone();
+        for &subject in &session.included {
+            let files = session.layout.subject(&session.subject(subject).name, extension);
+            inputs.extend(manifest::read::<Manifest>(&files.manifest)?.outputs);
+        }
+        let stage = Stage::new(
+            &session.layout,
+            &session.plan.file.digest,
+            format!("finish as {extension}"),
+            session.layout.root().join("template.json"),
+            inputs,
+        );
+        let mut written = session.layout.result(extension);
+        for (path, image) in written.iter().zip(&images) {
+            nifti::write_volume(path, image)?;
+        }
+        if !self.maps.is_empty() {
+            written.extend(labels::write(session, self.maps, extension)?);
+        }
+        let passes = passes(session, pass)?;
+        report(session, &passes, &images[0], self.rows, mean_final_warp_voxels)?;
+        let sharper_than_affine_average = match session.plan.file.first_pass {
+            0 => Some(sharpness_per_mm / average::sharpness_of(session, 0)?),
+            _ => None,
+        };
+        let results = AtlasResults { pass, sharpness_per_mm, mean_final_warp_voxels, sharper_than_affine_average };
+        let outputs: Vec<&Path> = written.iter().map(PathBuf::as_path).collect();
+        stage.finish(None, &outputs, results)?;
+        console.note(format_args!("mean of the final warps: {mean_final_warp_voxels:.4} voxels"));
+        if let Some(sharper) = sharper_than_affine_average {
+            console.note(format_args!("{sharper:.2} times as sharp as the affine average"));
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Last<'a> {
+    /// From memory.
+    fn of(done: &'a Done) -> Last<'a> {
+        Last {
+            template: done.updated.template.clone(),
+            stretch: done.stretch,
+            shape: Cow::Borrowed(&done.updated.shape),
+            contributions: done.contributions.as_deref(),
+            resumed: false,
+        }
+    }
+
+    /// From the files of a pass.
+    fn read(session: &Session, pass: usize) -> Result<Last<'a>, CliError> {
+        let template = session.template_images(Some(pass))?;
+        let grid = template.images[0].grid.clone();
+        let shape = itk::read_warp(&session.layout.template(Some(pass)).shape)?;
+        Ok(Last {
+            template: Arc::new(template),
+            stretch: itk::read_affine(&session.layout.average(pass).stretch)?,
+            shape: Cow::Owned(DisplacementField { grid, ..shape }),
+            contributions: None,
+            resumed: true,
+        })
+    }
+}
+
+/// What a subject's files are made from.
+fn stage<'a>(
+    session: &'a Session,
+    pass: usize,
+    subject: usize,
+    extension: &str,
+    files: &SubjectFiles,
+) -> Result<Stage<'a>, CliError> {
+    let plan = session.subject(subject);
+    let mut read = session.registered(pass, subject)?.outputs;
+    read.extend(session.averaged(pass)?.outputs);
+    read.extend(session.template(Some(pass))?.outputs.iter().cloned());
+    read.extend(plan.labels.clone());
+    let step = format!("finish {} as {extension}", plan.name);
+    Ok(Stage::new(&session.layout, &session.plan.file.digest, step, files.manifest.clone(), read))
+}
+
+/// Writes a subject's transforms, images and labels.
+fn write(
+    session: &Session,
+    pass: usize,
+    subject: usize,
+    extension: &str,
+    carried: &Carried,
+    inverse_warp: &DisplacementField,
+) -> Result<Manifest, CliError> {
+    let files = session.layout.subject(&session.subject(subject).name, extension);
+    let stage = stage(session, pass, subject, extension, &files)?;
+    let Carried { centre, affine, warp, warped, labels, results, .. } = carried;
+    itk::write_affine(&files.affine, affine, *centre)?;
+    itk::write_warp(&files.warp, warp)?;
+    itk::write_warp(&files.inverse_warp, inverse_warp)?;
+    let mut outputs: Vec<&Path> = vec![&files.affine, &files.warp, &files.inverse_warp];
+    for (image, path) in warped.iter().zip(&files.warped) {
         nifti::write_volume(path, image)?;
+        outputs.push(path);
     }
-    let sharpness_per_mm = sharpness(&images[0], &foreground(&images[0]))?;
-    if !maps.is_empty() {
-        written.extend(labels::write(session, maps, carrying.extension)?);
+    if let Some(labels) = labels {
+        nifti::write_labels(&files.labels, labels)?;
+        outputs.push(&files.labels);
     }
-    let passes = passes(session, pass)?;
-    report(session, &passes, &images[0], rows, mean_final_warp_voxels)?;
-    let sharper = match passes.first() {
-        Some(first) if first.pass == 0 => Some(sharpness_per_mm / first.sharpness_per_mm),
-        _ => None,
-    };
-    let results =
-        AtlasResults { pass, sharpness_per_mm, mean_final_warp_voxels, sharper_than_affine_average: sharper };
-    let outputs: Vec<&Path> = written.iter().map(PathBuf::as_path).collect();
-    stage.finish(None, &outputs, results)?;
-    console.note(format_args!("mean of the final warps: {mean_final_warp_voxels:.4} voxels"));
-    if let Some(sharper) = sharper {
-        console.note(format_args!("{sharper:.2} times as sharp as the affine average"));
-    }
-    Ok(())
+    stage.finish(None, &outputs, results)
 }
 
 impl Carrying<'_> {
-    /// What the subject's files are made from.
-    fn stage(&self, subject: usize, files: &SubjectFiles) -> Result<Stage<'_>, CliError> {
-        let session = self.session;
-        let plan = session.subject(subject);
-        let mut read = session.registered(self.pass, subject)?.outputs;
-        read.extend(session.averaged(self.pass)?.outputs);
-        read.extend(session.template(Some(self.pass))?.outputs.iter().cloned());
-        read.extend(plan.labels.clone());
-        let step = format!("finish {} as {}", plan.name, self.extension);
-        Ok(Stage::new(&session.layout, &session.plan.file.digest, step, files.manifest.clone(), read))
-    }
-
-    /// The subject's transforms to the last template, or all of it if it was done before.
-    fn read(&self, subject: usize) -> Result<Passing, CliError> {
-        let (session, plan) = (self.session, self.session.subject(subject));
-        let files = session.layout.subject(&plan.name, self.extension);
-        if let Some(manifest) = self.stage(subject, &files)?.done() {
-            let path = files.manifest.clone();
-            let results =
-                serde_json::from_value(manifest.results.clone()).map_err(|source| Error::Json { path, source })?;
-            let warp = DisplacementField { grid: self.shape.grid.clone(), ..itk::read_warp(&files.warp)? };
-            let labels = plan.labels.as_ref().map(|_| nifti::read_labels(&files.labels)).transpose()?;
-            let grid = &self.shape.grid;
-            let image =
-                |path| -> Result<Volume, CliError> { Ok(Volume { grid: grid.clone(), ..nifti::read_volume(path)? }) };
-            let warped = files.warped.iter().map(|path| image(path)).collect::<Result<Vec<_>, CliError>>()?;
-            let picture = slices::data_address(&warped[0])?;
-            return Ok(Passing::Done(Box::new(Carried { manifest, results, warp, warped, labels, picture })));
+    /// A subject's transforms to the last template, or all of it if it was done before.
+    fn read(&self, job: usize) -> Result<Passing, CliError> {
+        let Carrying { session, pass, last, .. } = self;
+        let subject = session.included[job];
+        if last.resumed
+            && let Some(carried) = self.done_before(subject)?
+        {
+            return Ok(Passing::Done(Box::new(carried)));
         }
-        let Contribution { affine, warp, .. } =
-            Contribution::read_transforms(session, self.pass, subject, &self.before)?;
-        let warp = warp.unwrap_or_else(|| DisplacementField::zeros(self.shape.grid.clone()));
-        let (affine, warp) = from_new_template(&affine, &warp, &self.stretch, &self.shape).map_err(Error::Carry)?;
+        let grid = &last.shape.grid;
+        let zero = || DisplacementField::zeros(grid.clone());
+        let (affine, warp) = match last.contributions {
+            Some(all) => {
+                let Contribution { affine, warp, .. } = all[job].as_ref();
+                let warp = warp.as_ref().map_or_else(|| Cow::Owned(zero()), Cow::Borrowed);
+                from_new_template(affine, &warp, &last.stretch, &last.shape)
+            }
+            None => {
+                let Contribution { affine, warp, .. } = Contribution::read_transforms(session, *pass, subject, grid)?;
+                from_new_template(&affine, &warp.unwrap_or_else(zero), &last.stretch, &last.shape)
+            }
+        }
+        .map_err(Error::Carry)?;
         Ok(Passing::Forward { affine, warp })
     }
 
-    /// Writes the subject's transforms, images and labels.
-    fn write(&self, subject: usize, passing: Passing) -> Result<Carried, CliError> {
+    /// A subject that an earlier run has written.
+    fn done_before(&self, subject: usize) -> Result<Option<Carried>, CliError> {
+        let Carrying { session, pass, extension, last } = self;
+        let plan = session.subject(subject);
+        let files = session.layout.subject(&plan.name, extension);
+        let Some(manifest) = stage(session, *pass, subject, extension, &files)?.done() else { return Ok(None) };
+        let path = files.manifest.clone();
+        let results = serde_json::from_value(manifest.results).map_err(|source| Error::Json { path, source })?;
+        let grid = &last.shape.grid;
+        let image =
+            |path| -> Result<Volume, CliError> { Ok(Volume { grid: grid.clone(), ..nifti::read_volume(path)? }) };
+        let warped = files.warped.iter().map(|path| image(path)).collect::<Result<Vec<_>, CliError>>()?;
+        Ok(Some(Carried {
+            centre: last.template.centre,
+            affine: itk::read_affine(&files.affine)?,
+            warp: DisplacementField { grid: grid.clone(), ..itk::read_warp(&files.warp)? },
+            picture: slices::data_address(&warped[0])?,
+            labels: plan.labels.as_ref().map(|_| nifti::read_labels(&files.labels)).transpose()?,
+            warped,
+            results,
+        }))
+    }
+
+    /// The subject's images and labels on the last template.
+    fn bring(&self, subject: usize, passing: Passing) -> Result<Arrived, CliError> {
         let (affine, warp, inverse_warp, inverse_misses_voxels) = match passing {
-            Passing::Done(carried) => return Ok(*carried),
+            Passing::Done(carried) => return Ok(Arrived { carried: Arc::new(*carried), to_write: None }),
             Passing::Both { affine, warp, inverse, misses } => (affine, warp, inverse, misses),
             Passing::Forward { affine, warp } => {
                 (affine, warp.clone(), DisplacementField::zeros(warp.grid), f64::NAN)
             }
         };
-        let (session, plan) = (self.session, self.session.subject(subject));
-        let files = session.layout.subject(&plan.name, self.extension);
-        let stage = self.stage(subject, &files)?;
+        let (session, plan, template) = (self.session, self.session.subject(subject), &self.last.template);
         let images = session.images(subject)?;
-        let grid = &self.template.images[0].grid;
-        let centre = self.template.images[0].centre_of_mass().unwrap_or_else(|| grid.centre());
-        itk::write_affine(&files.affine, &affine, centre)?;
-        itk::write_warp(&files.warp, &warp)?;
-        itk::write_warp(&files.inverse_warp, &inverse_warp)?;
-        drop(inverse_warp);
-        let mut outputs: Vec<&Path> = vec![&files.affine, &files.warp, &files.inverse_warp];
+        let grid = &template.images[0].grid;
         let chain = TransformChain::from(vec![Transform::Displacement(warp), Transform::Affine(affine)]);
         let how = session.plan.args.interpolation;
-        let mut warped = Vec::with_capacity(images.len());
-        for (image, path) in images.iter().zip(&files.warped) {
-            let image = apply::resample(image, grid, &chain, how.into(), 0.0);
-            nifti::write_volume(path, &image)?;
-            outputs.push(path);
-            warped.push(image);
-        }
-        let correlation = compare::correlation(&self.template.images[0], &warped[0], Some(&self.template.mask))?;
-        let picture = slices::data_address(&warped[0])?;
+        let warped: Vec<Volume> =
+            images.iter().map(|image| apply::resample(image, grid, &chain, how.into(), 0.0)).collect();
         let labels = match &plan.labels {
             None => None,
             Some(file) => {
                 let labels = inputs::labels_of(&file.path, &plan.images[0].path, &images[0].grid)?;
-                let carried = apply::resample_labels(&labels, grid, &chain, apply::LabelInterpolation::GenericLabel);
-                nifti::write_labels(&files.labels, &carried)?;
-                outputs.push(&files.labels);
-                Some(carried)
+                Some(apply::resample_labels(&labels, grid, &chain, apply::LabelInterpolation::GenericLabel))
             }
         };
         let warp = displacement(chain).unwrap_or_else(|| DisplacementField::zeros(grid.clone()));
-        let warp_mean_voxels = Movement::of(&warp, &self.template.mask)?.mean_voxels;
-        let results = SubjectResults { correlation, warp_mean_voxels, inverse_misses_voxels };
-        let manifest = stage.finish(None, &outputs, &results)?;
-        Ok(Carried { manifest, results, warp, warped, labels, picture })
+        let results = SubjectResults {
+            correlation: compare::correlation(&template.images[0], &warped[0], Some(&template.mask))?,
+            warp_mean_voxels: Movement::of(&warp, &template.mask)?.mean_voxels,
+            inverse_misses_voxels,
+        };
+        let picture = slices::data_address(&warped[0])?;
+        let carried = Carried { centre: template.centre, affine, warp, warped, labels, results, picture };
+        Ok(Arrived { carried: Arc::new(carried), to_write: Some(inverse_warp) })
     }
 }
 
@@ -291,13 +441,14 @@ fn report(
     subjects: Vec<Row>,
     mean: f64,
 ) -> Result<(), CliError> {
-    let mut templates = Vec::new();
-    for (title, pass) in std::iter::once(("before all passes".to_owned(), None))
-        .chain(passes.iter().map(|results| (format!("after pass {}", results.pass), Some(results.pass))))
-    {
+    let of_pass = |results: &TemplateResults| (format!("after pass {}", results.pass), Some(results.pass));
+    let templates: Vec<(String, Option<usize>)> =
+        std::iter::once(("before all passes".to_owned(), None)).chain(passes.iter().map(of_pass)).collect();
+    let row = |(title, pass): (String, Option<usize>)| -> Result<Row, CliError> {
         let picture = slices::data_address(&nifti::read_volume(&session.layout.template(pass).images[0])?)?;
-        templates.push(Row { title, note: String::new(), picture });
-    }
+        Ok(Row { title, note: String::new(), picture })
+    };
+    let mut templates: Vec<Row> = templates.into_par_iter().map(row).collect::<Result<_, CliError>>()?;
     let (title, note) = ("handed out".into(), "the subjects' mean, each read once through all its transforms".into());
     templates.push(Row { title, note, picture: slices::data_address(last)? });
     let contents = Contents {

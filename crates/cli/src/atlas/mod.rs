@@ -13,7 +13,6 @@ mod error;
 mod finish;
 mod labels;
 mod layout;
-mod listing;
 mod manifest;
 mod page;
 mod pass;

@@ -1,155 +1,256 @@
-//! A whole pass on one machine: the registrations, spread over the devices, then the average and the update.
+//! A whole pass on one machine: the registrations, spread over the devices, then the average and the update. What the next
+//! pass needs of it stays in memory; the files are written in the background.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use antsreg_core::Volume;
+use antsreg_core::{AffineTransform, Volume};
+use serde::Serialize;
 
-use super::Error;
-use super::average::{self, Accumulator, results_of};
-use super::manifest::Manifest;
-use super::register_one::{self, Computed, Contribution};
-use super::session::{Session, Template};
-use super::update;
-use crate::cohort::{Crew, Engine, run as pipeline_run};
+use super::average::{self, Accumulator, Summed, results_of};
+use super::register_one::{self, Brought, Contribution};
+use super::session::{KEPT_VOXELS, Session, Template};
+use super::update::{self, Updated};
+use super::{Error, manifest::Manifest};
+use crate::cohort::{Backlog, Crew, Engine, run_at};
 use crate::error::CliError;
 use crate::progress::Console;
 
-/// Does what is left of a pass. False if it is not needed.
-pub fn run(session: &Session, engines: &mut [Engine], pass: usize, console: &mut Console) -> Result<bool, CliError> {
-    if session.converged_before(pass)?.is_some() {
-        return Ok(false);
-    }
-    if session.template(Some(pass)).is_ok() {
-        console.note(format_args!("pass {pass}: done before"));
-        return Ok(true);
-    }
-    let began = Instant::now();
-    let template = session.template_images(session.before(pass))?;
-    let averaged = if session.averaged(pass).is_ok() {
-        average::read(session, pass, &template)?
-    } else if session.is_affine(pass) {
-        register_all(session, engines, pass, &template, None, console)?;
-        average::from_files(session, pass, &template)?
-    } else {
-        let mut accumulator = Accumulator::new(session, pass, &template);
-        register_all(session, engines, pass, &template, Some(&mut accumulator), console)?;
-        average::finish(accumulator, session, pass)?
-    };
-    let results = update::run(session, pass, averaged, &template)?;
-    console.note(format_args!(
-        "pass {pass}: template moved by {:.3} voxels, mean warp {:.3} voxels, sharpness {:.4} / mm, {:.1} s{}",
-        results.moved_mean_voxels,
-        results.mean_warp_voxels,
-        results.sharpness_per_mm,
-        began.elapsed().as_secs_f64(),
-        if results.converged { "; it no longer moves" } else { "" },
-    ));
-    Ok(true)
+/// What has become of a pass.
+pub enum Pass {
+    /// The template no longer moves.
+    NotNeeded,
+    /// An earlier run had done it.
+    DoneBefore,
+    /// This run has.
+    Done(Box<Done>),
 }
 
-/// Registers whoever is not registered yet, and adds all up in the order of the subjects.
-fn register_all(
-    session: &Session,
+/// A pass that this run has done.
+pub struct Done {
+    /// Its template.
+    pub updated: Arc<Updated>,
+    /// The mean stretch.
+    pub stretch: AffineTransform,
+    /// What it found of each subject, if there is memory for all of them.
+    pub contributions: Option<Vec<Arc<Contribution>>>,
+    /// Wall times.
+    pub seconds: PassSeconds,
+}
+
+/// Wall times of a pass.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct PassSeconds {
+    /// Until all subjects were registered, brought to the template and added up.
+    pub registering: f64,
+    /// The average and the new template, after that.
+    pub updating: f64,
+}
+
+/// Does what is left of a pass. `before` is the pass before, if this run has done it.
+pub fn run<'a>(
+    session: &'a Session,
     engines: &mut [Engine],
     pass: usize,
-    template: &Template,
-    mut accumulator: Option<&mut Accumulator>,
+    before: Option<&Done>,
+    backlog: &Backlog<'a>,
     console: &mut Console,
-) -> Result<(), CliError> {
-    let adding = accumulator.is_some();
-    let about = |job: usize, reason| {
-        let name = session.subject(session.included[job]).name.clone();
-        CliError::from(Error::Subject { pass, subject: name, reason: Box::new(reason) })
-    };
-    // A subject fails or passes for itself: the others are finished and kept, and a second run has only it to do.
-    let read = |job: usize| {
-        let loaded = || -> Result<Loaded, CliError> {
-            let subject = session.included[job];
-            Ok(match session.register_stage(pass, subject)?.done() {
-                None => Loaded::Images(session.images(subject)?),
-                Some(manifest) => {
-                    let read = || Contribution::read(session, pass, subject, template);
-                    Loaded::Done(manifest, adding.then(read).transpose()?.map(Box::new))
-                }
-            })
-        };
-        (job, loaded())
-    };
-    let compute = |engine: &mut &mut Engine, (job, loaded): (usize, Result<Loaded, CliError>)| {
-        let began = Instant::now();
-        let computed = loaded.and_then(|loaded| match loaded {
-            Loaded::Images(images) => register_one::compute(engine, session, pass, template, images)
-                .map(|found| Loaded::Computed(Box::new(found))),
-            other => Ok(other),
-        });
-        (job, computed, began.elapsed().as_secs_f64())
-    };
-    let write = |(job, computed, seconds): (usize, Result<Loaded, CliError>, f64)| {
-        let done = computed.and_then(|computed| match computed {
-            Loaded::Computed(found) => {
-                let (manifest, contribution) =
-                    register_one::write(session, pass, session.included[job], template, *found)?;
-                Ok(Some(Done {
-                    manifest,
-                    contribution: adding.then(|| Box::new(contribution)),
-                    seconds: Some(seconds),
-                }))
-            }
-            Loaded::Done(manifest, contribution) => Ok(Some(Done { manifest, contribution, seconds: None })),
-            Loaded::Images(_) => Ok(None),
-        });
-        (job, done.map_err(|reason| about(job, reason)))
-    };
-    let (mut waiting, mut next, mut failed) = (BTreeMap::new(), 0, None);
-    let (mut finished, all) = (0, session.included.len());
-    let mut take = |job: usize, done: Done| -> Result<(), CliError> {
-        let Done { manifest, contribution, seconds } = done;
-        finished += 1;
-        let subject = session.included[job];
-        let correlation = results_of(session, pass, subject, &manifest)?.correlation.unwrap_or(f64::NAN);
-        let took = seconds.map_or("done before".into(), |seconds| format!("{seconds:.2} s"));
-        let name = &session.subject(subject).name;
-        console.note(format_args!("pass {pass}: {finished} of {all}, {name}: correlation {correlation:.4}, {took}"));
-        if let Some(accumulator) = &mut accumulator {
-            waiting.insert(job, contribution);
-            while let Some(contribution) = waiting.remove(&next) {
-                contribution.iter().try_for_each(|contribution| accumulator.add(contribution))?;
-                next += 1;
-            }
+) -> Result<Pass, CliError> {
+    let began = Instant::now();
+    let template = match before {
+        Some(done) if done.updated.results.converged => return Ok(Pass::NotNeeded),
+        Some(done) => done.updated.template.clone(),
+        None if session.converged_before(pass)?.is_some() => return Ok(Pass::NotNeeded),
+        None if session.template(Some(pass)).is_ok() => {
+            console.note(format_args!("pass {pass}: done before"));
+            return Ok(Pass::DoneBefore);
         }
-        Ok(())
+        None => Arc::new(session.template_images(session.before(pass))?),
     };
-    let crew = Crew::for_workers(engines.len());
-    let workers = engines.iter_mut().collect();
-    pipeline_run((0..all).collect(), crew, workers, read, compute, write, |(job, done)| {
-        let taken = match done {
-            Ok(Some(done)) => take(job, done),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = taken {
-            failed.get_or_insert(error);
+    let mut round = Round { session, pass, template, resumed: before.is_none(), backlog };
+    let (averaged, summed, contributions) = if round.resumed && session.averaged(pass).is_ok() {
+        (Some(average::read(session, pass, &round.template)?), None, None)
+    } else {
+        let (summed, contributions) = round.average(engines, console)?;
+        (None, Some(Arc::new(summed)), contributions)
+    };
+    let registering = began.elapsed().as_secs_f64();
+    let averaged = averaged.as_ref().or(summed.as_deref().map(|summed| &summed.averaged));
+    let Some(averaged) = averaged else { return Ok(Pass::NotNeeded) };
+    let updated = Arc::new(update::compute(session, pass, averaged, &round.template)?);
+    let seconds = PassSeconds { registering, updating: began.elapsed().as_secs_f64() - registering };
+    console.note(format_args!(
+        "pass {pass}: template moved by {:.3} voxels, mean warp {:.3} voxels, sharpness {:.4} / mm, {:.1} s{}",
+        updated.results.moved_mean_voxels,
+        updated.results.mean_warp_voxels,
+        updated.results.sharpness_per_mm,
+        began.elapsed().as_secs_f64(),
+        if updated.results.converged { "; it no longer moves" } else { "" },
+    ));
+    let done = Done { updated: updated.clone(), stretch: averaged.stretch, contributions, seconds };
+    // The manifests of registrations are part of the average's, and so on.
+    backlog.push_alone(move || {
+        if let Some(summed) = summed {
+            average::write(session, pass, &summed)?;
         }
+        update::write(session, pass, &updated).map(drop)
     });
-    failed.map_or(Ok(()), Err)
+    backlog.check()?;
+    Ok(Pass::Done(Box::new(done)))
+}
+
+/// A pass under way.
+struct Round<'a, 'b> {
+    session: &'a Session,
+    pass: usize,
+    template: Arc<Template>,
+    /// Whether an earlier run may have done some of it.
+    resumed: bool,
+    backlog: &'b Backlog<'a>,
 }
 
 /// A subject on its way through a pass.
 enum Loaded {
     /// To be registered.
     Images(Arc<Vec<Volume>>),
-    /// Registered, not written.
-    Computed(Box<Computed>),
     /// Done by an earlier run.
-    Done(Manifest, Option<Box<Contribution>>),
+    Before(Box<(Manifest, Contribution)>),
 }
 
-/// A registration that is done.
-struct Done {
-    manifest: Manifest,
-    contribution: Option<Box<Contribution>>,
-    /// How long the device took; absent if it was done before.
-    seconds: Option<f64>,
+/// A subject brought to the template.
+enum Found {
+    /// Now, in so many seconds of a device.
+    Now(Brought, f64),
+    /// By an earlier run.
+    Before(Box<(Manifest, Contribution)>),
+}
+
+impl<'a> Round<'a, '_> {
+    /// Registers all and averages them; gives what was found of each, too, if there is memory for it.
+    fn average(
+        &mut self,
+        engines: &mut [Engine],
+        console: &mut Console,
+    ) -> Result<(Summed, Option<Vec<Arc<Contribution>>>), CliError> {
+        let (session, pass) = (self.session, self.pass);
+        let fields = session.plan.file.channels.len() + 3 * usize::from(!session.is_affine(pass));
+        let voxels = session.included.len() * fields * self.template.images[0].voxels.len();
+        let mut kept = (voxels <= KEPT_VOXELS).then(Vec::new);
+        let mut correlations = Vec::new();
+        // Outliers of the affine pass are known only when all subjects are.
+        let mut accumulator = (!session.is_affine(pass)).then(|| Accumulator::new(session, pass, &self.template));
+        self.register_all(engines, console, |contribution, correlation| {
+            if let Some(accumulator) = &mut accumulator {
+                accumulator.add(&contribution)?;
+            }
+            correlations.push(correlation.unwrap_or(-1.0));
+            kept.iter_mut().for_each(|kept| kept.push(contribution.clone()));
+            Ok(())
+        })?;
+        let summed = match (accumulator, &kept) {
+            (Some(accumulator), _) => accumulator.finish(session, pass, &[])?,
+            (None, Some(kept)) => {
+                let outliers = average::outliers(session, &correlations);
+                let all = session.included.iter().copied().zip(kept.iter().map(Arc::as_ref));
+                average::of_contributions(session, pass, &self.template, all, &outliers)?
+            }
+            (None, None) => {
+                self.backlog.settle()?;
+                average::from_files(session, pass, &self.template)?
+            }
+        };
+        Ok((summed, kept))
+    }
+
+    /// Registers whoever is not registered yet, and hands all on in the order of the subjects, with their correlations.
+    fn register_all(
+        &self,
+        engines: &mut [Engine],
+        console: &mut Console,
+        mut next: impl FnMut(Arc<Contribution>, Option<f64>) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        let Round { session, pass, template, backlog, .. } = self;
+        let (session, pass, all) = (*session, *pass, self.session.included.len());
+        let read = |job: usize| (job, self.load(session.included[job]));
+        let compute = |engine: &mut &mut Engine, (job, loaded): (usize, Result<Loaded, CliError>)| {
+            let began = Instant::now();
+            let computed = loaded.and_then(|loaded| match loaded {
+                Loaded::Before(found) => Ok(Err(found)),
+                Loaded::Images(images) => {
+                    let computed = register_one::compute(engine, session, pass, template, images)?;
+                    Ok(Ok((computed, began.elapsed().as_secs_f64())))
+                }
+            });
+            (job, computed)
+        };
+        let bring = |(job, computed): (usize, Result<Result<_, _>, CliError>)| {
+            let brought = computed.and_then(|computed| match computed {
+                Err(found) => Ok(Found::Before(found)),
+                Ok((computed, seconds)) => {
+                    let brought = register_one::bring(session, pass, session.included[job], template, computed)?;
+                    Ok(Found::Now(brought, seconds))
+                }
+            });
+            (job, brought)
+        };
+        let (mut waiting, mut following, mut finished, mut failed) = (BTreeMap::new(), 0, 0, None);
+        let mut take = |job: usize, found: Found| -> Result<(), CliError> {
+            finished += 1;
+            let subject = session.included[job];
+            let name = &session.subject(subject).name;
+            let (contribution, correlation, took) = match found {
+                Found::Before(found) => {
+                    let (manifest, contribution) = *found;
+                    let correlation = results_of(session, pass, subject, &manifest)?.correlation;
+                    (Arc::new(contribution), correlation, "done before".to_owned())
+                }
+                Found::Now(brought, seconds) => {
+                    let (contribution, correlation) = (brought.contribution.clone(), brought.results.correlation);
+                    backlog.push(move || {
+                        let written = register_one::write(session, pass, subject, &brought);
+                        written.map(drop).map_err(|reason| about(session, pass, subject, reason))
+                    });
+                    (contribution, correlation, format!("{seconds:.2} s"))
+                }
+            };
+            let shown = correlation.unwrap_or(f64::NAN);
+            console.note(format_args!("pass {pass}: {finished} of {all}, {name}: correlation {shown:.4}, {took}"));
+            waiting.insert(job, (contribution, correlation));
+            while let Some((contribution, correlation)) = waiting.remove(&following) {
+                next(contribution, correlation)?;
+                following += 1;
+            }
+            Ok(())
+        };
+        let crew = Crew::for_workers(engines.len());
+        let workers = engines.iter_mut().collect();
+        let place = |engine: &&mut Engine| engine.place();
+        run_at(place, (0..all).collect(), crew, workers, read, compute, bring, |(job, found)| {
+            let about = |reason| about(session, pass, session.included[job], reason);
+            if let Err(error) = found.map_err(about).and_then(|found| take(job, found)) {
+                failed.get_or_insert(error);
+            }
+        });
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// A subject's images, or what an earlier run has made of them.
+    fn load(&self, subject: usize) -> Result<Loaded, CliError> {
+        let (session, pass) = (self.session, self.pass);
+        if self.resumed
+            && let Some(manifest) = session.register_stage(pass, subject)?.done()
+        {
+            let grid = &self.template.images[0].grid;
+            let contribution = Contribution::read(session, pass, subject, grid)?;
+            return Ok(Loaded::Before(Box::new((manifest, contribution))));
+        }
+        Ok(Loaded::Images(session.images(subject)?))
+    }
+}
+
+/// A subject's failure. It fails for itself: the others are finished and kept, and a second run has only it to do.
+fn about(session: &Session, pass: usize, subject: usize, reason: CliError) -> CliError {
+    let subject = session.subject(subject).name.clone();
+    Error::Subject { pass, subject, reason: Box::new(reason) }.into()
 }

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::args::Args;
 use super::digest::{self, FileRecord};
 use super::layout::Layout;
-use super::listing::{self, Listed};
 use super::{Error, manifest};
+use crate::cohort::{self, Listing};
 use crate::devices::Devices;
 use crate::error::{CliError, UsageError};
 use crate::register::{self, Model, Start};
@@ -84,7 +84,7 @@ impl Plan {
     /// Reads all subjects and plans their atlas. Gives the images too, in the subjects' order; none of those left out.
     pub fn make(args: &Args) -> Result<(Plan, SubjectImages), CliError> {
         check(args)?;
-        let (listed, channels) = listing::subjects(args)?;
+        let Listing { subjects: listed, channels } = listing(args)?;
         if !args.weights.is_empty() && args.weights.len() != channels.len() {
             let (expected, found) = (channels.len(), args.weights.len());
             return Err(Error::Count { what: "--weights, one a channel".into(), expected, found }.into());
@@ -170,9 +170,42 @@ fn check(args: &Args) -> Result<(), UsageError> {
     Ok(())
 }
 
+/// The subjects as given, with names that can stand in file names and in a workflow's rules.
+fn listing(args: &Args) -> Result<Listing, CliError> {
+    let mut listing = cohort::list(&args.subjects, &args.channels)?;
+    if listing.subjects.iter().any(|subject| subject.mask.is_some()) {
+        return Err(UsageError::NoEffect { option: "the column `mask`", with: "atlas".into() }.into());
+    }
+    if !args.labels.is_empty() {
+        if args.labels.len() != listing.subjects.len() {
+            let (expected, found) = (listing.subjects.len(), args.labels.len());
+            return Err(Error::Count { what: "--labels, one a subject".into(), expected, found }.into());
+        }
+        for (subject, labels) in listing.subjects.iter_mut().zip(&args.labels) {
+            subject.labels = Some(labels.clone());
+        }
+    }
+    listing
+        .subjects
+        .iter()
+        .map(|subject| &subject.name)
+        .chain(&listing.channels)
+        .try_for_each(|name| check_name(name))?;
+    Ok(listing)
+}
+
+/// A name that is part of file names.
+fn check_name(name: &str) -> Result<(), Error> {
+    let plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    match name.starts_with(char::is_alphanumeric) && name.chars().all(plain) {
+        true => Ok(()),
+        false => Err(Error::BadName { name: name.into() }),
+    }
+}
+
 /// Reads a subject. What cannot be read leaves it out.
-fn subject(listed: Listed) -> (Subject, Option<Vec<Volume>>) {
-    let Listed { name, images, labels } = listed;
+fn subject(listed: cohort::Subject) -> (Subject, Option<Vec<Volume>>) {
+    let cohort::Subject { name, images, labels, .. } = listed;
     match read(&images, labels.as_deref()) {
         Ok((images, labels, volumes)) => (Subject { name, images, labels, left_out: None }, Some(volumes)),
         Err(error) => {
@@ -218,7 +251,7 @@ fn record(path: &Path) -> Result<FileRecord, CliError> {
 
 fn start(args: &Args, channels: &[String], included: &[&Subject]) -> Result<StartFrom, CliError> {
     if let Some(template) = &args.template {
-        let files = listing::channels_of(template);
+        let files = cohort::channels_of(template);
         if files.len() != channels.len() {
             let (expected, found) = (channels.len(), files.len());
             return Err(Error::Count { what: "images of --template, one a channel".into(), expected, found }.into());
@@ -267,4 +300,17 @@ fn fingerprint(
         ("way to update the template".into(), template),
         ("way to register".into(), format!("{settings:?}")),
     ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_must_do_for_files_and_rules() {
+        assert!(check_name("sub-01_ses-1").is_ok());
+        for name in ["", "-a", "../a", "a b", ".a"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use antsreg_cohort::template::mean_intensity;
+use antsreg_cohort::template::{mean_intensity, nearest_affine, warp_before};
 use antsreg_core::io::{itk, nifti};
-use antsreg_core::{AffineTransform, DisplacementField, Transform, TransformChain, Volume};
+use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::apply;
 use antsreg_linear as linear;
 use antsreg_syn::{self as syn, Channel, Metric};
@@ -43,10 +43,19 @@ pub struct RegistrationResults {
     pub mean_intensity: f64,
 }
 
-/// What a device found, not written yet.
+/// What a device found.
 pub struct Computed {
     images: Arc<Vec<Volume>>,
     found: Registered,
+    device: String,
+}
+
+/// A subject on the template's grid, not written yet but for its affine.
+pub struct Brought {
+    /// What it adds to the average.
+    pub contribution: Arc<Contribution>,
+    /// Figures.
+    pub results: RegistrationResults,
     device: String,
 }
 
@@ -69,12 +78,13 @@ pub fn compute(
     let weight = |channel: usize| args.weights.get(channel).copied().unwrap_or(1.0);
     syn.channels = (0..images.len()).map(|channel| Channel { metric, weight: weight(channel) }).collect();
     let affine_only = session.is_affine(pass);
+    let further: Vec<&Volume> = if affine_only { Vec::new() } else { images[1..].iter().collect() };
     let request = Request {
         fixed: &template.images[0],
         fixed_channels: if affine_only { &[] } else { &template.images[1..] },
         fixed_mask: None,
         moving: &images[0],
-        moving_channels: if affine_only { &[] } else { &images[1..] },
+        moving_channels: &further,
         moving_mask: None,
         initial: AffineTransform::identity(),
         linear: Some(&linear),
@@ -84,49 +94,64 @@ pub fn compute(
     Ok(Computed { images, found, device: device_name(&engine.description) })
 }
 
-/// Writes what was found, and what it makes of the images.
-pub fn write(
+/// Makes of the images what was found.
+pub fn bring(
     session: &Session,
     pass: usize,
     subject: usize,
     template: &Template,
     computed: Computed,
-) -> Result<(Manifest, Contribution), CliError> {
-    let stage = session.register_stage(pass, subject)?;
+) -> Result<Brought, CliError> {
     let Computed { images, found, device } = computed;
     let files = session.layout.registration(pass, &session.subject(subject).name);
     make_folder(&session.layout.pass(pass))?;
     let grid = &template.images[0].grid;
-    let centre = template.images[0].centre_of_mass().unwrap_or_else(|| grid.centre());
-    itk::write_affine(&files.affine, &found.affine, centre)?;
+    let (warp, levels) = match found.syn {
+        Some(syn::Outcome { warp, levels, .. }) => (Some(warp), levels),
+        None => (None, Vec::new()),
+    };
+    let nearest = match &warp {
+        Some(warp) => nearest_affine(&found.affine, warp, &template.mask)?,
+        None => found.affine,
+    };
+    itk::write_affine(&files.affine, &nearest, template.centre)?;
     // What follows uses what stands in the file, so that it comes out the same when it is taken up from there.
     let affine = itk::read_affine(&files.affine)?;
-    let mut outputs: Vec<&Path> = vec![&files.affine];
     let mut chain = TransformChain::new();
-    let mut energies = Vec::new();
-    if let Some(syn::Outcome { warp, levels, .. }) = found.syn {
-        itk::write_warp(&files.warp, &warp)?;
-        outputs.push(&files.warp);
+    if let Some(warp) = warp {
+        let warp = warp_before(&affine, &found.affine, &warp).unwrap_or(warp);
         chain.push("1Warp", Transform::Displacement(warp), false)?;
-        energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();
     }
+    let energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();
     chain.push("0GenericAffine", Transform::Affine(affine), false)?;
     let how = session.plan.args.interpolation;
-    let mut warped = Vec::with_capacity(images.len());
-    for (image, path) in images.iter().zip(&files.warped) {
-        let image = apply::resample(image, grid, &chain, how.into(), 0.0);
-        nifti::write_volume(path, &image)?;
-        outputs.push(path);
-        warped.push(image);
-    }
+    let warped: Vec<Volume> =
+        images.iter().map(|image| apply::resample(image, grid, &chain, how.into(), 0.0)).collect();
     let results = RegistrationResults {
         affine_cost: found.linear.map_or(f64::NAN, |linear| linear.cost),
         energies,
         correlation: compare::correlation(&template.images[0], &warped[0], Some(&template.mask))?,
         mean_intensity: mean_intensity(&warped[0]),
     };
-    let manifest = stage.finish(Some(device), &outputs, results)?;
-    Ok((manifest, Contribution { affine, warp: displacement(chain), warped }))
+    let contribution = Contribution { affine, warp: displacement(chain), warped };
+    Ok(Brought { contribution: Arc::new(contribution), results, device })
+}
+
+/// Writes it.
+pub fn write(session: &Session, pass: usize, subject: usize, brought: &Brought) -> Result<Manifest, CliError> {
+    let stage = session.register_stage(pass, subject)?;
+    let Brought { contribution, results, device } = brought;
+    let files = session.layout.registration(pass, &session.subject(subject).name);
+    let mut outputs: Vec<&Path> = vec![&files.affine];
+    if let Some(warp) = &contribution.warp {
+        itk::write_warp(&files.warp, warp)?;
+        outputs.push(&files.warp);
+    }
+    for (image, path) in contribution.warped.iter().zip(&files.warped) {
+        nifti::write_volume(path, image)?;
+        outputs.push(path);
+    }
+    stage.finish(Some(device.clone()), &outputs, results)
 }
 
 /// The field of a chain that has one.
@@ -139,15 +164,9 @@ pub fn displacement(chain: TransformChain) -> Option<DisplacementField> {
 
 impl Contribution {
     /// From the files of a registration that is done.
-    pub fn read(
-        session: &Session,
-        pass: usize,
-        subject: usize,
-        template: &Template,
-    ) -> Result<Contribution, CliError> {
+    pub fn read(session: &Session, pass: usize, subject: usize, grid: &Grid) -> Result<Contribution, CliError> {
         let files = session.layout.registration(pass, &session.subject(subject).name);
         // The template's own numbers, so that it makes no difference whether a file lies in between.
-        let grid = &template.images[0].grid;
         let on_grid = |mut volume: Volume| {
             volume.grid = grid.clone();
             volume
@@ -155,7 +174,7 @@ impl Contribution {
         let warped = files.warped.iter().map(|path| Ok(on_grid(nifti::read_volume(path)?)));
         Ok(Contribution {
             warped: warped.collect::<Result<_, CliError>>()?,
-            ..Contribution::read_transforms(session, pass, subject, template)?
+            ..Contribution::read_transforms(session, pass, subject, grid)?
         })
     }
 
@@ -164,10 +183,9 @@ impl Contribution {
         session: &Session,
         pass: usize,
         subject: usize,
-        template: &Template,
+        grid: &Grid,
     ) -> Result<Contribution, CliError> {
         let files = session.layout.registration(pass, &session.subject(subject).name);
-        let grid = &template.images[0].grid;
         Ok(Contribution {
             affine: itk::read_affine(&files.affine)?,
             warp: match session.is_affine(pass) {

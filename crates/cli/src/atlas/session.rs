@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use antsreg_cohort::template::foreground;
-use antsreg_core::Volume;
+use antsreg_core::io::nifti;
+use antsreg_core::{Grid, Volume};
+use nalgebra::Point3;
 
 use super::digest::FileRecord;
 use super::layout::Layout;
@@ -16,7 +18,7 @@ use super::{Error, plan};
 use crate::error::CliError;
 
 /// Voxels of subjects that are kept in memory; beyond them images are read again for every pass.
-const KEPT_VOXELS: usize = 1 << 30;
+pub const KEPT_VOXELS: usize = 1 << 30;
 
 /// An atlas being built.
 pub struct Session {
@@ -27,6 +29,7 @@ pub struct Session {
     images: Vec<OnceLock<Arc<Vec<Volume>>>>,
     kept_voxels: Mutex<usize>,
     templates: Mutex<BTreeMap<Option<usize>, Arc<Manifest>>>,
+    grid: OnceLock<Grid>,
 }
 
 /// The template that a pass registers to.
@@ -35,6 +38,17 @@ pub struct Template {
     pub images: Vec<Arc<Volume>>,
     /// 1 in the head or brain.
     pub mask: Volume,
+    /// Centre of mass of the first channel.
+    pub centre: Point3<f64>,
+}
+
+impl Template {
+    /// Of its channels.
+    pub fn new(images: Vec<Volume>) -> Template {
+        let mask = foreground(&images[0]);
+        let centre = images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
+        Template { images: images.into_iter().map(Arc::new).collect(), mask, centre }
+    }
 }
 
 impl Session {
@@ -44,7 +58,8 @@ impl Session {
         let subjects = &plan.file.subjects;
         let included = (0..subjects.len()).filter(|&n| subjects[n].left_out.is_none()).collect();
         let images = subjects.iter().map(|_| OnceLock::new()).collect();
-        Session { layout, included, images, kept_voxels: Mutex::default(), templates: Mutex::default(), plan }
+        let (kept_voxels, templates) = (Mutex::default(), Mutex::default());
+        Session { layout, included, images, kept_voxels, templates, grid: OnceLock::new(), plan }
     }
 
     /// Keeps images that have been read already.
@@ -168,9 +183,21 @@ impl Session {
     /// The images of a template.
     pub fn template_images(&self, pass: Option<usize>) -> Result<Template, CliError> {
         self.template(pass)?;
-        let images = channels(&self.layout.template(pass).images)?;
-        let mask = foreground(&images[0]);
-        Ok(Template { images: images.into_iter().map(Arc::new).collect(), mask })
+        let mut images = channels(&self.layout.template(pass).images)?;
+        // Headers are rounded when they are written. With the first one's numbers throughout it makes no difference
+        // whether a template was read from its file.
+        let grid = self.grid()?;
+        images.iter_mut().for_each(|image| image.grid = grid.clone());
+        Ok(Template::new(images))
+    }
+
+    /// The grid of all templates.
+    pub fn grid(&self) -> Result<Grid, CliError> {
+        if let Some(grid) = self.grid.get() {
+            return Ok(grid.clone());
+        }
+        let grid = nifti::inspect(&self.layout.template(None).images[0])?.grid;
+        Ok(self.grid.get_or_init(|| grid).clone())
     }
 
     /// The pass after which the template no longer moved, if that was before `pass`.

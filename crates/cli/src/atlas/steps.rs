@@ -10,9 +10,10 @@ use super::plan::Plan;
 use super::session::Session;
 use super::start::make_folder;
 use super::{Error, average, finish, register_one, update};
+use crate::cohort::{self, Backlog};
+use crate::devices;
 use crate::error::CliError;
 use crate::progress::Console;
-use crate::{cohort, devices};
 
 /// Runs a step of a planned atlas.
 pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
@@ -23,7 +24,8 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
         Step::Finish(args) => {
             let session = open(&args.folder)?;
             let mut engines = cohort::engines(devices::open(&args.device.all()?, None)?)?;
-            finish::run(&session, &mut engines, console)
+            let threads = session.included.len();
+            Backlog::with(threads, threads, |backlog| finish::run(&session, &mut engines, None, backlog, console))
         }
         Step::Verify(args) => verify(&args.folder, console),
     }
@@ -58,7 +60,8 @@ fn register(args: &RegisterOne, console: &mut Console) -> Result<(), CliError> {
     }
     let mut engines = cohort::engines(vec![opened])?;
     let computed = register_one::compute(&mut engines[0], &session, pass, &template, session.images(subject)?)?;
-    register_one::write(&session, pass, subject, &template, computed).map(drop)
+    let brought = register_one::bring(&session, pass, subject, &template, computed)?;
+    register_one::write(&session, pass, subject, &brought).map(drop)
 }
 
 fn average(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
@@ -72,7 +75,7 @@ fn average(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
         return not_needed(after, console, stage.skip(after));
     }
     let template = session.template_images(session.before(pass))?;
-    average::from_files(&session, pass, &template).map(drop)
+    average::write(&session, pass, &average::from_files(&session, pass, &template)?).map(drop)
 }
 
 fn update(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
@@ -87,8 +90,9 @@ fn update(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
     }
     let template = session.template_images(session.before(pass))?;
     let averaged = average::read(&session, pass, &template)?;
-    let results = update::run(&session, pass, averaged, &template)?;
-    console.note(format_args!("template moved by {:.3} voxels", results.moved_mean_voxels));
+    let updated = update::compute(&session, pass, &averaged, &template)?;
+    update::write(&session, pass, &updated)?;
+    console.note(format_args!("template moved by {:.3} voxels", updated.results.moved_mean_voxels));
     Ok(())
 }
 

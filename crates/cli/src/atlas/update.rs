@@ -1,6 +1,8 @@
 //! The template of a pass: its average, moved to the mean shape.
 
+use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 use antsreg_cohort::template::{Movement, ShapeStep, foreground, shape_update, sharpen, sharpness};
 use antsreg_core::io::{itk, nifti};
@@ -10,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::average::Averaged;
+use super::manifest::Manifest;
+use super::register_one::displacement;
 use super::session::{Session, Template};
 use crate::compare;
 use crate::error::CliError;
@@ -36,50 +40,58 @@ pub struct TemplateResults {
     pub converged: bool,
 }
 
+/// A template, not written yet.
+pub struct Updated {
+    /// What it is.
+    pub template: Arc<Template>,
+    /// New template → average.
+    pub shape: DisplacementField,
+    /// Figures.
+    pub results: TemplateResults,
+}
+
 /// Makes the template.
-pub fn run(
-    session: &Session,
-    pass: usize,
-    averaged: Averaged,
-    before: &Template,
-) -> Result<TemplateResults, CliError> {
-    let stage = session.update_stage(pass)?;
-    let files = session.layout.template(Some(pass));
+pub fn compute(session: &Session, pass: usize, averaged: &Averaged, before: &Template) -> Result<Updated, CliError> {
     let args = &session.plan.args;
     let Averaged { images, warp, stretch } = averaged;
     let mask = foreground(&images[0]);
-    let mean_warp = warp.unwrap_or_else(|| DisplacementField::zeros(images[0].grid.clone()));
+    let none = || DisplacementField::zeros(images[0].grid.clone());
+    let mean_warp = warp.as_ref().map_or_else(|| Cow::Owned(none()), Cow::Borrowed);
     let mean_warp_voxels = Movement::of(&mean_warp, &mask)?.mean_voxels;
     let step = ShapeStep { gradient: args.shape_step, times: TIMES };
-    let shape = shape_update(&stretch, &mean_warp, step).map_err(Error::Stretch)?;
-    drop(mean_warp);
+    let shape = shape_update(stretch, &mean_warp, step).map_err(Error::Stretch)?;
     let moved = Movement::of(&shape, &mask)?;
+    drop(mean_warp);
     let chain = TransformChain::from(vec![Transform::Displacement(shape)]);
-    let mut outputs: Vec<&Path> = Vec::new();
-    let mut template = Vec::new();
-    for (image, path) in images.iter().zip(&files.images) {
+    let shaped = |image: &Volume| {
         let shaped = apply::resample(image, &image.grid, &chain, args.interpolation.into(), 0.0);
-        let shaped = if args.sharpen { sharpen(&shaped) } else { shaped };
-        nifti::write_volume(path, &shaped)?;
-        outputs.push(path);
-        template.push(shaped);
-    }
-    if let Some(Transform::Displacement(shape)) = chain.steps.first().map(|step| &step.transform) {
-        itk::write_warp(&files.shape, shape)?;
-        outputs.push(&files.shape);
-    }
-    let first: &Volume = &template[0];
-    let mask = foreground(first);
+        if args.sharpen { sharpen(&shaped) } else { shaped }
+    };
+    let template = Template::new(images.iter().map(shaped).collect());
     let results = TemplateResults {
         pass,
         moved_mean_voxels: moved.mean_voxels,
         moved_largest_voxels: moved.largest_voxels,
         mean_warp_voxels,
-        correlation_with_before: compare::correlation(first, &before.images[0], Some(&mask))?,
-        sharpness_per_mm: sharpness(first, &mask).map_err(CliError::Grid)?,
+        correlation_with_before: compare::correlation(&template.images[0], &before.images[0], Some(&template.mask))?,
+        sharpness_per_mm: sharpness(&template.images[0], &template.mask).map_err(CliError::Grid)?,
         // The affine pass makes the start: what it moved says nothing about the passes to come.
         converged: !session.is_affine(pass) && moved.mean_voxels < args.stop_below,
     };
-    stage.finish(None, &outputs, &results)?;
-    Ok(results)
+    let shape = displacement(chain).unwrap_or_else(none);
+    Ok(Updated { template: Arc::new(template), shape, results })
+}
+
+/// Writes it.
+pub fn write(session: &Session, pass: usize, updated: &Updated) -> Result<Manifest, CliError> {
+    let stage = session.update_stage(pass)?;
+    let files = session.layout.template(Some(pass));
+    let mut outputs: Vec<&Path> = Vec::new();
+    for (image, path) in updated.template.images.iter().zip(&files.images) {
+        nifti::write_volume(path, image)?;
+        outputs.push(path);
+    }
+    itk::write_warp(&files.shape, &updated.shape)?;
+    outputs.push(&files.shape);
+    stage.finish(None, &outputs, &updated.results)
 }

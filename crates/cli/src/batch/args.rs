@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cohort::{self, Subject};
-use crate::error::{CliError, UsageError};
+use crate::cohort::{self, Listing, Subject};
+use crate::error::{CliError, SubjectsError, UsageError};
 use crate::interpolation::{ImageInterpolation, LabelInterpolation};
-use crate::register::{self, Format, Settings};
+use crate::register::{self, ChannelFiles, Format, Settings};
 use crate::values;
 
 /// Normalise many subjects to one fixed image.
@@ -17,13 +17,19 @@ use crate::values;
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub struct Args {
-    /// Subjects: images (NIfTI), tables (.csv) with the columns image and, if wanted, subject, mask and labels, or BIDS
-    /// folders
+    /// Subjects: images (NIfTI), several channels of one subject joined by commas; tables (.csv) with the columns image and,
+    /// if wanted, subject, mask and labels; or BIDS folders
     #[arg(value_name = "SUBJECT", required = true, help_heading = "Input")]
     pub subjects: Vec<PathBuf>,
-    /// Image to which all are brought (NIfTI)
+    /// Image to which all are brought (NIfTI); several channels joined by commas. The first one drives the affine stage
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     pub fixed: PathBuf,
+    /// Names of the channels: columns of tables, suffixes of BIDS files [default: image; for BIDS T1w]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
+    pub channels: Vec<String>,
+    /// How much each channel counts in SyN [default: all the same]
+    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = values::positive, help_heading = "Input")]
+    pub weights: Vec<f64>,
     /// Fixed voxels that count, as for `register`
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     pub fixed_mask: Option<PathBuf>,
@@ -33,9 +39,6 @@ pub struct Args {
     /// Labels that count in the overlap: a file of numbers, or 1,2,5 [default: all but 0]
     #[arg(long, value_name = "LIST", help_heading = "Input", requires = "fixed_labels")]
     pub label_list: Option<String>,
-    /// Suffix of the images taken from BIDS folders [default: T1w]
-    #[arg(long, value_name = "SUFFIX", help_heading = "Input")]
-    pub bids_suffix: Option<String>,
 
     /// Folder for all output, made if it does not exist
     #[arg(short, long, value_name = "FOLDER", help_heading = "Output")]
@@ -87,19 +90,23 @@ Exit code: 3 if subjects failed and all others are done.
 Examples:
   antsreg-gpu batch -f template.nii.gz -o out sub-*_T1w.nii.gz --device cuda:all
   antsreg-gpu batch -f template.nii.gz -o out study/ --format nii --resume
+  antsreg-gpu batch -f template_t1.nii.gz,template_t2.nii.gz --channels t1,t2 --weights 1,0.5 -o out subjects.csv
   antsreg-gpu batch -f template.nii.gz --fixed-labels template_labels.nii.gz -o out subjects.csv";
-
-/// The suffix of BIDS for what most studies normalise.
-const USUAL_SUFFIX: &str = "T1w";
 
 impl Args {
     /// The subjects, and for each the registration; refuses options that would do nothing.
     pub fn jobs(&self) -> Result<Vec<(Subject, register::Args)>, CliError> {
         let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
-        if self.bids_suffix.is_some() && !self.subjects.iter().any(|source| source.is_dir()) {
-            return no_effect("--bids-suffix", "subjects that are not in a folder");
+        let Listing { subjects, channels } = cohort::list(&self.subjects, &self.channels)?;
+        if !self.channels.is_empty() && self.subjects.iter().all(|source| cohort::is_image(source)) {
+            return no_effect("--channels", "subjects that are neither in a table nor in a folder");
         }
-        let subjects = cohort::list(&self.subjects, self.bids_suffix.as_deref().unwrap_or(USUAL_SUFFIX))?;
+        let counts = [("--fixed", self.fixed_files().len()), ("--weights", self.weights.len())];
+        for (of, found) in counts.into_iter().filter(|(of, found)| *of == "--fixed" || *found > 0) {
+            if found != channels.len() {
+                return Err(SubjectsError::Channels { of: of.into(), expected: channels.len(), found }.into());
+            }
+        }
         let labels = [
             ("--fixed-labels", self.fixed_labels.is_some()),
             ("--label-interpolation", self.label_interpolation.is_some()),
@@ -112,14 +119,30 @@ impl Args {
         Ok(subjects.into_iter().map(|subject| (subject.clone(), self.of(subject))).collect())
     }
 
+    /// The fixed images, one a channel.
+    fn fixed_files(&self) -> Vec<PathBuf> {
+        cohort::channels_of(&self.fixed)
+    }
+
+    /// The fixed image of the first channel.
+    pub fn first_fixed(&self) -> PathBuf {
+        self.fixed_files().swap_remove(0)
+    }
+
     /// What `register` would be told for a subject.
     fn of(&self, subject: Subject) -> register::Args {
+        let fixed = self.fixed_files();
+        // The first pair's weight is 1 there.
+        let weight = |n: usize| self.weights.get(n).map_or(1.0, |weight| weight / self.weights[0]);
+        let further = fixed.iter().cloned().zip(subject.images.iter().cloned()).enumerate().skip(1);
+        let further =
+            further.map(|(n, (fixed, moving))| ChannelFiles { fixed, moving, metric: None, weight: weight(n) });
         // Without a label map of its own there is nothing to score.
         let scored = subject.labels.is_some();
         register::Args {
-            fixed: self.fixed.clone(),
-            moving: subject.image,
-            channels: Vec::new(),
+            channels: further.collect(),
+            fixed: self.first_fixed(),
+            moving: subject.images.into_iter().next().unwrap_or_default(),
             fixed_mask: self.fixed_mask.clone(),
             moving_mask: subject.mask,
             fixed_labels: self.fixed_labels.clone().filter(|_| scored),
@@ -139,7 +162,8 @@ impl Args {
 
     /// What all registrations share.
     pub fn shared(&self) -> register::Args {
-        let nobody = Subject { name: String::new(), image: PathBuf::new(), mask: None, labels: None };
+        let images = vec![PathBuf::new(); self.fixed_files().len()];
+        let nobody = Subject { name: String::new(), images, mask: None, labels: None };
         let (fixed_labels, label_list) = (self.fixed_labels.clone(), self.label_list.clone());
         register::Args { fixed_labels, label_list, ..self.of(nobody) }
     }

@@ -24,6 +24,13 @@ pub fn finished(args: &register::Args, files: &Files, parameters: &Parameters) -
         ("/inputs/fixed_labels", args.fixed_labels.as_ref()),
         ("/inputs/moving_labels", args.moving_labels.as_ref()),
     ];
+    let further: Vec<(String, &std::path::PathBuf)> = (args.channels.iter().enumerate())
+        .flat_map(|(n, files)| {
+            let pointer = |side: usize| format!("/inputs/channels/{n}/{side}/path");
+            [(pointer(0), &files.fixed), (pointer(1), &files.moving)]
+        })
+        .collect();
+    let of = || of.into_iter().chain(further.iter().map(|(pointer, path)| (pointer.as_str(), Some(*path))));
     let same = |(pointer, path): &(&str, Option<&std::path::PathBuf>)| {
         let recorded = record.pointer(pointer).and_then(Value::as_str);
         recorded == path.map(|path| path.to_string_lossy()).as_deref()
@@ -31,8 +38,8 @@ pub fn finished(args: &register::Args, files: &Files, parameters: &Parameters) -
     // An input that was changed afterwards makes other results.
     let older = |path: &std::path::PathBuf| modified(path).is_some_and(|changed| changed <= made);
     let fits = record["parameters"] == parameters
-        && of.iter().all(same)
-        && of.iter().filter_map(|(_, path)| *path).all(older);
+        && of().all(|part| same(&part))
+        && of().filter_map(|(_, path)| path).all(older);
     fits.then_some(record)
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use antsreg_core::Volume;
 use antsreg_core::report::{Observer, Report};
 use serde_json::Value;
 
@@ -43,18 +44,20 @@ struct Computed {
 
 /// Runs `batch`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
-    register::check(&args.settings, &[])?;
     let subjects = args.jobs()?;
+    let shared = args.shared();
+    register::check(&args.settings, &shared.channels)?;
     let choices = args.settings.device.all()?;
     // Both are waited for: a program must not end while a driver starts.
     let (fixed, opened) = std::thread::scope(|scope| {
         let opening = scope.spawn(|| devices::open(&choices, args.workers));
-        let fixed = FixedInputs::read(&args.shared());
+        let fixed = FixedInputs::read(&shared);
         (fixed, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
     let (fixed, opened) = (fixed?, opened?);
     // Finds what no subject could change: levels that do not fit the image, for instance.
-    let plan = Plan::new(&args.settings, fixed.image.grid.shape, fixed.linear_start(), Description::Cpu)?;
+    let plan = Plan::new(&args.settings, fixed.image.grid.shape, fixed.linear_start(), Description::Cpu)?
+        .with_channels(&args.settings, &shared.channels);
     let notes = opened.iter().filter_map(|opened| opened.note()).collect::<Vec<_>>();
     let engines = cohort::engines(opened)?;
     let crew = Crew::for_workers(engines.len());
@@ -92,12 +95,14 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
 /// Whether the folder takes files, and none of them is an input of any subject.
 fn check_outputs(args: &Args, jobs: &[Job], rows: &[Row]) -> Result<(), CliError> {
     staging::check_writable(&args.summary())?;
-    let shared = [Some(&args.fixed), args.fixed_mask.as_ref(), args.fixed_labels.as_ref()];
+    let shared = [args.fixed_mask.as_ref(), args.fixed_labels.as_ref()];
     let own = jobs.iter().flat_map(|job| {
-        let register::Args { moving, moving_mask, moving_labels, .. } = &job.args;
-        [Some(moving), moving_mask.as_ref(), moving_labels.as_ref()]
+        let register::Args { fixed, moving, moving_mask, moving_labels, .. } = &job.args;
+        [Some(fixed), Some(moving), moving_mask.as_ref(), moving_labels.as_ref()]
     });
-    let inputs = shared.into_iter().chain(own).flatten().chain(&args.subjects);
+    let further =
+        jobs.iter().flat_map(|job| job.args.channels.iter().flat_map(|files| [&files.fixed, &files.moving]));
+    let inputs = shared.into_iter().chain(own).flatten().chain(further).chain(&args.subjects);
     let inputs: BTreeSet<PathBuf> = inputs.filter_map(|input| input.canonicalize().ok()).collect();
     let summary = args.summary();
     let outputs = jobs.iter().flat_map(|job| rows[job.place].files.all()).chain([summary.as_path()]);
@@ -156,7 +161,7 @@ fn register_all(
         (job, what)
     };
     let mut ended = 0;
-    cohort::run(jobs, crew, engines, read, compute, write, |(job, what)| {
+    cohort::run_at(Engine::place, jobs, crew, engines, read, compute, write, |(job, what)| {
         ended += 1;
         let (row, mut console) = (&mut rows[job.place], lock(&console));
         match what {
@@ -183,12 +188,14 @@ fn compute(
     observer: &mut dyn Observer,
 ) -> Result<Computed, CliError> {
     let plan = Plan::resolve(&job.args.settings, &inputs, engine.description.clone())?;
+    let fixed_channels: Vec<Arc<Volume>> = inputs.channels.iter().map(|further| further.fixed.clone()).collect();
+    let moving_channels: Vec<&Volume> = inputs.channels.iter().map(|further| &further.moving).collect();
     let request = Request {
         fixed: &inputs.fixed,
-        fixed_channels: &[],
+        fixed_channels: &fixed_channels,
         fixed_mask: inputs.fixed_mask.as_ref(),
         moving: &inputs.moving,
-        moving_channels: &[],
+        moving_channels: &moving_channels,
         moving_mask: inputs.moving_mask.as_ref(),
         initial: inputs.initial,
         linear: plan.linear.as_ref(),

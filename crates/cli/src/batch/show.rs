@@ -22,14 +22,18 @@ pub fn plan(
 ) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "Fixed    {}: {}", args.fixed.display(), geometry::describe(&fixed.image.grid));
+    let _ = writeln!(text, "Fixed    {}: {}", args.first_fixed().display(), geometry::describe(&fixed.image.grid));
+    for (further, files) in fixed.channels.iter().zip(args.shared().channels) {
+        let described = geometry::describe(&further.grid);
+        let _ = writeln!(text, "Channel  {}: {described}, weight {}", files.fixed.display(), files.weight);
+    }
     let _ = writeln!(text, "Start    {}", fixed.start);
     for device in devices {
         let _ = writeln!(text, "Worker   {device}");
     }
     // Of subjects on the grid of the fixed image.
     let grid = &fixed.image.grid;
-    let subject = memory::subject(grid, args.fixed_labels.is_some());
+    let subject = (1 + fixed.channels.len()) * memory::subject(grid, args.fixed_labels.is_some());
     let most = crew.most_jobs(devices.len());
     let bytes = memory::estimate(grid, grid, usize::from(fixed.mask.is_some()), plan.syn.as_ref()) + most * subject;
     let _ = writeln!(text, "Memory   about {:.2} GB, for up to {most} subjects at once", bytes as f64 / 1e9);

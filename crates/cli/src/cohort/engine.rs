@@ -30,7 +30,7 @@ pub struct Request<'a> {
     /// The image that is brought to it.
     pub moving: &'a Volume,
     /// Further images of its space, as many.
-    pub moving_channels: &'a [Volume],
+    pub moving_channels: &'a [&'a Volume],
     /// Its voxels that count.
     pub moving_mask: Option<&'a Volume>,
     /// Start of the diffeomorphic stage where there is no affine one, fixed → moving, RAS mm.
@@ -117,6 +117,14 @@ impl Engine {
 }
 
 impl Engine {
+    /// Where it works: workers of one GPU have one number.
+    pub fn place(&self) -> usize {
+        match &self.on {
+            On::Cpu(_) => 0,
+            On::Gpu(gpu) => gpu.registrar.backend.info().index,
+        }
+    }
+
     /// The inverse of a warp that has one, and by how many voxels it misses at most.
     pub fn invert(
         &self,
@@ -292,7 +300,7 @@ impl<B: Backend> Registrar<B> {
         }
         if let Some(fixed) = &prepared.syn {
             let began = Instant::now();
-            let channels = [request.moving].into_iter().chain(request.moving_channels).collect();
+            let channels = [request.moving].into_iter().chain(request.moving_channels.iter().copied()).collect();
             let moving = syn::Images { channels, mask: request.moving_mask };
             found.syn = Some(fixed.register(backend, moving, &found.affine, observer)?);
             found.syn_seconds = Some(began.elapsed().as_secs_f64());

@@ -1,10 +1,13 @@
 //! Many subjects to one fixed image: who they are, what registers them, and how reading, computing and writing overlap.
 
+mod backlog;
 mod budget;
+mod dispatch;
 mod engine;
 mod pipeline;
 mod subjects;
 
+pub use backlog::Backlog;
 pub use engine::{Engine, Registered, Request, engines, threads_for_writing};
-pub use pipeline::{Crew, run};
-pub use subjects::{Subject, list};
+pub use pipeline::{Crew, run, run_at};
+pub use subjects::{Listing, Subject, channels_of, is_image, list};

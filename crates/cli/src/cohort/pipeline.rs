@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crossbeam_channel::bounded;
 
+use super::dispatch::Dispatch;
+
 /// How many threads read and write beside those that compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crew {
@@ -29,9 +31,31 @@ impl Crew {
     }
 }
 
-/// Takes every job through `read`, `compute` (on one of the workers) and `write`; `done` gets what comes out, in the order
-/// of completion, on the calling thread. Jobs begin in their order. Stages give failures on as values.
+/// Takes every job through the stages with workers that are all alike: see [`run_at`].
 pub fn run<Job, Loaded, Computed, Written, Worker>(
+    jobs: Vec<Job>,
+    crew: Crew,
+    workers: Vec<Worker>,
+    read: impl Fn(Job) -> Loaded + Sync,
+    compute: impl Fn(&mut Worker, Loaded) -> Computed + Sync,
+    write: impl Fn(Computed) -> Written + Sync,
+    done: impl FnMut(Written),
+) where
+    Job: Send,
+    Loaded: Send,
+    Computed: Send,
+    Written: Send,
+    Worker: Send,
+{
+    run_at(|_| 0, jobs, crew, workers, read, compute, write, done);
+}
+
+/// Takes every job through `read`, `compute` (on one of the workers) and `write`; `done` gets what comes out, in the order
+/// of completion, on the calling thread. Jobs begin in their order, on the `place` of a worker where least is done. Stages
+/// give failures on as values.
+#[expect(clippy::too_many_arguments, reason = "four stages, and what they work with")]
+pub fn run_at<Job, Loaded, Computed, Written, Worker>(
+    place: impl Fn(&Worker) -> usize,
     jobs: Vec<Job>,
     crew: Crew,
     workers: Vec<Worker>,
@@ -48,25 +72,28 @@ pub fn run<Job, Loaded, Computed, Written, Worker>(
 {
     let jobs = Mutex::new(jobs.into_iter());
     let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let (to_workers, loaded) = bounded(0);
+    let places: Vec<usize> = workers.iter().map(place).collect();
+    let dispatch = Dispatch::new(crew.readers, &places);
     let (to_writers, computed) = bounded(0);
     let (to_end, written) = bounded(0);
     std::thread::scope(|scope| {
         for _ in 0..crew.readers {
-            let (next, read, to_workers) = (&next, &read, to_workers.clone());
+            let (next, read, giver) = (&next, &read, dispatch.giver());
             // A stage that finds nobody behind it any more ends as well: someone there panicked.
-            scope.spawn(move || while next().is_some_and(|job| to_workers.send(read(job)).is_ok()) {});
+            scope.spawn(move || while next().is_some_and(|job| giver.give(read(job))) {});
         }
-        for mut worker in workers {
-            let (compute, loaded, to_writers) = (&compute, loaded.clone(), to_writers.clone());
-            scope.spawn(move || loaded.iter().all(|job| to_writers.send(compute(&mut worker, job)).is_ok()));
+        for (mut worker, place) in workers.into_iter().zip(&places) {
+            let (compute, mut taker, to_writers) = (&compute, dispatch.taker(*place), to_writers.clone());
+            scope.spawn(
+                move || while taker.take().is_some_and(|job| to_writers.send(compute(&mut worker, job)).is_ok()) {},
+            );
         }
         for _ in 0..crew.writers {
             let (write, computed, to_end) = (&write, computed.clone(), to_end.clone());
             scope.spawn(move || computed.iter().all(|job| to_end.send(write(job)).is_ok()));
         }
         // Only the stages hold the ends of their queues: each closes when the stage before it is through.
-        drop((to_workers, loaded, to_writers, computed, to_end));
+        drop((to_writers, computed, to_end));
         written.iter().for_each(&mut done);
     });
 }

@@ -5,13 +5,23 @@ use std::path::PathBuf;
 /// Many subjects that cannot be told from what was given.
 #[derive(Debug, thiserror::Error)]
 pub enum SubjectsError {
+    /// A subject with more or fewer images than there are channels; or as many fixed images, or weights.
+    #[error("{of}: expected {expected} of them, one a channel, found {found}")]
+    Channels {
+        /// Whose they are.
+        of: String,
+        /// How many channels there are.
+        expected: usize,
+        /// How many were given.
+        found: usize,
+    },
     /// A table without a column that is needed.
     #[error("{}: there is no column `{column}`; found {found}", path.display())]
     MissingColumn {
         /// The table.
         path: PathBuf,
         /// The column.
-        column: &'static str,
+        column: String,
         /// The columns there are.
         found: String,
     },
@@ -33,7 +43,7 @@ pub enum SubjectsError {
         /// The line, counted from 1.
         line: u64,
         /// The column.
-        column: &'static str,
+        column: String,
     },
     /// A table or folder without any subject.
     #[error("{}: no subject was found, expected {expected}", path.display())]

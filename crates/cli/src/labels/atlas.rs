@@ -96,8 +96,9 @@ impl Atlas {
                     atlases.push(Atlas { name, image: image.clone(), labels: labels.clone(), mask: None });
                 }
                 AtlasSource::Table(table) => {
-                    for row in cohort::list(std::slice::from_ref(table), "")? {
-                        let cohort::Subject { name, image, mask, labels } = row;
+                    for row in cohort::list(std::slice::from_ref(table), &[])?.subjects {
+                        let cohort::Subject { name, mut images, mask, labels } = row;
+                        let image = images.swap_remove(0);
                         let Some(labels) = labels else { return Err(CliError::NoAtlasLabels { image }) };
                         atlases.push(Atlas { name, image, labels, mask });
                     }

@@ -1,7 +1,8 @@
 //! Pairs of images beside the first: as typed, as read, and which options act on them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use antsreg_core::{Transform, TransformChain, Volume};
 use antsreg_syn as syn;
@@ -64,28 +65,37 @@ impl FromStr for ChannelFiles {
 /// A further pair as read.
 #[derive(Debug)]
 pub struct ChannelInputs {
-    /// The images.
-    pub images: [Volume; 2],
+    /// The one of the fixed side.
+    pub fixed: Arc<Volume>,
+    /// The one of the moving side.
+    pub moving: Volume,
     /// Metric and weight.
     pub channel: syn::Channel,
 }
 
-/// Reads the further pairs. Each image may have a grid of its own, but lies where the first one of its side does.
-pub fn read(args: &Args, [fixed, moving]: [&Volume; 2]) -> Result<Vec<ChannelInputs>, CliError> {
-    let read_one = |files: &ChannelFiles| {
-        let beside = |path: &PathBuf, other: &PathBuf, first: &Volume| {
-            let volume = inputs::image(path)?;
-            let mut unmoved = TransformChain::new();
-            unmoved.push("headers", Transform::Affine(antsreg_core::AffineTransform::identity()), false)?;
-            match unmoved.check(&first.grid, Some(&volume.grid)) {
-                Ok(_) => Ok(volume),
-                Err(_) => Err(CliError::Elsewhere { path: path.clone(), other: other.clone() }),
-            }
-        };
-        let images = [beside(&files.fixed, &args.fixed, fixed)?, beside(&files.moving, &args.moving, moving)?];
-        Ok(ChannelInputs { images, channel: channel(&args.settings, files) })
+/// Reads the further images of the fixed side, which any number of registrations may share.
+pub fn read_fixed(args: &Args, first: &Volume) -> Result<Vec<Arc<Volume>>, CliError> {
+    args.channels.iter().map(|files| beside(&files.fixed, &args.fixed, first).map(Arc::new)).collect()
+}
+
+/// Reads those of the moving side and joins them with the fixed ones.
+pub fn read(args: &Args, fixed: &[Arc<Volume>], first: &Volume) -> Result<Vec<ChannelInputs>, CliError> {
+    let read_one = |(files, fixed): (&ChannelFiles, &Arc<Volume>)| {
+        let moving = beside(&files.moving, &args.moving, first)?;
+        Ok(ChannelInputs { fixed: fixed.clone(), moving, channel: channel(&args.settings, files) })
     };
-    args.channels.iter().map(read_one).collect()
+    args.channels.iter().zip(fixed).map(read_one).collect()
+}
+
+/// Reads an image that may have a grid of its own, but lies where the first one of its side does.
+fn beside(path: &Path, other: &Path, first: &Volume) -> Result<Volume, CliError> {
+    let volume = inputs::image(path)?;
+    let mut unmoved = TransformChain::new();
+    unmoved.push("headers", Transform::Affine(antsreg_core::AffineTransform::identity()), false)?;
+    match unmoved.check(&first.grid, Some(&volume.grid)) {
+        Ok(_) => Ok(volume),
+        Err(_) => Err(CliError::Elsewhere { path: path.into(), other: other.into() }),
+    }
 }
 
 /// Metric and weight of the first pair.
@@ -93,7 +103,8 @@ pub fn first(settings: &Settings) -> syn::Channel {
     syn::Channel { metric: metric(settings), weight: 1.0 }
 }
 
-fn channel(settings: &Settings, files: &ChannelFiles) -> syn::Channel {
+/// Metric and weight of a further pair.
+pub fn channel(settings: &Settings, files: &ChannelFiles) -> syn::Channel {
     syn::Channel { metric: files.metric.map_or_else(|| metric(settings), Into::into), weight: files.weight }
 }
 

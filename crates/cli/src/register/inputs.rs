@@ -21,6 +21,8 @@ use crate::transforms;
 pub struct FixedInputs {
     /// The image.
     pub image: Arc<Volume>,
+    /// Further images of its side.
+    pub channels: Vec<Arc<Volume>>,
     /// 1 where its voxels count.
     pub mask: Option<Arc<Volume>>,
     /// Its labels.
@@ -64,8 +66,10 @@ impl FixedInputs {
         let image = inputs::image(&args.fixed)?;
         let mask = args.fixed_mask.as_deref().map(|path| inputs::mask(path, &args.fixed, &image.grid)).transpose()?;
         let labels = args.fixed_labels.as_deref().map(|path| inputs::labels_of(path, &args.fixed, &image.grid));
+        let channels = channels::read_fixed(args, &image)?;
         let fixed = FixedInputs::new(Arc::new(image), mask.map(Arc::new), &args.settings)?;
         Ok(FixedInputs {
+            channels,
             labels: labels.transpose()?.map(Arc::new),
             label_list: args.label_list.as_deref().map(inputs::label_list).transpose()?,
             ..fixed
@@ -82,7 +86,7 @@ impl FixedInputs {
             Start::File(file) => Some(transforms::read_affine(file)?),
             _ => None,
         };
-        Ok(FixedInputs { image, mask, labels: None, label_list: None, start, given })
+        Ok(FixedInputs { image, channels: Vec::new(), mask, labels: None, label_list: None, start, given })
     }
 
     /// The start as the affine stage takes it.
@@ -141,7 +145,7 @@ impl Inputs {
         let (initial, warnings) = fixed_side.initial(&moving, [&args.fixed, &args.moving])?;
         let inputs = Inputs {
             fixed: fixed.clone(),
-            channels: channels::read(args, [fixed, &moving])?,
+            channels: channels::read(args, &fixed_side.channels, &moving)?,
             moving,
             fixed_mask: mask.clone(),
             moving_mask: moving_mask.transpose()?,
@@ -163,19 +167,20 @@ impl Inputs {
         }
     }
 
-    /// All images and the mask of one side, the fixed one first.
+    /// All images and the mask of each side, the fixed one first.
     pub fn sides(&self) -> [syn::Images<'_>; 2] {
         let [fixed_mask, moving_mask] = self.masks();
-        let side = |first, n: usize, mask| {
-            let further = self.channels.iter().map(|further| &further.images[n]);
-            syn::Images { channels: std::iter::once(first).chain(further).collect(), mask }
-        };
-        [side(&self.fixed, 0, fixed_mask), side(&self.moving, 1, moving_mask)]
+        let fixed = std::iter::once(self.fixed.as_ref()).chain(self.channels.iter().map(|further| &*further.fixed));
+        let moving = std::iter::once(&self.moving).chain(self.channels.iter().map(|further| &further.moving));
+        [
+            syn::Images { channels: fixed.collect(), mask: fixed_mask },
+            syn::Images { channels: moving.collect(), mask: moving_mask },
+        ]
     }
 
     /// Grids of the further images of both sides.
     pub fn further(&self) -> Vec<&Grid> {
-        self.channels.iter().flat_map(|further| &further.images).map(|image| &image.grid).collect()
+        self.channels.iter().flat_map(|further| [&further.fixed.grid, &further.moving.grid]).collect()
     }
 
     /// The masks by reference.

@@ -15,6 +15,7 @@ mod settings;
 mod show;
 
 pub use args::{Args, Format};
+pub use channels::ChannelFiles;
 pub use files::{Files, check_not_input};
 pub use inputs::{FixedInputs, Inputs};
 pub use plan::{Plan, check, linear_options, syn_options};

@@ -110,6 +110,13 @@ impl Plan {
         Ok(Plan { linear, syn, device, slices })
     }
 
+    /// The same with further pairs of images.
+    pub fn with_channels(mut self, settings: &Settings, further: &[ChannelFiles]) -> Plan {
+        let further = further.iter().map(|files| channels::channel(settings, files));
+        self.syn.iter_mut().for_each(|options| options.channels.extend(further.clone()));
+        self
+    }
+
     /// The plan of a registration that its device can carry out.
     pub fn resolve(settings: &Settings, inputs: &Inputs, device: Description) -> Result<Plan, UsageError> {
         let mut plan = Plan::new(settings, inputs.fixed.grid.shape, inputs.linear_start(), device)?;

@@ -186,7 +186,7 @@ fn blank(
             fixed: ImageRecord::new(&args.fixed, &inputs.fixed.grid),
             moving: ImageRecord::new(&args.moving, &inputs.moving.grid),
             channels: (args.channels.iter().zip(&inputs.channels))
-                .map(|(files, ChannelInputs { images: [fixed, moving], .. })| {
+                .map(|(files, ChannelInputs { fixed, moving, .. })| {
                     [ImageRecord::new(&files.fixed, &fixed.grid), ImageRecord::new(&files.moving, &moving.grid)]
                 })
                 .collect(),

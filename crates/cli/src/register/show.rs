@@ -31,7 +31,7 @@ pub fn plan(
     let _ = writeln!(text, "Fixed    {}: {}", args.fixed.display(), geometry::describe(fixed));
     let _ = writeln!(text, "Moving   {}: {}", args.moving.display(), geometry::describe(moving));
     for (further, files) in inputs.channels.iter().zip(&args.channels) {
-        let [fixed, moving] = further.images.each_ref().map(|image| geometry::describe(&image.grid));
+        let [fixed, moving] = [&further.fixed.grid, &further.moving.grid].map(geometry::describe);
         let _ = writeln!(text, "Channel  {}: {fixed}", files.fixed.display());
         let _ = writeln!(text, "         {}: {moving}", files.moving.display());
         let _ = writeln!(text, "         {}, weight {}", Metric::from(further.channel.metric), files.weight);

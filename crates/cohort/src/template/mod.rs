@@ -1,20 +1,24 @@
 //! An unbiased template, as ANTs' multivariate template construction makes it: the average of subjects brought to the
 //! present template, moved to the mean of their shapes.
 
+mod coverage;
 mod foreground;
 mod means;
 mod movement;
 mod shape;
 mod sharpen;
 mod sharpness;
+mod split;
 mod stretch;
 mod votes;
 
+pub use coverage::Coverage;
 pub use foreground::{foreground, grid_around};
 pub use means::{ImageMean, WarpMean, mean_intensity};
 pub use movement::Movement;
 pub use shape::{CarryError, ShapeStep, from_new_template, in_millimetres, in_voxels, shape_update};
 pub use sharpen::sharpen;
 pub use sharpness::sharpness;
+pub use split::{nearest_affine, warp_before};
 pub use stretch::{StretchError, mean_stretch};
 pub use votes::Votes;

@@ -91,7 +91,10 @@ fn turned(vectors: &[[f32; 3]], map: &AffineTransform) -> Vec<[f32; 3]> {
 }
 
 /// A field of `displacement(voxel, its world position)`.
-fn on_grid(grid: &Grid, displacement: impl Fn(usize, Point3<f64>) -> Vector3<f64> + Sync) -> DisplacementField {
+pub(super) fn on_grid(
+    grid: &Grid,
+    displacement: impl Fn(usize, Point3<f64>) -> Vector3<f64> + Sync,
+) -> DisplacementField {
     let [nx, ny, _] = grid.shape;
     let to_world = grid.voxel_to_world();
     let mut field = DisplacementField::zeros(grid.clone());
