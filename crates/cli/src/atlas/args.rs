@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use antsreg_cohort::template::Averaging;
+
 use crate::devices::Devices;
 use crate::interpolation::ImageInterpolation;
 use crate::register::{Format, Settings};
@@ -67,12 +69,34 @@ pub struct Args {
     /// Room around the first subject's brain or head where the template is made from it, mm
     #[arg(long, value_name = "MM", default_value_t = 10.0, value_parser = values::not_negative, help_heading = "Template")]
     pub margin: f64,
+    /// What becomes of the subjects' values at a voxel
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT", help_heading = "Template")]
+    pub average: Average,
     /// How the subjects are read between voxels
-    #[arg(short = 'n', long, value_enum, default_value_t, value_name = "HOW", help_heading = "Template")]
+    #[arg(short = 'n', long, value_enum, default_value = "bspline", value_name = "HOW", help_heading = "Template")]
     pub interpolation: ImageInterpolation,
 
     #[command(flatten)]
     pub settings: Settings,
+}
+
+/// What becomes of the subjects' values at a voxel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Average {
+    /// Their mean
+    #[default]
+    Mean,
+    /// Their mean without the smallest and the largest, of at least four
+    Trimmed,
+}
+
+impl From<Average> for Averaging {
+    fn from(typed: Average) -> Averaging {
+        match typed {
+            Average::Mean => Averaging::Mean,
+            Average::Trimmed => Averaging::Trimmed,
+        }
+    }
 }
 
 /// One step of a planned atlas, for engines that run many.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use antsreg_cohort::template::{Coverage, ImageMean, WarpMean, mean_stretch, sharpness};
+use antsreg_cohort::template::{Averaging, Coverage, ImageMean, WarpMean, mean_stretch, sharpness};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use serde::{Deserialize, Serialize};
@@ -62,8 +62,10 @@ impl Accumulator {
     /// Of a pass to this template.
     pub fn new(session: &Session, pass: usize, template: &Template) -> Accumulator {
         let grid: &Grid = &template.images[0].grid;
+        // The affine average is the plain mean, as others make it.
+        let averaging = if session.is_affine(pass) { Averaging::Mean } else { session.plan.args.average.into() };
         Accumulator {
-            images: template.images.iter().map(|_| ImageMean::new(grid)).collect(),
+            images: template.images.iter().map(|_| ImageMean::new(grid, averaging)).collect(),
             warp: (!session.is_affine(pass)).then(|| WarpMean::new(grid)),
             affines: Vec::new(),
             coverage: Coverage::new(grid),

@@ -81,7 +81,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     }
 }
 
-fn passes<'a>(session: &'a Session, opened: Vec<Opened>, console: &mut Console) -> Result<(), CliError> {
+fn passes(session: &Session, opened: Vec<Opened>, console: &mut Console) -> Result<(), CliError> {
     let mut seconds = Seconds { ready: console.elapsed().as_secs_f64(), ..Seconds::default() };
     for note in opened.iter().filter_map(Opened::note) {
         console.note(note);

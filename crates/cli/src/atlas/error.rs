@@ -13,6 +13,12 @@ pub enum Error {
         /// How many there are.
         found: usize,
     },
+    /// Fewer than four subjects, of which two would be left out.
+    #[error("--average trimmed needs at least four subjects that can be read, found {found}")]
+    TooFewToTrim {
+        /// How many there are.
+        found: usize,
+    },
     /// Subjects that could not be read; the atlas is of the others.
     #[error("{} of {all} subjects left out, the template is of the others: {}", subjects.len(), subjects.join("; "))]
     LeftOut {
@@ -130,7 +136,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         use Error::*;
         match self {
-            TooFew { .. } | BadName { .. } | NoSubject { .. } => 2,
+            TooFew { .. } | TooFewToTrim { .. } | BadName { .. } | NoSubject { .. } => 2,
             Count { .. } | Changed { .. } | NoPass { .. } => 2,
             LeftOut { .. } => 3,
             _ => 1,

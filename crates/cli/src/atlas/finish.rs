@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use antsreg_cohort::template::{Coverage, ImageMean, Movement, WarpMean, from_new_template, sharpen, sharpness};
+use antsreg_cohort::template::{
+    Averaging, Coverage, ImageMean, Movement, WarpMean, from_new_template, likeness, sharpen, sharpness,
+};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_kernels::{InversionLimits, apply};
@@ -21,13 +23,12 @@ use super::layout::SubjectFiles;
 use super::manifest::{self, Manifest, Stage};
 use super::page::{self, Contents, Row};
 use super::pass::Done;
-use super::register_one::{Contribution, displacement};
+use super::register_one::{Contribution, displacement, read_through};
 use super::session::{Session, Template};
 use super::start::make_folder;
 use super::update::TemplateResults;
 use super::{Error, average, chart, labels, slices};
 use crate::cohort::{Backlog, Crew, Engine, run_at};
-use crate::compare;
 use crate::error::CliError;
 use crate::inputs;
 use crate::progress::Console;
@@ -42,7 +43,7 @@ struct SubjectResults {
     correlation: Option<f64>,
     /// Length of its warp there.
     warp_mean_voxels: f64,
-    /// How far the warp's inverse misses, at most.
+    /// How far the warp's inverse misses there, at most.
     inverse_misses_voxels: f64,
 }
 
@@ -95,7 +96,7 @@ enum Passing {
     /// Its transforms to the last template.
     Forward { affine: AffineTransform, warp: DisplacementField },
     /// … and back.
-    Both { affine: AffineTransform, warp: DisplacementField, inverse: DisplacementField, misses: f64 },
+    Both { affine: AffineTransform, warp: DisplacementField, inverse: DisplacementField },
     /// All was done before.
     Done(Box<Carried>),
 }
@@ -110,8 +111,8 @@ impl Passing {
     /// Finds the way back.
     fn invert(self, engine: &Engine) -> Result<Passing, CliError> {
         let Passing::Forward { affine, warp } = self else { return Ok(self) };
-        let (inverse, misses) = engine.invert(&warp, &INVERSION)?;
-        Ok(Passing::Both { affine, warp, inverse, misses })
+        let inverse = engine.invert(&warp, &INVERSION)?;
+        Ok(Passing::Both { affine, warp, inverse })
     }
 }
 
@@ -133,7 +134,7 @@ pub fn run<'a>(
     let extension = session.plan.args.format.extension();
     let carrying = Carrying { session, pass, extension, last };
     make_folder(&session.layout.subjects())?;
-    let mut sums = Sums::new(&carrying.last);
+    let mut sums = Sums::new(&carrying.last, session.plan.args.average.into());
     let (mut waiting, mut next) = (BTreeMap::new(), 0);
     let mut take = |job: usize, arrived: Arrived| -> Result<(), CliError> {
         let Arrived { carried, to_write } = arrived;
@@ -187,11 +188,11 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(last: &Last) -> Sums {
+    fn new(last: &Last, averaging: Averaging) -> Sums {
         let grid = &last.shape.grid;
         Sums {
             mean: WarpMean::new(grid),
-            images: last.template.images.iter().map(|_| ImageMean::new(grid)).collect(),
+            images: last.template.images.iter().map(|_| ImageMean::new(grid, averaging)).collect(),
             coverage: Coverage::new(grid),
             rows: Vec::new(),
             maps: Vec::new(),
@@ -390,20 +391,17 @@ impl Carrying<'_> {
 
     /// The subject's images and labels on the last template.
     fn bring(&self, subject: usize, passing: Passing) -> Result<Arrived, CliError> {
-        let (affine, warp, inverse_warp, inverse_misses_voxels) = match passing {
+        let (affine, warp, inverse_warp) = match passing {
             Passing::Done(carried) => return Ok(Arrived { carried: Arc::new(*carried), to_write: None }),
-            Passing::Both { affine, warp, inverse, misses } => (affine, warp, inverse, misses),
-            Passing::Forward { affine, warp } => {
-                (affine, warp.clone(), DisplacementField::zeros(warp.grid), f64::NAN)
-            }
+            Passing::Both { affine, warp, inverse } => (affine, warp, inverse),
+            Passing::Forward { affine, warp } => (affine, warp.clone(), DisplacementField::zeros(warp.grid)),
         };
         let (session, plan, template) = (self.session, self.session.subject(subject), &self.last.template);
         let images = session.images(subject)?;
         let grid = &template.images[0].grid;
         let chain = TransformChain::from(vec![Transform::Displacement(warp), Transform::Affine(affine)]);
         let how = session.plan.args.interpolation;
-        let warped: Vec<Volume> =
-            images.iter().map(|image| apply::resample(image, grid, &chain, how.into(), 0.0)).collect();
+        let warped: Vec<Volume> = images.iter().map(|image| read_through(image, grid, &chain, how)).collect();
         let labels = match &plan.labels {
             None => None,
             Some(file) => {
@@ -413,9 +411,10 @@ impl Carrying<'_> {
         };
         let warp = displacement(chain).unwrap_or_else(|| DisplacementField::zeros(grid.clone()));
         let results = SubjectResults {
-            correlation: compare::correlation(&template.images[0], &warped[0], Some(&template.mask))?,
+            correlation: likeness(&template.images[0], &warped[0], &template.mask)?,
             warp_mean_voxels: Movement::of(&warp, &template.mask)?.mean_voxels,
-            inverse_misses_voxels,
+            inverse_misses_voxels: apply::inverse_consistency(&warp, &inverse_warp, Some(&template.mask))?
+                .largest_voxels,
         };
         let picture = slices::data_address(&warped[0])?;
         let carried = Carried { centre: template.centre, affine, warp, warped, labels, results, picture };

@@ -27,14 +27,17 @@ pub enum Pass {
     Done(Box<Done>),
 }
 
+/// What was found of each subject, if there is memory for all of them.
+pub type Kept = Option<Vec<Arc<Contribution>>>;
+
 /// A pass that this run has done.
 pub struct Done {
     /// Its template.
     pub updated: Arc<Updated>,
     /// The mean stretch.
     pub stretch: AffineTransform,
-    /// What it found of each subject, if there is memory for all of them.
-    pub contributions: Option<Vec<Arc<Contribution>>>,
+    /// What it found of the subjects.
+    pub contributions: Kept,
     /// Wall times.
     pub seconds: PassSeconds,
 }
@@ -78,7 +81,9 @@ pub fn run<'a>(
     let registering = began.elapsed().as_secs_f64();
     let averaged = averaged.as_ref().or(summed.as_deref().map(|summed| &summed.averaged));
     let Some(averaged) = averaged else { return Ok(Pass::NotNeeded) };
-    let updated = Arc::new(update::compute(session, pass, averaged, &round.template)?);
+    let read = if before.is_none() { update::shape_before(session, pass)? } else { None };
+    let last = before.filter(|_| pass > 1).map(|before| &before.updated.shape).or(read.as_ref());
+    let updated = Arc::new(update::compute(session, pass, averaged, &round.template, last)?);
     let seconds = PassSeconds { registering, updating: began.elapsed().as_secs_f64() - registering };
     console.note(format_args!(
         "pass {pass}: template moved by {:.3} voxels, mean warp {:.3} voxels, sharpness {:.4} / mm, {:.1} s{}",
@@ -128,11 +133,7 @@ enum Found {
 
 impl<'a> Round<'a, '_> {
     /// Registers all and averages them; gives what was found of each, too, if there is memory for it.
-    fn average(
-        &mut self,
-        engines: &mut [Engine],
-        console: &mut Console,
-    ) -> Result<(Summed, Option<Vec<Arc<Contribution>>>), CliError> {
+    fn average(&mut self, engines: &mut [Engine], console: &mut Console) -> Result<(Summed, Kept), CliError> {
         let (session, pass) = (self.session, self.pass);
         let fields = session.plan.file.channels.len() + 3 * usize::from(!session.is_affine(pass));
         let voxels = session.included.len() * fields * self.template.images[0].voxels.len();

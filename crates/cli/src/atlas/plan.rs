@@ -8,7 +8,7 @@ use antsreg_core::Volume;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::args::Args;
+use super::args::{Args, Average};
 use super::digest::{self, FileRecord};
 use super::layout::Layout;
 use super::{Error, manifest};
@@ -99,6 +99,9 @@ impl Plan {
                 false => Error::LeftOut { subjects: reasons, all: subjects.len() },
             }
             .into());
+        }
+        if args.average == Average::Trimmed && included.len() < 4 {
+            return Err(Error::TooFewToTrim { found: included.len() }.into());
         }
         let start = start(args, &channels, &included)?;
         let fingerprint = fingerprint(args, &channels, &start, &included)?;
@@ -288,9 +291,9 @@ fn fingerprint(
         StartFrom::Subject(name) => format!("subject {name}"),
         StartFrom::AverageOnto(name) => format!("average onto {name}"),
     };
-    let Args { shape_step, sharpen, stop_below, margin, interpolation, weights, .. } = args;
+    let Args { shape_step, average, sharpen, stop_below, margin, interpolation, weights, .. } = args;
     let template = format!(
-        "shape step {shape_step}, sharpen {sharpen}, stop below {stop_below}, margin {margin}, {interpolation:?}"
+        "shape step {shape_step}, {average:?}, sharpen {sharpen}, stop below {stop_below}, margin {margin}, {interpolation:?}"
     );
     Ok(BTreeMap::from([
         ("version".into(), env!("CARGO_PKG_VERSION").into()),

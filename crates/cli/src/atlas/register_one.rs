@@ -3,21 +3,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use antsreg_cohort::template::{mean_intensity, nearest_affine, warp_before};
+use antsreg_cohort::template::{likeness, mean_intensity, nearest_affine, warp_before};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::apply;
 use antsreg_linear as linear;
 use antsreg_syn::{self as syn, Channel, Metric};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::manifest::Manifest;
 use super::session::{Session, Template};
 use super::start::make_folder;
 use crate::cohort::{Engine, Registered, Request};
-use crate::compare;
 use crate::device::Description;
 use crate::error::CliError;
+use crate::interpolation::ImageInterpolation;
 use crate::register::{self, Start};
 
 /// What a subject adds to the average.
@@ -91,6 +92,7 @@ pub fn compute(
         syn: (!affine_only).then_some(&syn),
     };
     let found = engine.register(&request, &mut ())?;
+    drop(further);
     Ok(Computed { images, found, device: device_name(&engine.description) })
 }
 
@@ -124,13 +126,13 @@ pub fn bring(
     }
     let energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();
     chain.push("0GenericAffine", Transform::Affine(affine), false)?;
-    let how = session.plan.args.interpolation;
-    let warped: Vec<Volume> =
-        images.iter().map(|image| apply::resample(image, grid, &chain, how.into(), 0.0)).collect();
+    // The affine average is what others are measured by: read as it usually is.
+    let how = if session.is_affine(pass) { ImageInterpolation::Linear } else { session.plan.args.interpolation };
+    let warped: Vec<Volume> = images.iter().map(|image| read_through(image, grid, &chain, how)).collect();
     let results = RegistrationResults {
         affine_cost: found.linear.map_or(f64::NAN, |linear| linear.cost),
         energies,
-        correlation: compare::correlation(&template.images[0], &warped[0], Some(&template.mask))?,
+        correlation: likeness(&template.images[0], &warped[0], &template.mask)?,
         mean_intensity: mean_intensity(&warped[0]),
     };
     let contribution = Contribution { affine, warp: displacement(chain), warped };
@@ -152,6 +154,16 @@ pub fn write(session: &Session, pass: usize, subject: usize, brought: &Brought) 
         outputs.push(path);
     }
     stage.finish(Some(device.clone()), &outputs, results)
+}
+
+/// An image on a grid through a chain. Smooth interpolation overshoots at edges: what comes out stays within the image's
+/// range.
+pub fn read_through(image: &Volume, grid: &Grid, chain: &TransformChain, how: ImageInterpolation) -> Volume {
+    let mut read = apply::resample(image, grid, chain, how.into(), 0.0);
+    if let Some((low, high)) = image.range() {
+        read.voxels.par_iter_mut().for_each(|value| *value = value.clamp(low.min(0.0), high.max(0.0)));
+    }
+    read
 }
 
 /// The field of a chain that has one.

@@ -59,7 +59,8 @@ fn register(args: &RegisterOne, console: &mut Console) -> Result<(), CliError> {
         console.note(note);
     }
     let mut engines = cohort::engines(vec![opened])?;
-    let computed = register_one::compute(&mut engines[0], &session, pass, &template, session.images(subject)?)?;
+    let images = session.images(subject)?;
+    let computed = register_one::compute(&mut engines[0], &session, pass, &template, images)?;
     let brought = register_one::bring(&session, pass, subject, &template, computed)?;
     register_one::write(&session, pass, subject, &brought).map(drop)
 }
@@ -90,7 +91,8 @@ fn update(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
     }
     let template = session.template_images(session.before(pass))?;
     let averaged = average::read(&session, pass, &template)?;
-    let updated = update::compute(&session, pass, &averaged, &template)?;
+    let last = update::shape_before(&session, pass)?;
+    let updated = update::compute(&session, pass, &averaged, &template, last.as_ref())?;
     update::write(&session, pass, &updated)?;
     console.note(format_args!("template moved by {:.3} voxels", updated.results.moved_mean_voxels));
     Ok(())

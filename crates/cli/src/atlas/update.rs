@@ -4,18 +4,17 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use antsreg_cohort::template::{Movement, ShapeStep, foreground, shape_update, sharpen, sharpness};
+use antsreg_cohort::template::{Movement, ShapeStep, foreground, likeness, shape_update, sharpen, sharpness};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{DisplacementField, Transform, TransformChain, Volume};
-use antsreg_kernels::apply;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::average::Averaged;
 use super::manifest::Manifest;
-use super::register_one::displacement;
+use super::register_one::{displacement, read_through};
 use super::session::{Session, Template};
-use crate::compare;
 use crate::error::CliError;
 
 /// How often a pass takes the shape step, as ANTs does.
@@ -26,7 +25,7 @@ const TIMES: usize = 4;
 pub struct TemplateResults {
     /// The pass it is of.
     pub pass: usize,
-    /// How far the update moved points of the foreground, on the average.
+    /// How far points of the foreground moved since the pass before, on the average.
     pub moved_mean_voxels: f64,
     /// … and at most.
     pub moved_largest_voxels: f64,
@@ -50,8 +49,18 @@ pub struct Updated {
     pub results: TemplateResults,
 }
 
-/// Makes the template.
-pub fn compute(session: &Session, pass: usize, averaged: &Averaged, before: &Template) -> Result<Updated, CliError> {
+/// Makes the template. `last` is the shape update of the pass before, if that had one.
+///
+/// Registrations have a bias of their own where the images say little, alike for all subjects and in all passes: averages
+/// come out displaced by it, and the update takes it back. So the template has moved by what an update differs from the
+/// last one, and stands still when the same one comes again.
+pub fn compute(
+    session: &Session,
+    pass: usize,
+    averaged: &Averaged,
+    before: &Template,
+    last: Option<&DisplacementField>,
+) -> Result<Updated, CliError> {
     let args = &session.plan.args;
     let Averaged { images, warp, stretch } = averaged;
     let mask = foreground(&images[0]);
@@ -60,11 +69,14 @@ pub fn compute(session: &Session, pass: usize, averaged: &Averaged, before: &Tem
     let mean_warp_voxels = Movement::of(&mean_warp, &mask)?.mean_voxels;
     let step = ShapeStep { gradient: args.shape_step, times: TIMES };
     let shape = shape_update(stretch, &mean_warp, step).map_err(Error::Stretch)?;
-    let moved = Movement::of(&shape, &mask)?;
+    let moved = match last {
+        Some(last) => Movement::of(&difference(&shape, last), &mask)?,
+        None => Movement::of(&shape, &mask)?,
+    };
     drop(mean_warp);
     let chain = TransformChain::from(vec![Transform::Displacement(shape)]);
     let shaped = |image: &Volume| {
-        let shaped = apply::resample(image, &image.grid, &chain, args.interpolation.into(), 0.0);
+        let shaped = read_through(image, &image.grid, &chain, args.interpolation);
         if args.sharpen { sharpen(&shaped) } else { shaped }
     };
     let template = Template::new(images.iter().map(shaped).collect());
@@ -73,7 +85,7 @@ pub fn compute(session: &Session, pass: usize, averaged: &Averaged, before: &Tem
         moved_mean_voxels: moved.mean_voxels,
         moved_largest_voxels: moved.largest_voxels,
         mean_warp_voxels,
-        correlation_with_before: compare::correlation(&template.images[0], &before.images[0], Some(&template.mask))?,
+        correlation_with_before: likeness(&template.images[0], &before.images[0], &template.mask)?,
         sharpness_per_mm: sharpness(&template.images[0], &template.mask).map_err(CliError::Grid)?,
         // The affine pass makes the start: what it moved says nothing about the passes to come.
         converged: !session.is_affine(pass) && moved.mean_voxels < args.stop_below,
@@ -94,4 +106,17 @@ pub fn write(session: &Session, pass: usize, updated: &Updated) -> Result<Manife
     itk::write_warp(&files.shape, &updated.shape)?;
     outputs.push(&files.shape);
     stage.finish(None, &outputs, &updated.results)
+}
+
+/// The shape update of the pass before, if that was not the affine one.
+pub fn shape_before(session: &Session, pass: usize) -> Result<Option<DisplacementField>, CliError> {
+    let Some(before) = session.before(pass).filter(|before| !session.is_affine(*before)) else { return Ok(None) };
+    let shape = itk::read_warp(&session.layout.template(Some(before)).shape)?;
+    Ok(Some(DisplacementField { grid: session.grid()?, ..shape }))
+}
+
+/// a − b.
+fn difference(a: &DisplacementField, b: &DisplacementField) -> DisplacementField {
+    let of = |(a, b): (&[f32; 3], &[f32; 3])| std::array::from_fn(|axis| a[axis] - b[axis]);
+    DisplacementField { grid: a.grid.clone(), vectors: a.vectors.par_iter().zip(&b.vectors).map(of).collect() }
 }

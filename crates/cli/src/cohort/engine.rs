@@ -125,12 +125,8 @@ impl Engine {
         }
     }
 
-    /// The inverse of a warp that has one, and by how many voxels it misses at most.
-    pub fn invert(
-        &self,
-        warp: &DisplacementField,
-        limits: &InversionLimits,
-    ) -> Result<(DisplacementField, f64), CliError> {
+    /// The inverse of a warp that has one.
+    pub fn invert(&self, warp: &DisplacementField, limits: &InversionLimits) -> Result<DisplacementField, CliError> {
         match &self.on {
             On::Cpu(registrar) => invert(&registrar.backend, warp, limits),
             On::Gpu(gpu) => invert(&gpu.registrar.backend, warp, limits),
@@ -206,19 +202,18 @@ impl Request<'_> {
     }
 }
 
-/// The field that undoes another, found on a device; also by how many voxels it misses at most.
+/// The field that undoes another, found on a device.
 fn invert<B: Backend>(
     backend: &B,
     warp: &DisplacementField,
     limits: &InversionLimits,
-) -> Result<(DisplacementField, f64), antsreg_kernels::Error> {
+) -> Result<DisplacementField, antsreg_kernels::Error> {
     let (grid, voxels) = (&warp.grid, in_voxels(warp));
     let field = backend.upload_field(grid.shape, &voxels)?;
     let opposite: Vec<[f32; 3]> = voxels.iter().map(|vector| vector.map(|component| -component)).collect();
     let mut inverse = backend.upload_field(grid.shape, &opposite)?;
     backend.invert(&field, &mut inverse, limits)?;
-    let misses = backend.inversion_error(&field, &inverse)?.max_voxels;
-    Ok((in_millimetres(grid, &backend.download_field(&inverse)?), misses))
+    Ok(in_millimetres(grid, &backend.download_field(&inverse)?))
 }
 
 /// A backend, and the fixed side it has prepared last.

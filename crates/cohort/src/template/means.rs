@@ -5,21 +5,39 @@ use antsreg_core::{DisplacementField, Grid, Volume};
 use rayon::prelude::*;
 
 /// Values that a task adds.
-const PIECE: usize = 1 << 16;
+pub(super) const PIECE: usize = 1 << 16;
+
+/// What becomes of the images' values at a voxel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Averaging {
+    /// Their mean.
+    Mean,
+    /// Their mean without the smallest and the largest, if there are more than two.
+    Trimmed,
+}
 
 /// The mean of images, each divided by its own mean intensity, in the unit of those means' mean.
 #[derive(Debug)]
 pub struct ImageMean {
     grid: Grid,
     sum: Vec<f64>,
+    /// The smallest and the largest value at each voxel, where they are left out.
+    extremes: Option<Vec<[f64; 2]>>,
     intensities: f64,
     images: usize,
 }
 
 impl ImageMean {
     /// Of no image yet.
-    pub fn new(grid: &Grid) -> ImageMean {
-        ImageMean { sum: vec![0.0; grid.len()], grid: grid.clone(), intensities: 0.0, images: 0 }
+    pub fn new(grid: &Grid, averaging: Averaging) -> ImageMean {
+        let none = || vec![[f64::INFINITY, f64::NEG_INFINITY]; grid.len()];
+        ImageMean {
+            sum: vec![0.0; grid.len()],
+            extremes: (averaging == Averaging::Trimmed).then(none),
+            grid: grid.clone(),
+            intensities: 0.0,
+            images: 0,
+        }
     }
 
     /// Adds an image, and gives the mean of its positive voxels. An image without any is left out: 0.
@@ -31,6 +49,15 @@ impl ImageMean {
             self.sum.par_chunks_mut(PIECE).zip(image.voxels.par_chunks(PIECE)).for_each(|(sum, voxels)| {
                 sum.iter_mut().zip(voxels).for_each(|(sum, value)| *sum += factor * f64::from(*value));
             });
+            if let Some(extremes) = &mut self.extremes {
+                let pieces = extremes.par_chunks_mut(PIECE).zip(image.voxels.par_chunks(PIECE));
+                pieces.for_each(|(extremes, voxels)| {
+                    for ([low, high], value) in extremes.iter_mut().zip(voxels) {
+                        let value = factor * f64::from(*value);
+                        (*low, *high) = (low.min(value), high.max(value));
+                    }
+                });
+            }
             self.intensities += intensity;
             self.images += 1;
         }
@@ -40,8 +67,15 @@ impl ImageMean {
     /// The mean; zero everywhere without any image.
     pub fn finish(self) -> Volume {
         let count = self.images.max(1) as f64;
-        let factor = self.intensities / count / count;
-        let voxels = self.sum.par_iter().map(|sum| (factor * sum) as f32).collect();
+        let intensity = self.intensities / count;
+        let voxels = match &self.extremes {
+            Some(extremes) if self.images > 2 => {
+                let factor = intensity / (count - 2.0);
+                let rest = |(sum, [low, high]): (&f64, &[f64; 2])| (factor * (sum - low - high)) as f32;
+                self.sum.par_iter().zip(extremes).map(rest).collect()
+            }
+            _ => self.sum.par_iter().map(|sum| (intensity / count * sum) as f32).collect(),
+        };
         Volume { grid: self.grid, voxels }
     }
 }
@@ -107,12 +141,25 @@ mod tests {
     fn brightness_does_not_count() {
         let dark = image(&[0.0, 1.0, 3.0, -1.0]);
         let bright = image(&[0.0, 30.0, 10.0, 0.0]);
-        let mut mean = ImageMean::new(&dark.grid);
+        let mut mean = ImageMean::new(&dark.grid, Averaging::Mean);
         assert_eq!(mean.add(&dark).expect("one grid"), 2.0);
         assert_eq!(mean.add(&bright).expect("one grid"), 20.0);
         assert_eq!(mean.add(&image(&[0.0; 4])).expect("one grid"), 0.0);
         // (0, ½, 3⁄2, −½) and (0, 3⁄2, ½, 0), in units of (2 + 20)/2.
         assert_eq!(mean.finish().voxels, [0.0, 11.0, 11.0, -2.75]);
+    }
+
+    #[test]
+    fn a_trimmed_mean_leaves_out_both_ends_of_each_voxel() {
+        let grid = image(&[0.0; 3]).grid;
+        let add = |images: &[[f32; 3]]| {
+            let mut mean = ImageMean::new(&grid, Averaging::Trimmed);
+            images.iter().for_each(|voxels| assert_eq!(mean.add(&image(voxels)).expect("one grid"), 4.0));
+            mean.finish().voxels
+        };
+        // Each has the mean 4.
+        assert_eq!(add(&[[2.0, 4.0, 6.0], [3.0, 4.0, 5.0], [9.0, 2.0, 1.0], [4.0, 6.0, 2.0]]), [3.5, 4.0, 3.5]);
+        assert_eq!(add(&[[2.0, 4.0, 6.0], [4.0, 6.0, 2.0]]), [3.0, 5.0, 4.0], "both of two count");
     }
 
     #[test]
@@ -128,7 +175,7 @@ mod tests {
 
     #[test]
     fn other_grids_are_refused() {
-        let mut mean = ImageMean::new(&image(&[1.0]).grid);
+        let mut mean = ImageMean::new(&image(&[1.0]).grid, Averaging::Mean);
         assert!(mean.add(&image(&[1.0, 2.0])).is_err());
     }
 }

@@ -3,6 +3,7 @@
 
 mod coverage;
 mod foreground;
+mod likeness;
 mod means;
 mod movement;
 mod shape;
@@ -14,7 +15,8 @@ mod votes;
 
 pub use coverage::Coverage;
 pub use foreground::{foreground, grid_around};
-pub use means::{ImageMean, WarpMean, mean_intensity};
+pub use likeness::likeness;
+pub use means::{Averaging, ImageMean, WarpMean, mean_intensity};
 pub use movement::Movement;
 pub use shape::{CarryError, ShapeStep, from_new_template, in_millimetres, in_voxels, shape_update};
 pub use sharpen::sharpen;

@@ -3,6 +3,9 @@
 use antsreg_core::same_grid::{GridMismatch, same_grid};
 use antsreg_core::{DisplacementField, Volume};
 use nalgebra::Vector3;
+use rayon::prelude::*;
+
+use super::means::PIECE;
 
 /// Lengths of displacements where a mask counts, voxels.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,13 +21,22 @@ impl Movement {
     pub fn of(field: &DisplacementField, mask: &Volume) -> Result<Movement, GridMismatch> {
         same_grid("the field and the mask", &field.grid, &mask.grid)?;
         let to_voxels = field.grid.world_to_voxel().matrix;
-        let (mut count, mut sum, mut largest) = (0usize, 0.0, 0.0f64);
-        for (vector, _) in field.vectors.iter().zip(&mask.voxels).filter(|(_, mask)| **mask > 0.5) {
-            let length = (to_voxels * Vector3::from(vector.map(f64::from))).norm();
-            count += 1;
-            sum += length;
-            largest = largest.max(length);
-        }
+        // A piece at a time and the pieces in order: the same sum whatever the number of threads.
+        let of_piece = |(vectors, mask): (&[[f32; 3]], &[f32])| {
+            let (mut count, mut sum, mut largest) = (0usize, 0.0, 0.0f64);
+            for (vector, _) in vectors.iter().zip(mask).filter(|(_, mask)| **mask > 0.5) {
+                let length = (to_voxels * Vector3::from(vector.map(f64::from))).norm();
+                count += 1;
+                sum += length;
+                largest = largest.max(length);
+            }
+            (count, sum, largest)
+        };
+        let pieces = field.vectors.par_chunks(PIECE).zip(mask.voxels.par_chunks(PIECE));
+        let pieces: Vec<(usize, f64, f64)> = pieces.map(of_piece).collect();
+        let (count, sum, largest) = pieces
+            .into_iter()
+            .fold((0, 0.0, 0.0f64), |all, piece| (all.0 + piece.0, all.1 + piece.1, all.2.max(piece.2)));
         Ok(Movement { mean_voxels: sum / count.max(1) as f64, largest_voxels: largest })
     }
 }

@@ -1,0 +1,66 @@
+//! How alike two images are.
+
+use antsreg_core::Volume;
+use antsreg_core::same_grid::{GridMismatch, same_grid};
+use rayon::prelude::*;
+
+use super::means::PIECE;
+
+/// Pearson's correlation of two images where `mask` exceeds ½; `None` if either is constant there.
+pub fn likeness(first: &Volume, second: &Volume, mask: &Volume) -> Result<Option<f64>, GridMismatch> {
+    same_grid("the images", &first.grid, &second.grid)?;
+    same_grid("the images and the mask", &first.grid, &mask.grid)?;
+    // Sums of a piece at a time, the pieces in order: the same bits whatever the number of threads.
+    let sums = |means: [f64; 2]| -> [f64; 6] {
+        let of_piece = |((first, second), mask): ((&[f32], &[f32]), &[f32])| {
+            let pairs = first.iter().zip(second).zip(mask).filter(|(_, mask)| **mask > 0.5);
+            pairs.fold([0.0; 6], |sums, ((a, b), _)| {
+                let (a, b) = (f64::from(*a) - means[0], f64::from(*b) - means[1]);
+                added(sums, [1.0, a, b, a * a, b * b, a * b])
+            })
+        };
+        let pieces = first.voxels.par_chunks(PIECE).zip(second.voxels.par_chunks(PIECE));
+        let pieces: Vec<[f64; 6]> = pieces.zip(mask.voxels.par_chunks(PIECE)).map(of_piece).collect();
+        pieces.into_iter().fold([0.0; 6], added)
+    };
+    let [count, a, b, ..] = sums([0.0; 2]);
+    // About the means: from sums of squares alone, variances would lose their digits on bright images.
+    let [_, _, _, aa, bb, ab] = sums([a / count, b / count]);
+    Ok((aa > 0.0 && bb > 0.0).then(|| ab / (aa.sqrt() * bb.sqrt())))
+}
+
+fn added(first: [f64; 6], second: [f64; 6]) -> [f64; 6] {
+    std::array::from_fn(|n| first[n] + second[n])
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_core::Grid;
+    use antsreg_core::compare::Comparison;
+
+    use super::*;
+
+    #[test]
+    fn it_is_the_correlation_of_compare() {
+        let grid = Grid::axis_aligned([61, 43, 37], [1.0; 3]);
+        let image = |seed: u64| {
+            let mut state = seed;
+            let mut next = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (state >> 40) as f32
+            };
+            Volume { voxels: (0..grid.len()).map(|_| next()).collect(), grid: grid.clone() }
+        };
+        let (a, noise) = (image(1), image(2));
+        let voxels = a.voxels.iter().zip(&noise.voxels).map(|(a, noise)| 3.0 * a + noise).collect();
+        let b = Volume { voxels, grid: grid.clone() };
+        let voxels = noise.voxels.iter().map(|value| f32::from(u8::from(*value > 5e6))).collect();
+        let mask = Volume { voxels, grid: grid.clone() };
+        let expected = Comparison::between(&a, &b, Some(&mask)).expect("one grid").correlation;
+        let found = likeness(&a, &b, &mask).expect("one grid").expect("contrast");
+        // 97 000 numbers of 24 bits, summed in another order.
+        assert!((found - expected).abs() < 1e-12 && found > 0.5, "{found} {expected}");
+        let flat = Volume::filled(grid, 2.0);
+        assert_eq!(likeness(&a, &flat, &mask).expect("one grid"), None);
+    }
+}
