@@ -160,9 +160,11 @@ pub fn write(session: &Session, pass: usize, subject: usize, brought: &Brought) 
 /// range.
 pub fn read_through(image: &Volume, grid: &Grid, chain: &TransformChain, how: ImageInterpolation) -> Volume {
     let mut read = apply::resample(image, grid, chain, how.into(), 0.0);
-    if let Some((low, high)) = image.range() {
-        read.voxels.par_iter_mut().for_each(|value| *value = value.clamp(low.min(0.0), high.max(0.0)));
-    }
+    // Zero is what lies beyond the image.
+    let extremes = |[low, high]: [f32; 2], [least, most]: [f32; 2]| [low.min(least), high.max(most)];
+    let of_piece = |piece: &[f32]| piece.iter().fold([0.0; 2], |all, value| extremes(all, [*value; 2]));
+    let [low, high] = image.voxels.par_chunks(1 << 16).map(of_piece).reduce(|| [0.0; 2], extremes);
+    read.voxels.par_iter_mut().for_each(|value| *value = value.clamp(low, high));
     read
 }
 

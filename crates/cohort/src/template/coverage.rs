@@ -33,7 +33,7 @@ impl Coverage {
     /// is.
     pub fn half(&self) -> Volume {
         let least = self.images.div_ceil(2).max(1);
-        let voxels = self.counts.iter().map(|count| if *count >= least { 1.0 } else { 0.0 }).collect();
+        let voxels = self.counts.par_iter().map(|count| if *count >= least { 1.0 } else { 0.0 }).collect();
         Volume { grid: self.grid.clone(), voxels }
     }
 }

@@ -3,6 +3,7 @@
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{Grid, Volume};
 use nalgebra::{Point3, Vector3};
+use rayon::prelude::*;
 
 /// Voxels brighter than this share of the way from the darkest to the 98th percentile of the voxels are foreground.
 const SHARE: f64 = 0.1;
@@ -11,7 +12,7 @@ const SHARE: f64 = 0.1;
 pub fn foreground(image: &Volume) -> Volume {
     let threshold =
         quantiles(&image.voxels, 0.02, 0.98).map_or(f32::INFINITY, |(low, high)| low + SHARE as f32 * (high - low));
-    let voxels = image.voxels.iter().map(|value| if *value > threshold { 1.0 } else { 0.0 }).collect();
+    let voxels = image.voxels.par_iter().map(|value| if *value > threshold { 1.0 } else { 0.0 }).collect();
     Volume { grid: image.grid.clone(), voxels }
 }
 
