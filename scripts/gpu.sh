@@ -3,8 +3,10 @@
 #
 #   scripts/gpu.sh pack FOLDER OASIS   where Rust is: builds, and puts binaries and volumes (*_t1, *_labels) into FOLDER
 #   scripts/gpu.sh run FOLDER OUT      where the GPU is: parity (OUT/checked.json, to be committed as
-#                                      crates/kernels/cu/checked.json), sanitizer, kernels, whole registrations
-#   scripts/gpu.sh cohort FOLDER OUT   where the GPU is, or several of them: batches and templates by number of GPUs
+#                                      crates/kernels/cu/checked.json), kernels, whole registrations
+#   scripts/gpu.sh sanitize FOLDER OUT the same small volumes under compute-sanitizer
+#   scripts/gpu.sh cohort FOLDER OUT   where the GPU is, or several of them: batches and templates by number of GPUs; TMPDIR
+#                                      wants a fast disk with 25 GB to spare
 #
 # A short table comes last; the logs stay in OUT.
 set -euo pipefail
@@ -23,7 +25,7 @@ pack() {
     strip -o "$folder/pipeline_parity" "$(built cargo test -p antsreg-tests --test pipeline_parity)"
     strip -o "$folder/kernels" "$(built cargo bench -p antsreg-kernels --bench cuda_kernels)"
     cp "$oasis"/*_t1.nii.gz "$oasis"/*_labels.nii.gz "$oasis/common_labels.txt" "$folder/oasis"
-    cp scripts/throughput.sh "$folder"
+    cp scripts/throughput.sh scripts/atlas_bars.sh "$folder"
 }
 
 register() { # FIXED MOVING PREFIX [OPTION…]
@@ -37,13 +39,6 @@ run() {
     "$folder/antsreg-gpu" info
     "$folder/parity" --record "$out/checked.json" > "$out/parity.log" 2>&1 && tail -1 "$out/parity.log"
     "$folder/pipeline_parity" | tee "$out/pipeline_parity.log"
-    for tool in memcheck racecheck; do
-        for part in operations histograms; do
-            compute-sanitizer --tool "$tool" "$folder/parity" --small "--$part" > "$out/${tool}_$part.log" 2>&1 &
-        done
-    done
-    wait
-    tail -n 1 "$out"/{mem,race}check_*.log
     "$folder/kernels" > "$out/kernels.log"
     register 1000 1001 "$work/profile_" --profile > "$out/profile.log" 2>&1
     printf '\n| 1001 → 1000, seconds | read | device | affine | syn | outputs | all |\n|---|---|---|---|---|---|---|\n'
@@ -98,29 +93,38 @@ EOF
         2> /dev/null | grep -E "Jacobian|inverse|Seconds|memory"
 }
 
-# Batches, and templates of the six, on one GPU and on all of them.
+# The parity check of small volumes under the checkers of memory accesses, which take minutes.
+sanitize() {
+    folder=$1
+    local out=$2 tool world
+    for tool in memcheck racecheck; do
+        for world in tiny flat "a slice" odd; do
+            compute-sanitizer --tool "$tool" "$folder/parity" --world "$world" --operations > "$out/${tool}_${world// /_}.log" 2>&1 &
+        done
+    done
+    compute-sanitizer "$folder/parity" --small --histograms > "$out/memcheck_histograms.log" 2>&1 &
+    wait
+    tail -n 1 "$out"/{mem,race}check_*.log
+}
+
+# Batches and templates of the six, on one GPU and on several.
 cohort() {
     folder=$1 oasis=$1/oasis
     local out=$2 work images gpus
     work=$(mktemp -d)
-    images=("$oasis"/*_t1.nii.gz)
-    bash "$folder/throughput.sh" "$folder/antsreg-gpu" "$oasis/1000_t1.nii.gz" "$work" 24 "${images[@]}" \
-        > "$out/throughput.log" 2>&1
-    sed -n '/^| GPUs/,$p' "$out/throughput.log"
     gpus=$("$folder/antsreg-gpu" info | grep -c '^ *cuda:[0-9]')
-    for ((n = 1; n <= gpus; n *= 2)); do
-        rm -rf "$work/template"
-        echo "template of six on $n"
-        "$folder/antsreg-gpu" atlas "${images[@]}" -o "$work/template" --stop-below 0 --format nii \
-            --device "cuda:$(seq -s, 0 $((n - 1)))" > "$out/template_$n.log" 2>&1
-        tail -4 "$out/template_$n.log"
-        sha256sum < "$work/template/template.nii"
-        cp "$work/template/record.json" "$out/template_$n.json"
+    for image in "$oasis"/*_t1.nii.gz; do
+        cp "$image" "$work/$(basename "$image" _t1.nii.gz).nii.gz"
     done
+    images=("$work"/*.nii.gz)
+    bash "$folder/throughput.sh" "$folder/antsreg-gpu" "${images[0]}" "$work/batch" 24 "${images[@]}" > "$out/throughput.log" 2>&1
+    sed -n '/^| GPUs/,$p' "$out/throughput.log"
+    rm -rf "$work/batch"
+    bash "$folder/atlas_bars.sh" "$folder/antsreg-gpu" "$work/atlases" "$gpus" "${images[@]}" | tee "$out/atlas_bars.log"
     rm -rf "$work"
 }
 
 case ${1:-} in
-    pack | run | cohort) "$@" ;;
-    *) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    pack | run | sanitize | cohort) "$@" ;;
+    *) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
