@@ -51,9 +51,9 @@ pub struct Updated {
 
 /// Makes the template. `last` is the shape update of the pass before, if that had one.
 ///
-/// Registrations have a bias of their own where the images say little, alike for all subjects and in all passes: averages
-/// come out displaced by it, and the update takes it back. So the template has moved by what an update differs from the
-/// last one, and stands still when the same one comes again.
+/// Registrations have a bias of their own, alike for all subjects and in all passes: averages come out displaced by it, and
+/// the update takes it back. So the template has moved by what an update differs from the last one, and stands still when
+/// the same one comes again.
 pub fn compute(
     session: &Session,
     pass: usize,
