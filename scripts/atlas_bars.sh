@@ -2,13 +2,14 @@
 # Measures `antsreg-gpu atlas` on NVIDIA GPUs: time, sharpness, bias, how much faster several GPUs are, kills, an unreadable
 # subject, dependence on the start.
 #
-#   [ONLY="time kinds kills unreadable starts"] [SEED=N] scripts/atlas_bars.sh PROGRAM OUT GPUS SUBJECT…
+#   [ONLY="time kinds kills unreadable starts"] [SEED=N] [DEVICE=cpu] scripts/atlas_bars.sh PROGRAM OUT GPUS SUBJECT…
 #
 # Each SUBJECT is a NAME.nii.gz. OUT is a folder on a fast disk with 15 GB to spare; what is in OUT/atlas goes. ONLY makes some
-# of the parts. Templates stay in OUT/keep: `scripts/atlas_score.py OUT/keep` measures them apart from the program. Needs no
-# Python here.
+# of the parts, DEVICE makes all of them on that device. Templates stay in OUT/keep: `scripts/atlas_score.py OUT/keep` measures
+# them apart from the program. Needs no Python here.
 set -uo pipefail
 program=$(realpath "$1") out=$2 gpus=$3
+one=${DEVICE:-cuda:0} all=${DEVICE:-cuda:$(seq -s, 0 $((gpus - 1)))}
 shift 3
 subjects=()
 for subject in "$@"; do subjects+=("$(realpath "$subject")"); done
@@ -35,37 +36,37 @@ same() { (cd atlas && sha256sum --check --quiet ../reference.txt) && echo "the s
 "$program" register -f "${subjects[0]}" -m "${subjects[1]}" -o warm_ --no-warped --quiet > /dev/null 2>&1
 rm -f warm_*
 
-build "one GPU" --device cuda:0
+build "$one" --device "$one"
 grep '^pass .: template\|^mean of' log
 cp atlas/template.nii keep/template.nii
 cp atlas/pass_0/average.nii keep/affine_average.nii
 cp atlas/record.json reference.json
 (cd atlas && sha256sum template.nii template.json report.html convergence.csv subjects/*.nii subjects/*.mat) > reference.txt
-"$program" atlas "${subjects[@]}" -o again --template keep/template.nii --passes 1 --stop-below 0 --format nii --device cuda:0 \
+"$program" atlas "${subjects[@]}" -o again --template keep/template.nii --passes 1 --stop-below 0 --format nii --device "$one" \
     2>&1 | sed -n 's/^pass 1: template moved.*mean warp \([0-9.]*\) voxels.*/registered to it anew: mean warp \1 voxels/p'
 rm -rf again
 
 if wanted time; then
     for _ in 1 2 3; do
         if [ "$gpus" -gt 1 ]; then
-            build "$gpus GPUs" --device "cuda:$(seq -s, 0 $((gpus - 1)))"
+            build "$all" --device "$all"
             same
             seconds
         fi
-        build "one GPU" --device cuda:0
+        build "$one" --device "$one"
         same
         seconds
     done
 fi
 
 if wanted kinds; then
-    build "read linearly" --device cuda:0 --interpolation linear
+    build "read linearly" --device "$one" --interpolation linear
     cp atlas/template.nii keep/template_linear.nii
-    build "trimmed" --device cuda:0 --average trimmed
+    build "trimmed" --device "$one" --average trimmed
     cp atlas/template.nii keep/template_trimmed.nii
-    build "sharpened" --device cuda:0 --sharpen
+    build "sharpened" --device "$one" --sharpen
     cp atlas/template.nii keep/template_sharpened.nii
-    build "best" --device cuda:0 --preset best
+    build "best" --device "$one" --preset best
     cp atlas/template.nii keep/template_best.nii
 fi
 
@@ -82,7 +83,7 @@ if wanted kills; then
         further=$(awk -v random="$RANDOM" -v left="$left" -v more=$((10 - kills)) \
             'BEGIN { print random / 32768 * left / (more + 0.5) }')
         left=$(awk -v left="$left" -v further="$further" 'BEGIN { print left - further }')
-        "$program" atlas "${subjects[@]}" -o atlas --stop-below 0 --format nii --device cuda:0 > log 2>&1 &
+        "$program" atlas "${subjects[@]}" -o atlas --stop-below 0 --format nii --device "$one" > log 2>&1 &
         process=$!
         sleep "$(awk -v ready="$ready" -v further="$further" 'BEGIN { print ready + further }')"
         kill -KILL "$process" 2> /dev/null
@@ -97,7 +98,7 @@ if wanted kills; then
             rm -rf atlas
         fi
     done
-    "$program" atlas "${subjects[@]}" -o atlas --stop-below 0 --format nii --device cuda:0 > log 2>&1
+    "$program" atlas "${subjects[@]}" -o atlas --stop-below 0 --format nii --device "$one" > log 2>&1
     echo "exit $? after $kills kills, seed $SEED"
     same
 fi
@@ -105,14 +106,14 @@ fi
 if wanted unreadable; then
     echo "no image" > unreadable.nii.gz
     rm -rf atlas
-    "$program" atlas "${subjects[@]:1}" unreadable.nii.gz -o atlas --passes 1 --format nii --device cuda:0 --quiet
+    "$program" atlas "${subjects[@]:1}" unreadable.nii.gz -o atlas --passes 1 --format nii --device "$one" --quiet
     echo "exit $?"
 fi
 
 if wanted starts; then
     for subject in "${subjects[@]}"; do
         name=$(basename "$subject" .nii.gz)
-        build "from $name" --device "cuda:$(seq -s, 0 $((gpus - 1)))" --start-from "$name"
+        build "from $name" --device "$all" --start-from "$name"
         cp atlas/template.nii "keep/from_$name.nii"
         "$program" register -f keep/template.nii -m "keep/from_$name.nii" -o "keep/rigid_$name" -t rigid --format nii --no-inverse \
             --quiet > /dev/null
