@@ -10,13 +10,15 @@ pub mod cuda;
 mod error;
 pub mod gaussian;
 mod mattes;
+mod operands;
 mod relax;
 mod slices;
 
-pub use backend::{
-    Backend, CcDerivative, CcParameters, Entropies, Inversion, InversionLimits, JointParameters, JointSampling,
-    MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
-};
+pub use backend::Backend;
 pub use cpu::Cpu;
 pub use cuda::Cuda;
 pub use error::Error;
+pub use operands::{
+    CcDerivative, CcParameters, Entropies, Inversion, InversionLimits, JointParameters, JointSampling, MiParameters,
+    Moments, RelaxLimits, RelaxRound, Sampling,
+};

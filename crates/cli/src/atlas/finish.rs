@@ -1,4 +1,4 @@
-//! What is handed out: the template, every subject's transforms to it, labels and the report.
+//! What is handed out: the template, every subject's transforms to it, and labels.
 //!
 //! The template of the last pass is an average that was resampled once more to move it to the mean shape. What is handed
 //! out is made without that blur: each subject is read once, through its transforms and the last update together, and
@@ -16,18 +16,16 @@ use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_kernels::{InversionLimits, apply};
 use nalgebra::Point3;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::layout::SubjectFiles;
 use super::manifest::{self, Manifest, Stage};
-use super::page::{self, Contents, Row};
+use super::page::Row;
 use super::pass::Done;
 use super::register_one::{Contribution, displacement, read_through};
 use super::session::{Session, Template};
 use super::start::make_folder;
-use super::update::TemplateResults;
-use super::{Error, average, chart, labels, slices};
+use super::{Error, average, labels, report, slices};
 use crate::cohort::{Backlog, Crew, Engine, run_at};
 use crate::error::CliError;
 use crate::inputs;
@@ -251,8 +249,8 @@ impl Sums {
         if !self.maps.is_empty() {
             written.extend(labels::write(session, self.maps, extension)?);
         }
-        let passes = passes(session, pass)?;
-        report(session, &passes, &images[0], self.rows, mean_final_warp_voxels)?;
+        let passes = report::passes(session, pass)?;
+        report::write(session, &passes, &images[0], self.rows, mean_final_warp_voxels)?;
         let sharper_than_affine_average = match session.plan.file.first_pass {
             0 => Some(sharpness_per_mm / average::sharpness_of(session, 0)?),
             _ => None,
@@ -420,60 +418,4 @@ impl Carrying<'_> {
         let carried = Carried { centre: template.centre, affine, warp, warped, labels, results, picture };
         Ok(Arrived { carried: Arc::new(carried), to_write: Some(inverse_warp) })
     }
-}
-
-/// Figures of every pass up to the last.
-fn passes(session: &Session, last: usize) -> Result<Vec<TemplateResults>, CliError> {
-    let figures = |pass| {
-        let path = session.layout.template(Some(pass)).manifest;
-        let results = session.template(Some(pass))?.results.clone();
-        Ok(serde_json::from_value(results).map_err(|source| Error::Json { path, source })?)
-    };
-    (session.plan.file.first_pass..=last).map(figures).collect()
-}
-
-/// Writes the page and the table.
-fn report(
-    session: &Session,
-    passes: &[TemplateResults],
-    last: &Volume,
-    subjects: Vec<Row>,
-    mean: f64,
-) -> Result<(), CliError> {
-    let of_pass = |results: &TemplateResults| (format!("after pass {}", results.pass), Some(results.pass));
-    let templates: Vec<(String, Option<usize>)> =
-        std::iter::once(("before all passes".to_owned(), None)).chain(passes.iter().map(of_pass)).collect();
-    let row = |(title, pass): (String, Option<usize>)| -> Result<Row, CliError> {
-        let picture = slices::data_address(&nifti::read_volume(&session.layout.template(pass).images[0])?)?;
-        Ok(Row { title, note: String::new(), picture })
-    };
-    let mut templates: Vec<Row> = templates.into_par_iter().map(row).collect::<Result<_, CliError>>()?;
-    let (title, note) = ("handed out".into(), "the subjects' mean, each read once through all its transforms".into());
-    templates.push(Row { title, note, picture: slices::data_address(last)? });
-    let contents = Contents {
-        templates,
-        subjects,
-        passes,
-        chart: chart::convergence(passes)?,
-        left_out: session.plan.file.subjects.iter().filter_map(|subject| subject.complaint()).collect(),
-        mean_final_warp_voxels: mean,
-    };
-    let root = session.layout.root();
-    manifest::write_text(&root.join("report.html"), &page::render(&contents))?;
-    let mut csv = String::from(
-        "Pass,MovedMeanVoxels,MovedLargestVoxels,MeanWarpVoxels,CorrelationWithBefore,SharpnessPerMm,Converged\n",
-    );
-    for pass in passes {
-        let correlation = pass.correlation_with_before.map_or(String::new(), |value| value.to_string());
-        csv.push_str(&format!(
-            "{},{},{},{},{correlation},{},{}\n",
-            pass.pass,
-            pass.moved_mean_voxels,
-            pass.moved_largest_voxels,
-            pass.mean_warp_voxels,
-            pass.sharpness_per_mm,
-            pass.converged
-        ));
-    }
-    manifest::write_text(&root.join("convergence.csv"), &csv)
 }

@@ -18,6 +18,7 @@ mod page;
 mod pass;
 mod plan;
 mod register_one;
+mod report;
 mod session;
 mod slices;
 mod start;

@@ -12,7 +12,7 @@ use super::correlation_ratio::extent;
 use super::correlation_ratio::slices::Slices;
 use super::image::Image;
 use super::samples::{Operands, Samples};
-use crate::backend::range_scale;
+use crate::operands::range_scale;
 use crate::{Error, Moments};
 
 /// Samples in a slab, about.

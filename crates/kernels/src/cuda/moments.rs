@@ -7,7 +7,7 @@ use super::buffer::Buffer;
 use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
 use super::samples::{Moving, grown, map};
-use crate::backend::range_scale;
+use crate::operands::range_scale;
 use crate::slices::Sampled;
 use crate::{Error, Moments};
 

@@ -20,14 +20,10 @@ struct Pair {
 }
 
 fn pair() -> Pair {
-    let weight = |shape: [usize; 3], seed| {
-        let mut random = Random::new(seed);
-        (0..shape.iter().product()).map(|_| (1.6 * random.next() - 0.3).clamp(0.0, 1.0) as f32).collect()
-    };
     Pair {
         fixed: scene::image(FIXED, 51),
         moving: scene::image(MOVING, 52),
-        weights: [weight(FIXED, 53), weight(MOVING, 54)],
+        weights: [scene::weight(FIXED, 53), scene::weight(MOVING, 54)],
     }
 }
 

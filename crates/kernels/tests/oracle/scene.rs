@@ -49,6 +49,12 @@ pub fn image(shape: [usize; 3], seed: u64) -> Vec<f32> {
         .collect()
 }
 
+/// Weights of 0 to 1, a good part of them just 0 or 1.
+pub fn weight(shape: [usize; 3], seed: u64) -> Vec<f32> {
+    let mut random = Random::new(seed);
+    (0..shape.iter().product()).map(|_| (1.6 * random.next() - 0.3).clamp(0.0, 1.0) as f32).collect()
+}
+
 /// Uniform noise of the given amplitude: points leave the volume near its border.
 pub fn rough_field(shape: [usize; 3], amplitude: f64, seed: u64) -> Vec<[f32; 3]> {
     let mut random = Random::new(seed);

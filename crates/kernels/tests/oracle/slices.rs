@@ -20,14 +20,10 @@ struct Scene {
 }
 
 fn scene() -> Scene {
-    let weight = |shape: [usize; 3], seed| {
-        let mut random = Random::new(seed);
-        (0..shape.iter().product()).map(|_| (1.6 * random.next() - 0.3).clamp(0.0, 1.0) as f32).collect()
-    };
     Scene {
         fixed: scene::image(FIXED, 151),
         moving: scene::image(MOVING, 152),
-        weights: [weight(FIXED, 153), weight(MOVING, 154)],
+        weights: [scene::weight(FIXED, 153), scene::weight(MOVING, 154)],
     }
 }
 

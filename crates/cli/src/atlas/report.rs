@@ -1,0 +1,67 @@
+//! The report of an atlas: a page to look at, and how its passes converged as a table.
+
+use antsreg_core::Volume;
+use antsreg_core::io::nifti;
+use rayon::prelude::*;
+
+use super::page::{self, Contents, Row};
+use super::session::Session;
+use super::update::TemplateResults;
+use super::{Error, chart, manifest, slices};
+use crate::error::CliError;
+
+/// Figures of every pass up to the last.
+pub fn passes(session: &Session, last: usize) -> Result<Vec<TemplateResults>, CliError> {
+    let figures = |pass| {
+        let path = session.layout.template(Some(pass)).manifest;
+        let results = session.template(Some(pass))?.results.clone();
+        Ok(serde_json::from_value(results).map_err(|source| Error::Json { path, source })?)
+    };
+    (session.plan.file.first_pass..=last).map(figures).collect()
+}
+
+/// Writes the page and the table.
+pub fn write(
+    session: &Session,
+    passes: &[TemplateResults],
+    last: &Volume,
+    subjects: Vec<Row>,
+    mean: f64,
+) -> Result<(), CliError> {
+    let of_pass = |results: &TemplateResults| (format!("after pass {}", results.pass), Some(results.pass));
+    let templates: Vec<(String, Option<usize>)> =
+        std::iter::once(("before all passes".to_owned(), None)).chain(passes.iter().map(of_pass)).collect();
+    let row = |(title, pass): (String, Option<usize>)| -> Result<Row, CliError> {
+        let picture = slices::data_address(&nifti::read_volume(&session.layout.template(pass).images[0])?)?;
+        Ok(Row { title, note: String::new(), picture })
+    };
+    let mut templates: Vec<Row> = templates.into_par_iter().map(row).collect::<Result<_, CliError>>()?;
+    let (title, note) = ("handed out".into(), "the subjects' mean, each read once through all its transforms".into());
+    templates.push(Row { title, note, picture: slices::data_address(last)? });
+    let contents = Contents {
+        templates,
+        subjects,
+        passes,
+        chart: chart::convergence(passes)?,
+        left_out: session.plan.file.subjects.iter().filter_map(|subject| subject.complaint()).collect(),
+        mean_final_warp_voxels: mean,
+    };
+    let root = session.layout.root();
+    manifest::write_text(&root.join("report.html"), &page::render(&contents))?;
+    let mut csv = String::from(
+        "Pass,MovedMeanVoxels,MovedLargestVoxels,MeanWarpVoxels,CorrelationWithBefore,SharpnessPerMm,Converged\n",
+    );
+    for pass in passes {
+        let correlation = pass.correlation_with_before.map_or(String::new(), |value| value.to_string());
+        csv.push_str(&format!(
+            "{},{},{},{},{correlation},{},{}\n",
+            pass.pass,
+            pass.moved_mean_voxels,
+            pass.moved_largest_voxels,
+            pass.mean_warp_voxels,
+            pass.sharpness_per_mm,
+            pass.converged
+        ));
+    }
+    manifest::write_text(&root.join("convergence.csv"), &csv)
+}

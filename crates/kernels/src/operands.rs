@@ -1,0 +1,171 @@
+//! What the operations of [`Backend`](crate::Backend) are told and what they tell, images and fields apart.
+
+/// How [`Backend::warp`](crate::Backend::warp) reads between voxel centres.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampling {
+    /// Trilinear.
+    Linear,
+    /// The voxel whose centre is nearest (ties go up), for labels and masks.
+    Nearest,
+}
+
+/// How a pair of voxels enters a joint histogram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JointSampling {
+    /// The trilinear moving value y lies at t = (bins − 1)·(y − low)/(high − low), clamped to 0…bins−1, and is shared by
+    /// the two bins around t in proportion: the cost has no steps where a value passes from bin to bin.
+    Trilinear,
+    /// Partial volume (Maes et al. 1997; Sun 2010, eqs. 12 to 15): no value is interpolated. Each of the eight voxels
+    /// around the point counts in its own bin ⌊bins·(y − low)/(high − low)⌋, clamped, with its trilinear weight.
+    PartialVolume,
+}
+
+/// The moving side of a joint histogram.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JointParameters {
+    /// What enters.
+    pub sampling: JointSampling,
+    /// Number of bins.
+    pub bins: usize,
+    /// The intensities that the bins cover.
+    pub low_high: (f32, f32),
+}
+
+impl JointParameters {
+    /// Bins that a joint histogram may have on either side.
+    pub const BINS: std::ops::RangeInclusive<usize> = 2..=1024;
+    /// What a sample of weight 1 adds to a histogram: weights are rounded to its inverse, so that sums are exact.
+    pub const UNIT: u32 = 1 << 16;
+
+    /// From a value above `low` to its position among the bins.
+    pub(crate) fn scale(&self) -> f32 {
+        let bins = match self.sampling {
+            JointSampling::Trilinear => self.bins.saturating_sub(1),
+            JointSampling::PartialVolume => self.bins,
+        };
+        bins as f32 * range_scale(self.low_high)
+    }
+}
+
+/// From a value above `low` to its share of the range.
+pub(crate) fn range_scale((low, high): (f32, f32)) -> f32 {
+    if high > low { 1.0 / (high - low) } else { 0.0 }
+}
+
+/// Entropies of a joint histogram, nats.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Entropies {
+    /// Sum of the weights of all samples.
+    pub weight: f64,
+    /// H(X) of the fixed values.
+    pub fixed: f64,
+    /// H(Y) of the moving values.
+    pub moving: f64,
+    /// H(X,Y).
+    pub joint: f64,
+}
+
+impl Entropies {
+    /// H(X) + H(Y) − H(X,Y), nats.
+    pub fn mutual_information(&self) -> f64 {
+        self.fixed + self.moving - self.joint
+    }
+
+    /// (H(X) + H(Y)) / H(X,Y), from 1 to 2; 1 where nothing varies.
+    pub fn normalised_mutual_information(&self) -> f64 {
+        if self.joint > 0.0 { (self.fixed + self.moving) / self.joint } else { 1.0 }
+    }
+}
+
+/// Moments of the pairs of values under a transform; see [`Backend::moments`](crate::Backend::moments).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Moments {
+    /// Σw.
+    pub weight: f64,
+    /// Σw·x.
+    pub fixed: f64,
+    /// Σw·y.
+    pub moving: f64,
+    /// Σw·x².
+    pub fixed_fixed: f64,
+    /// Σw·y².
+    pub moving_moving: f64,
+    /// Σw·x·y.
+    pub fixed_moving: f64,
+}
+
+/// Which gradient of the windowed CC drives the update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CcDerivative {
+    /// The term of the window's centre alone, as ANTs does it.
+    Centre,
+    /// The derivative of the sum over all windows that contain the voxel.
+    Exact,
+}
+
+/// What [`Backend::cc_update`](crate::Backend::cc_update) needs to know besides the images.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CcParameters {
+    /// The window is the box of (2·radius + 1)³ voxels, truncated at borders and masks.
+    pub radius: usize,
+    /// Which derivative.
+    pub derivative: CcDerivative,
+    /// Variance of the noise that both images are taken to hold: count·noise is added to A and B, so that windows without
+    /// structure pull at nothing. 0 is ANTs' metric.
+    pub noise_variance: f32,
+    /// Voxel spacing of the grid, mm, any common factor: the update follows the gradient in *physical* space.
+    pub spacing: [f64; 3],
+}
+
+/// What [`Backend::mi_update`](crate::Backend::mi_update) needs to know besides the images.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MiParameters {
+    /// Bins of each image, two of them at either end beyond its range: 8 to 256.
+    pub bins: usize,
+    /// Lowest and highest value of the fixed and of the moving image; what lies beyond is clamped.
+    pub ranges: [(f32, f32); 2],
+    /// As of [`CcParameters`].
+    pub spacing: [f64; 3],
+}
+
+/// When [`Backend::invert`](crate::Backend::invert) may stop, at each voxel on its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct InversionLimits {
+    /// Most fixed-point steps.
+    pub steps: usize,
+    /// Residual ‖u(x+v(x)) + v(x)‖ that is small enough, voxels: one more step, which costs no further reading, is the last.
+    pub tolerance_voxels: f32,
+    /// Residual at which a voxel is left as it is, voxels; 0 lets every voxel take a step.
+    pub untouched_voxels: f32,
+}
+
+/// What [`Backend::relax`](crate::Backend::relax) does not let pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RelaxLimits {
+    /// Smallest Jacobian determinant of x + u(x).
+    pub smallest_jacobian: f32,
+    /// Largest distance ‖v(x + u(x)) + u(x)‖ by which the inverse v misses, voxels.
+    pub largest_residual_voxels: f32,
+}
+
+/// One round of [`Backend::relax`](crate::Backend::relax).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RelaxRound {
+    /// What is let pass.
+    pub limits: RelaxLimits,
+    /// Variance of the Gaussian that smooths around voxels beyond the limits, voxels²; at least 0.5.
+    pub variance_voxels: f64,
+    /// How far such a voxel reaches along each axis, voxels.
+    pub reach_voxels: usize,
+    /// How the other field follows.
+    pub follow: InversionLimits,
+}
+
+/// How far `u` and `v` are from being inverse to each other, voxels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Inversion {
+    /// Mean of ‖u(x+v(x)) + v(x)‖.
+    pub mean_voxels: f64,
+    /// Its largest value.
+    pub max_voxels: f64,
+}
