@@ -31,7 +31,7 @@ struct Entry<'a> {
 
 impl<'a> Backlog<'a> {
     /// Runs `work` with a backlog done by so many threads, of which at most `room` tasks wait: who would add more waits
-    /// himself. All tasks are done at the end, also where `work` fails. The first failure is that of `work`, or of a task.
+    /// himself. All tasks are done at the end, also where `work` fails; a task's failure is told before that of `work`.
     pub fn with<T>(
         threads: usize,
         room: usize,
