@@ -116,6 +116,15 @@ impl Opened {
         Opened { device: Device::Cpu, description: Description::Cpu, seconds: None, instead_of_gpu }
     }
 
+    /// The same device for another worker; on a GPU with streams of its own.
+    pub fn beside(&self) -> Result<Opened, CliError> {
+        let device = match &self.device {
+            Device::Cpu => Device::Cpu,
+            Device::Cuda(cuda) => Device::Cuda(Box::new(cuda.beside().map_err(CliError::Device)?)),
+        };
+        Ok(Opened { device, description: self.description.clone(), seconds: None, instead_of_gpu: None })
+    }
+
     /// What the user should know about the choice; nothing where the user made it.
     pub fn note(&self) -> Option<String> {
         match (self.seconds, &self.instead_of_gpu) {

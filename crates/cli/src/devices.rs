@@ -56,27 +56,27 @@ impl Devices {
     }
 }
 
-/// Prepares each device as many times as it is to have workers, all at once; on a GPU each has its own stream. Unless
-/// told, a GPU has two, as its kernels fill only half of a registration's time, and the processor one, which uses all
-/// threads.
+/// Prepares the devices, all at once, each for so many workers; those of a GPU share its kernels. Unless told, a GPU has
+/// two, as its kernels fill only half of a registration's time, and the processor one, which uses all threads.
 pub fn open(choices: &[DeviceChoice], workers: Option<usize>) -> Result<Vec<Opened>, CliError> {
-    let each = choices.iter().flat_map(|choice| {
-        let usual = if *choice == DeviceChoice::Cpu { 1 } else { USUAL_WORKERS };
-        (0..workers.unwrap_or(usual)).map(|worker| (*choice, worker))
-    });
-    let opened = std::thread::scope(|scope| {
-        let opening: Vec<_> = each.map(|(choice, worker)| (worker, scope.spawn(move || choice.open()))).collect();
+    let opened: Vec<_> = std::thread::scope(|scope| {
+        let opening: Vec<_> = choices.iter().map(|choice| scope.spawn(move || choice.open())).collect();
         // All are waited for, also where one fails: a program must not end while a driver starts.
-        let wait = |(worker, handle): (usize, std::thread::ScopedJoinHandle<'_, _>)| {
-            (worker, handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        };
-        opening.into_iter().map(wait).collect::<Vec<_>>()
+        opening
+            .into_iter()
+            .map(|opening| opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
     });
-    // `auto` may have come to the processor.
-    let surplus = |worker, opened: &Opened| worker > 0 && workers.is_none() && opened.device.cuda().is_none();
-    let kept =
-        opened.into_iter().filter(|(worker, opened)| !opened.as_ref().is_ok_and(|opened| surplus(*worker, opened)));
-    kept.map(|(_, opened)| opened).collect()
+    let mut all = Vec::new();
+    for first in opened {
+        let first = first?;
+        // Known only now: `auto` may have come to the processor.
+        let usual = if first.device.cuda().is_some() { USUAL_WORKERS } else { 1 };
+        let further = (1..workers.unwrap_or(usual)).map(|_| first.beside()).collect::<Result<Vec<_>, _>>()?;
+        all.push(first);
+        all.extend(further);
+    }
+    Ok(all)
 }
 
 /// Workers on each GPU.

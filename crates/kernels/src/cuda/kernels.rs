@@ -231,30 +231,43 @@ pub(super) struct Kernels {
     cc_tiled: [OnceLock<CcTiled>; CcTiled::PTX.len()],
 }
 
+/// Loads modules side by side: where the driver has not kept them from an earlier run, it compiles each.
+macro_rules! load_at_once {
+    ($device:ident, $($field:ident: $type:ident),+ $(,)?) => {
+        std::thread::scope(|scope| {
+            $(let $field = scope.spawn(|| $type::load($device));)+
+            Ok(Kernels {
+                $($field: $field.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,)+
+                cc_direct: OnceLock::new(),
+                mattes: OnceLock::new(),
+                gradient_magnitude: OnceLock::new(),
+                mix: OnceLock::new(),
+                joint_histogram: OnceLock::new(),
+                moments: OnceLock::new(),
+                cc_tiled: Default::default(),
+            })
+        })
+    };
+}
+
 impl Kernels {
     pub(super) fn load(device: &Arc<Device>) -> Result<Kernels, Error> {
-        Ok(Kernels {
-            bin_fixed: BinFixed::load(device)?,
-            compose: Compose::load(device)?,
-            correlation_ratio: CorrelationRatio::load(device)?,
-            ratio_bricks: RatioBricks::load(device)?,
-            invert: Invert::load(device)?,
-            jacobian: Jacobian::load(device)?,
-            layout: Layout::load(device)?,
-            max_norm: MaxNorm::load(device)?,
-            resample: Resample::load(device)?,
-            resize_field: ResizeField::load(device)?,
-            smooth: Smooth::load(device)?,
-            relax: Relax::load(device)?,
-            warp: Warp::load(device)?,
-            cc_direct: OnceLock::new(),
-            mattes: OnceLock::new(),
-            gradient_magnitude: OnceLock::new(),
-            mix: OnceLock::new(),
-            joint_histogram: OnceLock::new(),
-            moments: OnceLock::new(),
-            cc_tiled: Default::default(),
-        })
+        load_at_once!(
+            device,
+            bin_fixed: BinFixed,
+            compose: Compose,
+            correlation_ratio: CorrelationRatio,
+            ratio_bricks: RatioBricks,
+            invert: Invert,
+            jacobian: Jacobian,
+            layout: Layout,
+            max_norm: MaxNorm,
+            resample: Resample,
+            resize_field: ResizeField,
+            smooth: Smooth,
+            relax: Relax,
+            warp: Warp,
+        )
     }
 
     /// The tiled cross-correlation of this radius, if there is one.

@@ -55,7 +55,7 @@ use kernels::Kernels;
 
 /// The GPU backend: one device, one stream, its kernels and their small buffers.
 pub struct Cuda {
-    kernels: Kernels,
+    kernels: Arc<Kernels>,
     /// One a stream.
     scratch: [Mutex<Scratch>; 2],
     /// Whether the correlation ratio samples through the texture unit's filter.
@@ -93,7 +93,16 @@ impl Cuda {
     /// Prepares the device of this index: context, stream, kernels.
     pub fn open(index: usize) -> Result<Cuda, Error> {
         let device = Arc::new(Device::open(index)?);
-        let kernels = Kernels::load(&device)?;
+        let kernels = Arc::new(Kernels::load(&device)?);
+        Cuda::with(device, kernels)
+    }
+
+    /// The same device for another worker: the same kernels, streams of its own.
+    pub fn beside(&self) -> Result<Cuda, Error> {
+        Cuda::with(Arc::new(Device::open(self.info().index)?), self.kernels.clone())
+    }
+
+    fn with(device: Arc<Device>, kernels: Arc<Kernels>) -> Result<Cuda, Error> {
         let scratch = [Mutex::new(Scratch::new(&device)?), Mutex::new(Scratch::new(&device)?)];
         Ok(Cuda { kernels, scratch, filtered: AtomicBool::new(false), device })
     }
