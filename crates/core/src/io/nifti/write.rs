@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use ::nifti::NiftiType;
+use rayon::prelude::*;
 
 use super::super::replace::replace;
 use super::super::{Error, ErrorKind, gzip};
@@ -13,13 +14,15 @@ use crate::{Grid, LabelVolume, Volume};
 
 /// Values turned into bytes at a time.
 const PIECE: usize = 1 << 18;
+/// Pieces of an uncompressed file that are made at once.
+const BATCH: usize = 8;
 
 /// Writes a volume in single precision.
 pub fn write_volume(path: &Path, volume: &Volume) -> Result<(), Error> {
     let body = Body {
         datatype: NiftiType::Float32,
         count: volume.voxels.len(),
-        append: &|range, out| out.extend(volume.voxels[range].iter().flat_map(|value| value.to_le_bytes())),
+        append: &|range, out| append(out, volume.voxels[range].iter().copied()),
     };
     write(path, &volume.grid, None, &body)
 }
@@ -65,10 +68,19 @@ pub(crate) fn write_vectors(
         datatype: NiftiType::Float32,
         count: axes * voxels,
         append: &|range, out| {
-            out.extend(range.flat_map(|at| component(at / voxels, at % voxels).to_le_bytes()));
+            for axis in 0..axes {
+                let first = axis * voxels;
+                let here = range.start.max(first)..range.end.min(first + voxels);
+                append(out, here.map(|at| component(axis, at - first)));
+            }
         },
     };
     write(path, grid, Some(axes), &body)
+}
+
+fn append(out: &mut Vec<u8>, values: impl Iterator<Item = f32>) {
+    out.reserve(values.size_hint().0 * size_of::<f32>());
+    values.for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
 }
 
 /// Appends the bytes of a range of values.
@@ -107,11 +119,14 @@ fn write(path: &Path, grid: &Grid, axes: Option<usize>, body: &Body) -> Result<(
         if gzipped {
             return gzip::write(file, pieces, make);
         }
-        let mut buffer = Vec::new();
-        for index in 0..pieces {
-            buffer.clear();
-            make(index, &mut buffer);
-            file.write_all(&buffer)?;
+        let mut buffers = [const { Vec::new() }; BATCH];
+        for first in (0..pieces).step_by(BATCH) {
+            let batch = &mut buffers[..BATCH.min(pieces - first)];
+            batch.par_iter_mut().enumerate().for_each(|(index, buffer)| {
+                buffer.clear();
+                make(first + index, buffer);
+            });
+            batch.iter().try_for_each(|buffer| file.write_all(buffer))?;
         }
         Ok(())
     })
