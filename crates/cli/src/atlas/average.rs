@@ -8,6 +8,7 @@ use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use serde::{Deserialize, Serialize};
 
 use super::Error;
+use super::content::Content;
 use super::manifest::Manifest;
 use super::register_one::{Contribution, RegistrationResults};
 use super::session::{Session, Template};
@@ -141,15 +142,11 @@ pub fn write(session: &Session, pass: usize, summed: &Summed) -> Result<Manifest
     let stage = session.average_stage(pass)?;
     let files = session.layout.average(pass);
     let Summed { averaged: Averaged { images, warp, .. }, results } = summed;
-    let mut outputs: Vec<&Path> = vec![&files.stretch];
+    let mut outputs: Vec<(&Path, Content)> = vec![(&files.stretch, Content::Written)];
     for (path, image) in files.images.iter().zip(images) {
-        nifti::write_volume(path, image)?;
-        outputs.push(path);
+        outputs.push((path, Content::Image(image)));
     }
-    if let Some(warp) = warp {
-        itk::write_warp(&files.warp, warp)?;
-        outputs.push(&files.warp);
-    }
+    outputs.extend(warp.as_ref().map(|warp| (files.warp.as_path(), Content::Warp(warp))));
     stage.finish(None, &outputs, results)
 }
 

@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::session::Session;
 use super::start::make_folder;
 use super::{Error, finish, manifest, pass, start};
-use crate::cohort::{self, Backlog};
+use crate::cohort::{self, Aside, Backlog};
 use crate::device::{Description, Opened};
 use crate::devices;
 use crate::error::{CliError, UsageError};
@@ -88,7 +88,8 @@ fn passes(session: &Session, opened: Vec<Opened>, console: &mut Console) -> Resu
     }
     let mut engines = cohort::engines(opened)?;
     let (writers, room) = (WRITERS_A_WORKER * engines.len(), engines.len() + session.included.len());
-    Backlog::with(writers, room, |backlog| {
+    let aside = Aside::of(&engines, console.threads)?;
+    Backlog::with(writers, room, aside, |backlog| {
         let mut last: Option<Box<Done>> = None;
         for number in session.plan.file.first_pass..=session.plan.file.last_pass {
             match pass::run(session, &mut engines, number, last.as_deref(), backlog, console)? {

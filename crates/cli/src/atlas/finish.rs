@@ -18,6 +18,7 @@ use antsreg_kernels::{InversionLimits, apply};
 use nalgebra::Point3;
 use serde::{Deserialize, Serialize};
 
+use super::content::Content;
 use super::layout::SubjectFiles;
 use super::manifest::{self, Manifest, Stage};
 use super::page::Row;
@@ -147,12 +148,13 @@ pub fn run<'a>(
         }
         Ok(())
     };
-    let read = |job: usize| (job, carrying.read(job));
+    let read = |job: usize| (job, backlog.aside().run(|| carrying.read(job)));
     let compute = |engine: &mut &mut Engine, (job, read): (usize, Result<Passing, CliError>)| {
         (job, read.and_then(|passing| passing.invert(engine)))
     };
     let bring = |(job, passing): (usize, Result<Passing, CliError>)| {
-        (job, passing.and_then(|passing| carrying.bring(session.included[job], passing)))
+        let bring = |passing| backlog.aside().run(|| carrying.bring(session.included[job], passing));
+        (job, passing.and_then(bring))
     };
     let mut failed = None;
     let (jobs, crew) = ((0..session.included.len()).collect(), Crew::for_workers(engines.len()));
@@ -242,13 +244,8 @@ impl Sums {
             session.layout.root().join("template.json"),
             inputs,
         );
-        let mut written = session.layout.result(extension);
-        for (path, image) in written.iter().zip(&images) {
-            nifti::write_volume(path, image)?;
-        }
-        if !self.maps.is_empty() {
-            written.extend(labels::write(session, self.maps, extension)?);
-        }
+        let templates = session.layout.result(extension);
+        let maps = if self.maps.is_empty() { Vec::new() } else { labels::write(session, self.maps, extension)? };
         let passes = report::passes(session, pass)?;
         report::write(session, &passes, &images[0], self.rows, mean_final_warp_voxels)?;
         let sharper_than_affine_average = match session.plan.file.first_pass {
@@ -256,7 +253,8 @@ impl Sums {
             _ => None,
         };
         let results = AtlasResults { pass, sharpness_per_mm, mean_final_warp_voxels, sharper_than_affine_average };
-        let outputs: Vec<&Path> = written.iter().map(PathBuf::as_path).collect();
+        let templates = templates.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image));
+        let outputs: Vec<_> = templates.chain(maps.iter().map(|map| (map.as_path(), Content::Written))).collect();
         stage.finish(None, &outputs, results)?;
         console.note(format_args!("mean of the final warps: {mean_final_warp_voxels:.4} voxels"));
         if let Some(sharper) = sharper_than_affine_average {
@@ -323,17 +321,15 @@ fn write(
     let stage = stage(session, pass, subject, extension, &files)?;
     let Carried { centre, affine, warp, warped, labels, results, .. } = carried;
     itk::write_affine(&files.affine, affine, *centre)?;
-    itk::write_warp(&files.warp, warp)?;
-    itk::write_warp(&files.inverse_warp, inverse_warp)?;
-    let mut outputs: Vec<&Path> = vec![&files.affine, &files.warp, &files.inverse_warp];
+    let mut outputs: Vec<(&Path, Content)> = vec![
+        (&files.affine, Content::Written),
+        (&files.warp, Content::Warp(warp)),
+        (&files.inverse_warp, Content::Warp(inverse_warp)),
+    ];
     for (image, path) in warped.iter().zip(&files.warped) {
-        nifti::write_volume(path, image)?;
-        outputs.push(path);
+        outputs.push((path, Content::Image(image)));
     }
-    if let Some(labels) = labels {
-        nifti::write_labels(&files.labels, labels)?;
-        outputs.push(&files.labels);
-    }
+    outputs.extend(labels.as_ref().map(|labels| (files.labels.as_path(), Content::Labels(labels))));
     stage.finish(None, &outputs, results)
 }
 

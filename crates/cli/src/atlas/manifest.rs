@@ -3,11 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Error;
+use super::content::Content;
 use super::digest::{self, FileRecord};
 use super::layout::Layout;
 use crate::error::CliError;
@@ -65,17 +67,18 @@ impl<'a> Stage<'a> {
         self.done().ok_or_else(|| Error::NotYet { missing: self.path.clone(), first: first() })
     }
 
-    /// Writes the manifest of the step, with the digests of its files.
+    /// Writes the files of the step, all at once, then its manifest with their digests.
     pub fn finish(
         self,
         device: Option<String>,
-        outputs: &[&Path],
+        outputs: &[(&Path, Content)],
         results: impl Serialize,
     ) -> Result<Manifest, CliError> {
-        let outputs = outputs
-            .iter()
-            .map(|path| FileRecord::of(path, self.layout.relative(path)))
-            .collect::<Result<Vec<_>, CliError>>()?;
+        let write = |(path, content): &(&Path, Content)| {
+            content.write(path)?;
+            FileRecord::of(path, self.layout.relative(path))
+        };
+        let outputs = outputs.par_iter().map(write).collect::<Result<Vec<_>, CliError>>()?;
         self.write(device, None, outputs, results)
     }
 
@@ -141,7 +144,7 @@ mod tests {
             Stage::new(&layout, plan, "update".into(), folder.path().join("m.json"), input(sha256))
         };
         assert!(stage("plan", "aa").done().is_none());
-        stage("plan", "aa").finish(None, &[&output], 7).expect("a manifest");
+        stage("plan", "aa").finish(None, &[(&output, Content::Written)], 7).expect("a manifest");
         let manifest = stage("plan", "aa").done().expect("done");
         assert_eq!((manifest.results, manifest.outputs[0].path.as_path()), (7.into(), Path::new("a.nii")));
         assert!(stage("plan", "ab").done().is_none(), "another input");

@@ -8,6 +8,7 @@ mod args;
 mod average;
 mod build;
 mod chart;
+mod content;
 mod digest;
 mod error;
 mod finish;

@@ -189,7 +189,8 @@ impl<'a> Round<'a, '_> {
             let brought = computed.and_then(|computed| match computed {
                 Err(found) => Ok(Found::Before(found)),
                 Ok((computed, seconds)) => {
-                    let brought = register_one::bring(session, pass, session.included[job], template, computed)?;
+                    let bring = || register_one::bring(session, pass, session.included[job], template, computed);
+                    let brought = backlog.aside().run(bring)?;
                     Ok(Found::Now(brought, seconds))
                 }
             });

@@ -12,6 +12,7 @@ use antsreg_syn::{self as syn, Channel, Metric};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::content::Content;
 use super::manifest::Manifest;
 use super::session::{Session, Template};
 use super::start::make_folder;
@@ -144,14 +145,10 @@ pub fn write(session: &Session, pass: usize, subject: usize, brought: &Brought) 
     let stage = session.register_stage(pass, subject)?;
     let Brought { contribution, results, device } = brought;
     let files = session.layout.registration(pass, &session.subject(subject).name);
-    let mut outputs: Vec<&Path> = vec![&files.affine];
-    if let Some(warp) = &contribution.warp {
-        itk::write_warp(&files.warp, warp)?;
-        outputs.push(&files.warp);
-    }
+    let mut outputs: Vec<(&Path, Content)> = vec![(&files.affine, Content::Written)];
+    outputs.extend(contribution.warp.as_ref().map(|warp| (files.warp.as_path(), Content::Warp(warp))));
     for (image, path) in contribution.warped.iter().zip(&files.warped) {
-        nifti::write_volume(path, image)?;
-        outputs.push(path);
+        outputs.push((path, Content::Image(image)));
     }
     stage.finish(Some(device.clone()), &outputs, results)
 }

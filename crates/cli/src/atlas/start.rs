@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use antsreg_cohort::template::grid_around;
-use antsreg_core::io::nifti;
 use antsreg_core::{TransformChain, Volume};
 use antsreg_kernels::apply;
 
+use super::content::Content;
 use super::plan::{StartFrom, channels};
 use super::session::Session;
 use crate::error::CliError;
@@ -32,11 +32,8 @@ pub fn run(session: &Session) -> Result<(), CliError> {
     };
     make_folder(&session.layout.start())?;
     let files = session.layout.template(None);
-    for (path, image) in files.images.iter().zip(&images) {
-        nifti::write_volume(path, image)?;
-    }
-    let written: Vec<&Path> = files.images.iter().map(PathBuf::as_path).collect();
-    stage.finish(None, &written, ())?;
+    let outputs: Vec<_> = files.images.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image)).collect();
+    stage.finish(None, &outputs, ())?;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::session::Session;
 use super::start::make_folder;
 use super::{Error, average, finish, register_one, update};
-use crate::cohort::{self, Backlog};
+use crate::cohort::{self, Aside, Backlog};
 use crate::devices;
 use crate::error::CliError;
 use crate::progress::Console;
@@ -25,7 +25,10 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
             let session = open(&args.folder)?;
             let mut engines = cohort::engines(devices::open(&args.device.all()?, None)?)?;
             let threads = session.included.len();
-            Backlog::with(threads, threads, |backlog| finish::run(&session, &mut engines, None, backlog, console))
+            let aside = Aside::of(&engines, console.threads)?;
+            Backlog::with(threads, threads, aside, |backlog| {
+                finish::run(&session, &mut engines, None, backlog, console)
+            })
         }
         Step::Verify(args) => verify(&args.folder, console),
     }

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use antsreg_cohort::template::{Movement, ShapeStep, foreground, likeness, shape_update, sharpen, sharpness};
-use antsreg_core::io::{itk, nifti};
+use antsreg_core::io::itk;
 use antsreg_core::{DisplacementField, Transform, TransformChain, Volume};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::average::Averaged;
+use super::content::Content;
 use super::manifest::Manifest;
 use super::register_one::{displacement, read_through};
 use super::session::{Session, Template};
@@ -98,13 +99,11 @@ pub fn compute(
 pub fn write(session: &Session, pass: usize, updated: &Updated) -> Result<Manifest, CliError> {
     let stage = session.update_stage(pass)?;
     let files = session.layout.template(Some(pass));
-    let mut outputs: Vec<&Path> = Vec::new();
+    let mut outputs: Vec<(&Path, Content)> = Vec::new();
     for (image, path) in updated.template.images.iter().zip(&files.images) {
-        nifti::write_volume(path, image)?;
-        outputs.push(path);
+        outputs.push((path, Content::Image(image)));
     }
-    itk::write_warp(&files.shape, &updated.shape)?;
-    outputs.push(&files.shape);
+    outputs.push((&files.shape, Content::Warp(&updated.shape)));
     stage.finish(None, &outputs, &updated.results)
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::args::Args;
 use super::summary::{self, Row, Status};
 use super::{resume, show};
-use crate::cohort::{self, Crew, Engine, Registered, Request};
+use crate::cohort::{self, Aside, Crew, Engine, Registered, Request};
 use crate::device::Description;
 use crate::devices;
 use crate::error::{CliError, UsageError};
@@ -125,7 +125,7 @@ fn register_all(
 ) -> Result<f64, CliError> {
     let (began, count, workers) = (Instant::now(), jobs.len(), engines.len());
     let (threads, iterations) = (console.threads, console.wants_iterations());
-    let writing = cohort::threads_for_writing(&engines, threads)?;
+    let aside = Aside::of(&engines, threads)?;
     let console = Mutex::new(console);
     let computing = Mutex::new(0.0);
     let read = |job: Job| {
@@ -149,10 +149,7 @@ fn register_all(
         let what = what.and_then(|Computed { inputs, plan, found }| {
             let (files, total) = (Files::new(&job.args), Seconds::sum);
             let write = || register::write(&job.args, &inputs, &plan, &files, found, seconds, threads, total);
-            let written = match &writing {
-                Some(pool) => pool.install(write),
-                None => write(),
-            }?;
+            let written = aside.run(write)?;
             // The figures of the summary are read off the record's text, as they are of subjects that were done before.
             let text = serde_json::to_vec(&written.record);
             text.and_then(|text| serde_json::from_slice(&text))

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::Aside;
 use crate::error::CliError;
 
 type Task<'a> = Box<dyn FnOnce() -> Result<(), CliError> + Send + 'a>;
@@ -13,6 +14,7 @@ pub struct Backlog<'a> {
     change: Condvar,
     /// The most tasks that wait.
     room: usize,
+    aside: Aside,
 }
 
 #[derive(Default)]
@@ -30,14 +32,15 @@ struct Entry<'a> {
 }
 
 impl<'a> Backlog<'a> {
-    /// Runs `work` with a backlog done by so many threads, of which at most `room` tasks wait: who would add more waits
+    /// Runs `work` with a backlog done `aside`, so many tasks at a time; at most `room` tasks wait: who would add more waits
     /// himself. All tasks are done at the end, also where `work` fails; a task's failure is told before that of `work`.
     pub fn with<T>(
         threads: usize,
         room: usize,
+        aside: Aside,
         work: impl FnOnce(&Backlog<'a>) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
-        let backlog = Backlog { state: Mutex::default(), change: Condvar::new(), room };
+        let backlog = Backlog { state: Mutex::default(), change: Condvar::new(), room, aside };
         let result = std::thread::scope(|scope| {
             // Closed also where `work` panics: else the threads would wait for ever.
             let closing = Closing(&backlog);
@@ -53,6 +56,11 @@ impl<'a> Backlog<'a> {
             Some(error) => Err(error),
             None => result,
         }
+    }
+
+    /// Where its tasks are done, for other work that is as long as they are.
+    pub fn aside(&self) -> &Aside {
+        &self.aside
     }
 
     /// Adds a task.
@@ -95,7 +103,7 @@ impl<'a> Backlog<'a> {
             drop(state);
             self.change.notify_all();
             let running = Running { backlog: self, alone: entry.alone };
-            let done = (entry.task)();
+            let done = self.aside.run(entry.task);
             if let Err(error) = done {
                 self.state().failed.get_or_insert(error);
             }
@@ -160,7 +168,7 @@ mod tests {
     fn one_that_is_alone_comes_between() {
         let (before, between, after) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         let (before, between, after) = (&before, &between, &after);
-        Backlog::with(4, 100, |backlog| {
+        Backlog::with(4, 100, Aside::default(), |backlog| {
             for _ in 0..20 {
                 backlog.push(move || {
                     std::thread::sleep(std::time::Duration::from_micros(300));
@@ -192,7 +200,7 @@ mod tests {
     #[test]
     fn a_failure_comes_out_and_the_others_are_done() {
         let done = AtomicUsize::new(0);
-        let result = Backlog::with(2, 3, |backlog| {
+        let result = Backlog::with(2, 3, Aside::default(), |backlog| {
             for n in 0..10 {
                 let done = &done;
                 backlog.push(move || {
@@ -204,7 +212,7 @@ mod tests {
         });
         assert!(result.expect_err("four failed").to_string().contains("four"));
         assert_eq!(done.into_inner(), 10);
-        let result: Result<(), _> = Backlog::with(1, 1, |_| Err(failure("work")));
+        let result: Result<(), _> = Backlog::with(1, 1, Aside::default(), |_| Err(failure("work")));
         assert!(result.expect_err("it failed").to_string().contains("work"));
     }
 }

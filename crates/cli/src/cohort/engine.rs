@@ -11,7 +11,6 @@ use antsreg_core::{AffineTransform, DisplacementField, Volume};
 use antsreg_kernels::{Backend, Cpu, Cuda, InversionLimits};
 use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::budget::{Budget, Share};
 use crate::device::{Description, Device, DeviceChoice, Opened};
@@ -98,14 +97,6 @@ pub fn engines(opened: Vec<Opened>) -> Result<Vec<Engine>, CliError> {
     Ok(engines)
 }
 
-/// Threads of their own for writing beside GPUs: in one pool, a worker's short tasks would wait behind the writers' long
-/// ones, and its GPU with it. Beside the processor, all work shares one pool.
-pub fn threads_for_writing(engines: &[Engine], threads: usize) -> Result<Option<ThreadPool>, CliError> {
-    let on_gpu = engines.iter().any(|engine| matches!(engine.on, On::Gpu(_)));
-    let pool = || ThreadPoolBuilder::new().num_threads(threads).build().map_err(CliError::Threads);
-    on_gpu.then(pool).transpose()
-}
-
 impl Engine {
     /// Registers. The result is the same whichever worker of one kind of device does it, and whatever it did before.
     pub fn register(&mut self, request: &Request, observer: &mut dyn Observer) -> Result<Registered, CliError> {
@@ -117,6 +108,11 @@ impl Engine {
 }
 
 impl Engine {
+    /// Whether it works on a GPU.
+    pub fn is_gpu(&self) -> bool {
+        matches!(self.on, On::Gpu(_))
+    }
+
     /// Where it works: workers of one GPU have one number.
     pub fn place(&self) -> usize {
         match &self.on {

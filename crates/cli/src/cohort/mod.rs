@@ -1,5 +1,6 @@
 //! Many subjects to one fixed image: who they are, what registers them, and how reading, computing and writing overlap.
 
+mod aside;
 mod backlog;
 mod budget;
 mod dispatch;
@@ -7,7 +8,8 @@ mod engine;
 mod pipeline;
 mod subjects;
 
+pub use aside::Aside;
 pub use backlog::Backlog;
-pub use engine::{Engine, Registered, Request, engines, threads_for_writing};
+pub use engine::{Engine, Registered, Request, engines};
 pub use pipeline::{Crew, run, run_at};
 pub use subjects::{Listing, Subject, channels_of, is_image, list};
