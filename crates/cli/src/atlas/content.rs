@@ -1,0 +1,33 @@
+//! What goes into a file of a step.
+
+use std::path::Path;
+
+use antsreg_core::io::{itk, nifti};
+use antsreg_core::{DisplacementField, LabelVolume, Volume};
+
+use crate::error::CliError;
+
+/// What goes into a file.
+pub enum Content<'a> {
+    /// An image.
+    Image(&'a Volume),
+    /// A displacement field.
+    Warp(&'a DisplacementField),
+    /// A label map.
+    Labels(&'a LabelVolume),
+    /// The file stands already.
+    Written,
+}
+
+impl Content<'_> {
+    /// Writes it, unless it stands.
+    pub fn write(&self, path: &Path) -> Result<(), CliError> {
+        match self {
+            Content::Image(image) => nifti::write_volume(path, image)?,
+            Content::Warp(warp) => itk::write_warp(path, warp)?,
+            Content::Labels(labels) => nifti::write_labels(path, labels)?,
+            Content::Written => {}
+        }
+        Ok(())
+    }
+}
