@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
-use antsreg_cohort::template::{in_millimetres, in_voxels};
+use antsreg_cohort::template::in_voxels;
 use antsreg_core::report::Observer;
 use antsreg_core::{AffineTransform, DisplacementField, Volume};
 use antsreg_kernels::{Backend, Cpu, Cuda, InversionLimits};
@@ -204,12 +204,14 @@ fn invert<B: Backend>(
     warp: &DisplacementField,
     limits: &InversionLimits,
 ) -> Result<DisplacementField, antsreg_kernels::Error> {
-    let (grid, voxels) = (&warp.grid, in_voxels(warp));
-    let field = backend.upload_field(grid.shape, &voxels)?;
-    let opposite: Vec<[f32; 3]> = voxels.iter().map(|vector| vector.map(|component| -component)).collect();
-    let mut inverse = backend.upload_field(grid.shape, &opposite)?;
+    let grid = &warp.grid;
+    let field = backend.upload_field(grid.shape, &in_voxels(warp))?;
+    // To start from: the opposite displacements.
+    let mut inverse = backend.field(grid.shape)?;
+    backend.add_scaled(&mut inverse, &field, -1.0)?;
     backend.invert(&field, &mut inverse, limits)?;
-    Ok(in_millimetres(grid, &backend.download_field(&inverse)?))
+    let vectors = backend.download_field_in(&inverse, &grid.voxel_to_world().matrix.cast())?;
+    Ok(DisplacementField { grid: grid.clone(), vectors })
 }
 
 /// A backend, and the fixed side it has prepared last.
