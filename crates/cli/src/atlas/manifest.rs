@@ -113,11 +113,11 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, CliError> {
 /// Writes JSON, whole or not at all.
 pub fn write(path: &Path, value: &impl Serialize) -> Result<(), CliError> {
     let json = serde_json::to_string_pretty(value).map_err(|source| CliError::Json { path: path.into(), source })?;
-    write_text(path, &(json + "\n"))
+    write_whole(path, (json + "\n").as_bytes())
 }
 
-/// Writes text, whole or not at all.
-pub fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
+/// Writes a file, whole or not at all.
+pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), CliError> {
     let wrap = |source| CliError::Write { path: path.into(), source };
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
@@ -125,7 +125,7 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(folder).map_err(wrap)?;
-    file.write_all(text.as_bytes()).map_err(wrap)?;
+    file.write_all(contents).map_err(wrap)?;
     file.persist(path).map(drop).map_err(|error| wrap(error.error))
 }
 

@@ -47,21 +47,24 @@ pub fn write(
         mean_final_warp_voxels: mean,
     };
     let root = session.layout.root();
-    manifest::write_text(&root.join("report.html"), &page::render(&contents))?;
-    let mut csv = String::from(
-        "Pass,MovedMeanVoxels,MovedLargestVoxels,MeanWarpVoxels,CorrelationWithBefore,SharpnessPerMm,Converged\n",
-    );
-    for pass in passes {
-        let correlation = pass.correlation_with_before.map_or(String::new(), |value| value.to_string());
-        csv.push_str(&format!(
-            "{},{},{},{},{correlation},{},{}\n",
-            pass.pass,
-            pass.moved_mean_voxels,
-            pass.moved_largest_voxels,
-            pass.mean_warp_voxels,
-            pass.sharpness_per_mm,
-            pass.converged
-        ));
-    }
-    manifest::write_text(&root.join("convergence.csv"), &csv)
+    manifest::write_whole(&root.join("report.html"), page::render(&contents).as_bytes())?;
+    let path = root.join("convergence.csv");
+    let table = table(passes).map_err(|source| CliError::Table { path: path.clone(), source })?;
+    manifest::write_whole(&path, &table)
+}
+
+/// The figures of every pass as CSV.
+fn table(passes: &[TemplateResults]) -> Result<Vec<u8>, csv::Error> {
+    let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+    table.write_record([
+        "Pass",
+        "MovedMeanVoxels",
+        "MovedLargestVoxels",
+        "MeanWarpVoxels",
+        "CorrelationWithBefore",
+        "SharpnessPerMm",
+        "Converged",
+    ])?;
+    passes.iter().try_for_each(|pass| table.serialize(pass))?;
+    table.into_inner().map_err(|error| error.into_error().into())
 }
