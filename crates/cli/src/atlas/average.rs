@@ -8,7 +8,7 @@ use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use super::content::Content;
+use super::content::{Content, write_all};
 use super::manifest::Manifest;
 use super::register_one::{Contribution, RegistrationResults};
 use super::session::{Session, Template};
@@ -47,7 +47,7 @@ pub struct Summed {
 }
 
 /// Figures of an average.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AverageResults {
     /// Who was averaged.
     pub subjects: Vec<String>,
@@ -137,9 +137,12 @@ pub fn from_files(session: &Session, pass: usize, template: &Template) -> Result
     accumulator.finish(session, pass, &outliers)
 }
 
-/// Writes an average.
-pub fn write(session: &Session, pass: usize, summed: &Summed) -> Result<Manifest, CliError> {
-    let stage = session.average_stage(pass)?;
+/// Writes the files of an average; what it gives records them.
+pub fn write<'a>(
+    session: &'a Session,
+    pass: usize,
+    summed: &Summed,
+) -> Result<impl FnOnce() -> Result<Manifest, CliError> + Send + use<'a>, CliError> {
     let files = session.layout.average(pass);
     let Summed { averaged: Averaged { images, warp, .. }, results } = summed;
     let mut outputs: Vec<(&Path, Content)> = vec![(&files.stretch, Content::Written)];
@@ -147,7 +150,8 @@ pub fn write(session: &Session, pass: usize, summed: &Summed) -> Result<Manifest
         outputs.push((path, Content::Image(image)));
     }
     outputs.extend(warp.as_ref().map(|warp| (files.warp.as_path(), Content::Warp(warp))));
-    stage.finish(None, &outputs, results)
+    let (written, results) = (write_all(&session.layout, &outputs)?, results.clone());
+    Ok(move || session.average_stage(pass)?.finish(None, written, results))
 }
 
 /// What an average that is done came to.

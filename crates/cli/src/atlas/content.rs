@@ -1,10 +1,13 @@
-//! What goes into a file of a step.
+//! What goes into the files of a step.
 
 use std::path::Path;
 
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{DisplacementField, LabelVolume, Volume};
+use rayon::prelude::*;
 
+use super::digest::FileRecord;
+use super::layout::Layout;
 use crate::error::CliError;
 
 /// What goes into a file.
@@ -21,7 +24,7 @@ pub enum Content<'a> {
 
 impl Content<'_> {
     /// Writes it, unless it stands.
-    pub fn write(&self, path: &Path) -> Result<(), CliError> {
+    fn write(&self, path: &Path) -> Result<(), CliError> {
         match self {
             Content::Image(image) => nifti::write_volume(path, image)?,
             Content::Warp(warp) => itk::write_warp(path, warp)?,
@@ -30,4 +33,13 @@ impl Content<'_> {
         }
         Ok(())
     }
+}
+
+/// Writes files, all at once.
+pub fn write_all(layout: &Layout, files: &[(&Path, Content)]) -> Result<Vec<FileRecord>, CliError> {
+    let write = |(path, content): &(&Path, Content)| {
+        content.write(path)?;
+        FileRecord::of(path, layout.relative(path))
+    };
+    files.par_iter().map(write).collect()
 }

@@ -18,7 +18,7 @@ use antsreg_kernels::{InversionLimits, apply};
 use nalgebra::Point3;
 use serde::{Deserialize, Serialize};
 
-use super::content::Content;
+use super::content::{Content, write_all};
 use super::layout::SubjectFiles;
 use super::manifest::{self, Manifest, Stage};
 use super::page::Row;
@@ -139,7 +139,10 @@ pub fn run<'a>(
         let Arrived { carried, to_write } = arrived;
         if let Some(inverse_warp) = to_write {
             let (carried, subject) = (carried.clone(), session.included[job]);
-            backlog.push(move || write(session, pass, subject, extension, &carried, &inverse_warp).map(drop));
+            backlog.push(move || {
+                let record = write(session, pass, subject, extension, &carried, &inverse_warp)?;
+                Ok(move || record().map(drop))
+            });
         }
         waiting.insert(job, carried);
         while let Some(carried) = waiting.remove(&next) {
@@ -255,7 +258,7 @@ impl Sums {
         let results = AtlasResults { pass, sharpness_per_mm, mean_final_warp_voxels, sharper_than_affine_average };
         let templates = templates.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image));
         let outputs: Vec<_> = templates.chain(maps.iter().map(|map| (map.as_path(), Content::Written))).collect();
-        stage.finish(None, &outputs, results)?;
+        stage.finish(None, write_all(&session.layout, &outputs)?, results)?;
         console.note(format_args!("mean of the final warps: {mean_final_warp_voxels:.4} voxels"));
         if let Some(sharper) = sharper_than_affine_average {
             console.note(format_args!("{sharper:.2} times as sharp as the affine average"));
@@ -308,17 +311,16 @@ fn stage<'a>(
     Ok(Stage::new(&session.layout, &session.plan.file.digest, step, files.manifest.clone(), read))
 }
 
-/// Writes a subject's transforms, images and labels.
-fn write(
-    session: &Session,
+/// Writes a subject's transforms, images and labels; what it gives records them.
+fn write<'a>(
+    session: &'a Session,
     pass: usize,
     subject: usize,
-    extension: &str,
+    extension: &'static str,
     carried: &Carried,
     inverse_warp: &DisplacementField,
-) -> Result<Manifest, CliError> {
+) -> Result<impl FnOnce() -> Result<Manifest, CliError> + Send + use<'a>, CliError> {
     let files = session.layout.subject(&session.subject(subject).name, extension);
-    let stage = stage(session, pass, subject, extension, &files)?;
     let Carried { centre, affine, warp, warped, labels, results, .. } = carried;
     itk::write_affine(&files.affine, affine, *centre)?;
     let mut outputs: Vec<(&Path, Content)> = vec![
@@ -330,7 +332,8 @@ fn write(
         outputs.push((path, Content::Image(image)));
     }
     outputs.extend(labels.as_ref().map(|labels| (files.labels.as_path(), Content::Labels(labels))));
-    stage.finish(None, &outputs, results)
+    let (written, results) = (write_all(&session.layout, &outputs)?, results.clone());
+    Ok(move || stage(session, pass, subject, extension, &files)?.finish(None, written, results))
 }
 
 impl Carrying<'_> {

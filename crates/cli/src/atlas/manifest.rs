@@ -3,13 +3,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Error;
-use super::content::Content;
 use super::digest::{self, FileRecord};
 use super::layout::Layout;
 use crate::error::CliError;
@@ -67,18 +65,13 @@ impl<'a> Stage<'a> {
         self.done().ok_or_else(|| Error::NotYet { missing: self.path.clone(), first: first() })
     }
 
-    /// Writes the files of the step, all at once, then its manifest with their digests.
+    /// Writes the manifest of the step, which has written these files.
     pub fn finish(
         self,
         device: Option<String>,
-        outputs: &[(&Path, Content)],
+        outputs: Vec<FileRecord>,
         results: impl Serialize,
     ) -> Result<Manifest, CliError> {
-        let write = |(path, content): &(&Path, Content)| {
-            content.write(path)?;
-            FileRecord::of(path, self.layout.relative(path))
-        };
-        let outputs = outputs.par_iter().map(write).collect::<Result<Vec<_>, CliError>>()?;
         self.write(device, None, outputs, results)
     }
 
@@ -144,7 +137,8 @@ mod tests {
             Stage::new(&layout, plan, "update".into(), folder.path().join("m.json"), input(sha256))
         };
         assert!(stage("plan", "aa").done().is_none());
-        stage("plan", "aa").finish(None, &[(&output, Content::Written)], 7).expect("a manifest");
+        let written = FileRecord::of(&output, "a.nii".into()).expect("a record");
+        stage("plan", "aa").finish(None, vec![written], 7).expect("a manifest");
         let manifest = stage("plan", "aa").done().expect("done");
         assert_eq!((manifest.results, manifest.outputs[0].path.as_path()), (7.into(), Path::new("a.nii")));
         assert!(stage("plan", "ab").done().is_none(), "another input");

@@ -94,12 +94,15 @@ pub fn run<'a>(
         if updated.results.converged { "; it no longer moves" } else { "" },
     ));
     let done = Done { updated: updated.clone(), stretch: averaged.stretch, contributions, seconds };
-    // The manifests of registrations are part of the average's, and so on.
-    backlog.push_alone(move || {
-        if let Some(summed) = summed {
-            average::write(session, pass, &summed)?;
-        }
-        update::write(session, pass, &updated).map(drop)
+    if let Some(summed) = summed {
+        backlog.push(move || {
+            let record = average::write(session, pass, &summed)?;
+            Ok(move || record().map(drop))
+        });
+    }
+    backlog.push(move || {
+        let record = update::write(session, pass, &updated)?;
+        Ok(move || record().map(drop))
     });
     backlog.check()?;
     Ok(Pass::Done(Box::new(done)))
@@ -209,9 +212,10 @@ impl<'a> Round<'a, '_> {
                 }
                 Found::Now(brought, seconds) => {
                     let (contribution, correlation) = (brought.contribution.clone(), brought.results.correlation);
+                    let about = move |reason| about(session, pass, subject, reason);
                     backlog.push(move || {
-                        let written = register_one::write(session, pass, subject, &brought);
-                        written.map(drop).map_err(|reason| about(session, pass, subject, reason))
+                        let record = register_one::write(session, pass, subject, &brought).map_err(about)?;
+                        Ok(move || record().map(drop).map_err(about))
                     });
                     (contribution, correlation, format!("{seconds:.2} s"))
                 }

@@ -12,7 +12,7 @@ use antsreg_syn::{self as syn, Channel, Metric};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::content::Content;
+use super::content::{Content, write_all};
 use super::manifest::Manifest;
 use super::session::{Session, Template};
 use super::start::make_folder;
@@ -140,9 +140,13 @@ pub fn bring(
     Ok(Brought { contribution: Arc::new(contribution), results, device })
 }
 
-/// Writes it.
-pub fn write(session: &Session, pass: usize, subject: usize, brought: &Brought) -> Result<Manifest, CliError> {
-    let stage = session.register_stage(pass, subject)?;
+/// Writes its files; what it gives records them.
+pub fn write<'a>(
+    session: &'a Session,
+    pass: usize,
+    subject: usize,
+    brought: &Brought,
+) -> Result<impl FnOnce() -> Result<Manifest, CliError> + Send + use<'a>, CliError> {
     let Brought { contribution, results, device } = brought;
     let files = session.layout.registration(pass, &session.subject(subject).name);
     let mut outputs: Vec<(&Path, Content)> = vec![(&files.affine, Content::Written)];
@@ -150,7 +154,9 @@ pub fn write(session: &Session, pass: usize, subject: usize, brought: &Brought) 
     for (image, path) in contribution.warped.iter().zip(&files.warped) {
         outputs.push((path, Content::Image(image)));
     }
-    stage.finish(Some(device.clone()), &outputs, results)
+    let written = write_all(&session.layout, &outputs)?;
+    let (results, device) = (results.clone(), device.clone());
+    Ok(move || session.register_stage(pass, subject)?.finish(Some(device), written, results))
 }
 
 /// An image on a grid through a chain. Smooth interpolation overshoots at edges: what comes out stays within the image's

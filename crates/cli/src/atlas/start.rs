@@ -6,7 +6,7 @@ use antsreg_cohort::template::grid_around;
 use antsreg_core::{TransformChain, Volume};
 use antsreg_kernels::apply;
 
-use super::content::Content;
+use super::content::{Content, write_all};
 use super::plan::{StartFrom, channels};
 use super::session::Session;
 use crate::error::CliError;
@@ -33,7 +33,7 @@ pub fn run(session: &Session) -> Result<(), CliError> {
     make_folder(&session.layout.start())?;
     let files = session.layout.template(None);
     let outputs: Vec<_> = files.images.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image)).collect();
-    stage.finish(None, &outputs, ())?;
+    stage.finish(None, write_all(&session.layout, &outputs)?, ())?;
     Ok(())
 }
 

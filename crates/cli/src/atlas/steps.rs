@@ -51,7 +51,7 @@ fn register(args: &RegisterOne, console: &mut Console) -> Result<(), CliError> {
     }
     if let Some(reason) = &session.subject(subject).left_out {
         console.warn(format_args!("left out: {} ({reason})", args.subject));
-        return stage.finish(None, &[], format!("left out: {reason}")).map(drop);
+        return stage.finish(None, Vec::new(), format!("left out: {reason}")).map(drop);
     }
     if let Some(after) = session.converged_before(pass)? {
         return not_needed(after, console, stage.skip(after));
@@ -65,7 +65,7 @@ fn register(args: &RegisterOne, console: &mut Console) -> Result<(), CliError> {
     let images = session.images(subject)?;
     let computed = register_one::compute(&mut engines[0], &session, pass, &template, images)?;
     let brought = register_one::bring(&session, pass, subject, &template, computed)?;
-    register_one::write(&session, pass, subject, &brought).map(drop)
+    register_one::write(&session, pass, subject, &brought)?().map(drop)
 }
 
 fn average(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
@@ -79,7 +79,7 @@ fn average(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
         return not_needed(after, console, stage.skip(after));
     }
     let template = session.template_images(session.before(pass))?;
-    average::write(&session, pass, &average::from_files(&session, pass, &template)?).map(drop)
+    average::write(&session, pass, &average::from_files(&session, pass, &template)?)?().map(drop)
 }
 
 fn update(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
@@ -96,7 +96,7 @@ fn update(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
     let averaged = average::read(&session, pass, &template)?;
     let last = update::shape_before(&session, pass)?;
     let updated = update::compute(&session, pass, &averaged, &template, last.as_ref())?;
-    update::write(&session, pass, &updated)?;
+    update::write(&session, pass, &updated)?()?;
     console.note(format_args!("template moved by {:.3} voxels", updated.results.moved_mean_voxels));
     Ok(())
 }

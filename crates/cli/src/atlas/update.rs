@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::average::Averaged;
-use super::content::Content;
+use super::content::{Content, write_all};
 use super::manifest::Manifest;
 use super::register_one::{displacement, read_through};
 use super::session::{Session, Template};
@@ -95,16 +95,20 @@ pub fn compute(
     Ok(Updated { template: Arc::new(template), shape, results })
 }
 
-/// Writes it.
-pub fn write(session: &Session, pass: usize, updated: &Updated) -> Result<Manifest, CliError> {
-    let stage = session.update_stage(pass)?;
+/// Writes its files; what it gives records them.
+pub fn write<'a>(
+    session: &'a Session,
+    pass: usize,
+    updated: &Updated,
+) -> Result<impl FnOnce() -> Result<Manifest, CliError> + Send + use<'a>, CliError> {
     let files = session.layout.template(Some(pass));
     let mut outputs: Vec<(&Path, Content)> = Vec::new();
     for (image, path) in updated.template.images.iter().zip(&files.images) {
         outputs.push((path, Content::Image(image)));
     }
     outputs.push((&files.shape, Content::Warp(&updated.shape)));
-    stage.finish(None, &outputs, &updated.results)
+    let (written, results) = (write_all(&session.layout, &outputs)?, updated.results.clone());
+    Ok(move || session.update_stage(pass)?.finish(None, written, results))
 }
 
 /// The shape update of the pass before, if that was not the affine one.

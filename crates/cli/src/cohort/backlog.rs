@@ -1,14 +1,16 @@
 //! Work that nobody waits for, such as writing files: done in the background while the next things are computed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Aside;
 use crate::error::CliError;
 
-type Task<'a> = Box<dyn FnOnce() -> Result<(), CliError> + Send + 'a>;
+type Record<'a> = Box<dyn FnOnce() -> Result<(), CliError> + Send + 'a>;
+type Task<'a> = Box<dyn FnOnce() -> Result<Record<'a>, CliError> + Send + 'a>;
 
-/// Tasks in the order in which they came. Those between two that wait for all before them are done in any order.
+/// Tasks that are done in any order. Each leaves something short to be recorded; records are made in the order in which
+/// their tasks came, one after the other, so that each may rely on those before it.
 pub struct Backlog<'a> {
     state: Mutex<State<'a>>,
     change: Condvar,
@@ -19,21 +21,22 @@ pub struct Backlog<'a> {
 
 #[derive(Default)]
 struct State<'a> {
-    waiting: VecDeque<Entry<'a>>,
-    running: usize,
+    waiting: VecDeque<(usize, Task<'a>)>,
+    /// Tasks that came so far.
+    came: usize,
+    /// What tasks have left to be recorded, by their numbers; nothing where a task failed.
+    records: BTreeMap<usize, Option<Record<'a>>>,
+    /// Records made so far.
+    recorded: usize,
+    /// Whether one is being made.
+    recording: bool,
     failed: Option<CliError>,
     closed: bool,
 }
 
-struct Entry<'a> {
-    task: Task<'a>,
-    /// Whether it begins only when all before it are done, and all after it wait for it.
-    alone: bool,
-}
-
 impl<'a> Backlog<'a> {
     /// Runs `work` with a backlog done `aside`, so many tasks at a time; at most `room` tasks wait: who would add more waits
-    /// himself. All tasks are done at the end, also where `work` fails; a task's failure is told before that of `work`.
+    /// himself. All is done and recorded at the end, also where `work` fails; a task's failure is told before that of `work`.
     pub fn with<T>(
         threads: usize,
         room: usize,
@@ -64,23 +67,27 @@ impl<'a> Backlog<'a> {
     }
 
     /// Adds a task.
-    pub fn push(&self, task: impl FnOnce() -> Result<(), CliError> + Send + 'a) {
-        self.add(Entry { task: Box::new(task), alone: false });
+    pub fn push<R>(&self, task: impl FnOnce() -> Result<R, CliError> + Send + 'a)
+    where
+        R: FnOnce() -> Result<(), CliError> + Send + 'a,
+    {
+        let full = self.change.wait_while(self.state(), |state| state.waiting.len() >= self.room);
+        let mut state = full.unwrap_or_else(PoisonError::into_inner);
+        let number = state.came;
+        state.came += 1;
+        state.waiting.push_back((number, Box::new(|| task().map(|record| Box::new(record) as Record<'a>))));
+        drop(state);
+        self.change.notify_all();
     }
 
-    /// Adds a task that is done after all before it and before all after it.
-    pub fn push_alone(&self, task: impl FnOnce() -> Result<(), CliError> + Send + 'a) {
-        self.add(Entry { task: Box::new(task), alone: true });
-    }
-
-    /// Waits until nothing is left to do. Fails if a task has failed.
+    /// Waits until nothing is left to do. Fails if anything has failed.
     pub fn settle(&self) -> Result<(), CliError> {
-        let idle = self.change.wait_while(self.state(), |state| !state.waiting.is_empty() || state.running > 0);
+        let idle = self.change.wait_while(self.state(), |state| state.recorded < state.came);
         let mut state = idle.unwrap_or_else(PoisonError::into_inner);
         state.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Fails if a task has failed.
+    /// Fails if anything has failed.
     pub fn check(&self) -> Result<(), CliError> {
         self.state().failed.take().map_or(Ok(()), Err)
     }
@@ -89,58 +96,71 @@ impl<'a> Backlog<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, entry: Entry<'a>) {
-        let full = self.change.wait_while(self.state(), |state| state.waiting.len() >= self.room);
-        full.unwrap_or_else(PoisonError::into_inner).waiting.push_back(entry);
-        self.change.notify_all();
-    }
-
     fn work(&self) {
         loop {
-            let blocked = self.change.wait_while(self.state(), |state| !state.may_begin() && !state.is_over());
-            let mut state = blocked.unwrap_or_else(PoisonError::into_inner);
-            let Some(entry) = state.begin() else { return };
-            drop(state);
+            let idle = self.change.wait_while(self.state(), |state| state.waiting.is_empty() && !state.closed);
+            let Some((number, task)) = idle.unwrap_or_else(PoisonError::into_inner).waiting.pop_front() else {
+                return;
+            };
             self.change.notify_all();
-            let running = Running { backlog: self, alone: entry.alone };
-            let done = self.aside.run(entry.task);
-            if let Err(error) = done {
-                self.state().failed.get_or_insert(error);
+            let mut running = Running { backlog: self, number, left: None };
+            match self.aside.run(task) {
+                Ok(record) => running.left = Some(record),
+                Err(error) => self.fail(error),
             }
             drop(running);
+            self.record();
+        }
+    }
+
+    fn fail(&self, error: CliError) {
+        self.state().failed.get_or_insert(error);
+    }
+
+    /// Makes the records whose turn it is, unless someone does so already.
+    fn record(&self) {
+        loop {
+            let mut state = self.state();
+            let turn = state.recorded;
+            if state.recording {
+                return;
+            }
+            let Some(record) = state.records.remove(&turn) else { return };
+            state.recording = true;
+            drop(state);
+            let recording = Recording(self);
+            if let Some(Err(error)) = record.map(|record| record()) {
+                self.fail(error);
+            }
+            drop(recording);
         }
     }
 }
 
-/// Tasks that run count as so many, so that none begins beside one that is to be alone.
-const ALONE: usize = usize::MAX / 2;
-
-impl<'a> State<'a> {
-    fn may_begin(&self) -> bool {
-        self.waiting.front().is_some_and(|entry| if entry.alone { self.running == 0 } else { self.running < ALONE })
-    }
-
-    fn is_over(&self) -> bool {
-        self.closed && self.waiting.is_empty()
-    }
-
-    fn begin(&mut self) -> Option<Entry<'a>> {
-        let entry = self.waiting.pop_front()?;
-        self.running += if entry.alone { ALONE } else { 1 };
-        Some(entry)
-    }
-}
-
-/// Takes a task off the count, also when it panics.
+/// Has a task's record kept until its turn, nothing where the task panics.
 struct Running<'b, 'a> {
     backlog: &'b Backlog<'a>,
-    alone: bool,
+    number: usize,
+    left: Option<Record<'a>>,
 }
 
 impl Drop for Running<'_, '_> {
     fn drop(&mut self) {
-        self.backlog.state().running -= if self.alone { ALONE } else { 1 };
-        self.backlog.change.notify_all();
+        let left = self.left.take();
+        self.backlog.state().records.insert(self.number, left);
+    }
+}
+
+/// Lets the next record be made, also where one panics.
+struct Recording<'b, 'a>(&'b Backlog<'a>);
+
+impl Drop for Recording<'_, '_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.recording = false;
+        state.recorded += 1;
+        drop(state);
+        self.0.change.notify_all();
     }
 }
 
@@ -156,6 +176,7 @@ impl Drop for Closing<'_, '_> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use super::*;
     use crate::error::UsageError;
@@ -165,53 +186,52 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_alone_comes_between() {
-        let (before, between, after) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-        let (before, between, after) = (&before, &between, &after);
+    fn records_come_in_order_however_long_their_tasks_take() {
+        let (done, recorded) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let (done, recorded) = (&done, &recorded);
         Backlog::with(4, 100, Aside::default(), |backlog| {
-            for _ in 0..20 {
+            for number in 0..40 {
                 backlog.push(move || {
-                    std::thread::sleep(std::time::Duration::from_micros(300));
-                    assert_eq!(between.load(Ordering::SeqCst), 0);
-                    before.fetch_add(1, Ordering::SeqCst);
-                    Ok(())
-                });
-            }
-            backlog.push_alone(move || {
-                assert_eq!((before.load(Ordering::SeqCst), after.load(Ordering::SeqCst)), (20, 0));
-                std::thread::sleep(std::time::Duration::from_millis(2));
-                between.fetch_add(1, Ordering::SeqCst);
-                Ok(())
-            });
-            for _ in 0..20 {
-                backlog.push(move || {
-                    assert_eq!(between.load(Ordering::SeqCst), 1);
-                    after.fetch_add(1, Ordering::SeqCst);
-                    Ok(())
+                    // The first of four is the last to be done.
+                    std::thread::sleep(Duration::from_micros(if number % 4 == 0 { 3000 } else { 100 }));
+                    done.fetch_add(1, Ordering::SeqCst);
+                    Ok(move || {
+                        recorded.lock().expect("no panic").push(number);
+                        Ok(())
+                    })
                 });
             }
             backlog.settle()?;
-            assert_eq!(after.load(Ordering::SeqCst), 20);
+            assert_eq!(done.load(Ordering::SeqCst), 40);
             Ok(())
         })
         .expect("nothing fails");
+        assert_eq!(*recorded.lock().expect("no panic"), (0..40).collect::<Vec<_>>());
     }
 
     #[test]
     fn a_failure_comes_out_and_the_others_are_done() {
-        let done = AtomicUsize::new(0);
+        let recorded = AtomicUsize::new(0);
         let result = Backlog::with(2, 3, Aside::default(), |backlog| {
-            for n in 0..10 {
-                let done = &done;
+            for number in 0..10 {
+                let recorded = &recorded;
                 backlog.push(move || {
-                    done.fetch_add(1, Ordering::SeqCst);
-                    if n == 4 { Err(failure("four")) } else { Ok(()) }
+                    let record = move || {
+                        recorded.fetch_add(1, Ordering::SeqCst);
+                        Ok(())
+                    };
+                    if number == 4 { Err(failure("four")) } else { Ok(record) }
                 });
             }
             Ok(())
         });
         assert!(result.expect_err("four failed").to_string().contains("four"));
-        assert_eq!(done.into_inner(), 10);
+        assert_eq!(recorded.into_inner(), 9);
+        let result = Backlog::with(1, 1, Aside::default(), |backlog| {
+            backlog.push(|| Ok(|| Err(failure("record"))));
+            backlog.settle()
+        });
+        assert!(result.expect_err("it failed").to_string().contains("record"));
         let result: Result<(), _> = Backlog::with(1, 1, Aside::default(), |_| Err(failure("work")));
         assert!(result.expect_err("it failed").to_string().contains("work"));
     }
