@@ -91,6 +91,21 @@ pub trait Backend: Sized + Sync {
         out: &mut Self::Image,
     ) -> Result<(), Error>;
 
+    /// The coefficients of the cubic B-spline that passes through all voxels (Unser, Aldroubi & Eden 1993), for
+    /// [`warp_spline`](Backend::warp_spline). The image continues mirrored about its outermost centres; one voxel along an
+    /// axis is all there is.
+    fn spline_coefficients(&self, image: &Self::Image) -> Result<Self::Image, Error>;
+
+    /// out(x) = spline(m(x + u(x))), as [`warp`](Backend::warp) has it: the spline of these coefficients, which may
+    /// overshoot the image's values; 0 where that lies more than half a voxel beyond.
+    fn warp_spline(
+        &self,
+        coefficients: &Self::Image,
+        field: &Self::Field,
+        grid_to_image: &AffineTransform,
+        out: &mut Self::Image,
+    ) -> Result<(), Error>;
+
     /// Assigns each fixed voxel the bin ⌊bins·(value − low)/(high − low)⌋, clamped to 0…bins−1, for
     /// [`correlation_ratio`](Backend::correlation_ratio) and [`joint_entropies`](Backend::joint_entropies). Voxels of zero weight are left out.
     fn bin_fixed(

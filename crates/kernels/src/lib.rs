@@ -13,6 +13,7 @@ mod mattes;
 mod operands;
 mod relax;
 mod slices;
+mod spline;
 
 pub use backend::Backend;
 pub use cpu::Cpu;

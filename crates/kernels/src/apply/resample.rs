@@ -56,7 +56,7 @@ pub fn resample(
     let voxels = match interpolation {
         Interpolation::Linear => fill(&path, onto, shape, &Linear { shape, voxels }, outside),
         Interpolation::Nearest => fill(&path, onto, shape, &Nearest { shape, voxels }, outside),
-        Interpolation::BSpline => fill(&path, onto, shape, &BSpline::through(moving), outside),
+        Interpolation::BSpline => fill(&path, onto, shape, &BSpline::through(shape, voxels), outside),
         Interpolation::WindowedSinc(window) => {
             fill(&path, onto, shape, &WindowedSinc::new(shape, voxels, window), outside)
         }

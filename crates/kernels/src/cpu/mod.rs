@@ -19,6 +19,7 @@ mod relax;
 mod resample;
 mod samples;
 mod smooth;
+mod spline;
 
 use antsreg_core::AffineTransform;
 
@@ -110,6 +111,22 @@ impl Backend for Cpu {
     ) -> Result<(), Error> {
         Error::check_shape("warp", field.shape, out.shape)?;
         resample::warp(image, field, grid_to_image, sampling, out);
+        Ok(())
+    }
+
+    fn spline_coefficients(&self, image: &Image) -> Result<Image, Error> {
+        Ok(spline::coefficients(image))
+    }
+
+    fn warp_spline(
+        &self,
+        coefficients: &Image,
+        field: &Field,
+        grid_to_image: &AffineTransform,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        Error::check_shape("warp_spline", field.shape, out.shape)?;
+        spline::warp(coefficients, field, grid_to_image, out);
         Ok(())
     }
 

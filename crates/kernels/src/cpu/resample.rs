@@ -33,8 +33,21 @@ pub(super) fn warp(
     sampling: Sampling,
     out: &mut Image,
 ) {
-    let [nx, ny, nz] = out.shape;
     let sampler = Sampler::new(image, 0.0);
+    match sampling {
+        Sampling::Linear => warp_by(field, grid_to_image, out, |point| sampler.linear(point)),
+        Sampling::Nearest => warp_by(field, grid_to_image, out, |point| sampler.nearest(point)),
+    }
+}
+
+/// out(x) = read(m(x + u(x))).
+pub(super) fn warp_by(
+    field: &Field,
+    grid_to_image: &AffineTransform,
+    out: &mut Image,
+    read: impl Fn([f32; 3]) -> f32 + Sync,
+) {
+    let [nx, ny, nz] = out.shape;
     let matrix: [[f32; 3]; 3] =
         std::array::from_fn(|row| std::array::from_fn(|column| grid_to_image.matrix[(row, column)] as f32));
     let slices = slab(nz);
@@ -45,14 +58,10 @@ pub(super) fn warp(
                 let line = Line::new(grid_to_image, row % ny, chunk * slices + row / ny);
                 for (i, (voxel, u)) in voxels.iter_mut().zip(vectors).enumerate() {
                     let start = line.at(i as f32);
-                    let point = std::array::from_fn(|axis| {
+                    *voxel = read(std::array::from_fn(|axis| {
                         let m = matrix[axis];
                         start[axis] + (m[0] * u[0] + m[1] * u[1] + m[2] * u[2])
-                    });
-                    *voxel = match sampling {
-                        Sampling::Linear => sampler.linear(point),
-                        Sampling::Nearest => sampler.nearest(point),
-                    };
+                    }));
                 }
             }
         })

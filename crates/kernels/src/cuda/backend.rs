@@ -82,6 +82,20 @@ impl Backend for Cuda {
         self.warp_image(image, field, grid_to_image, sampling, out)
     }
 
+    fn spline_coefficients(&self, image: &Image) -> Result<Image, Error> {
+        self.spline_through(image)
+    }
+
+    fn warp_spline(
+        &self,
+        coefficients: &Image,
+        field: &Field,
+        grid_to_image: &AffineTransform,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        self.warp_through_spline(coefficients, field, grid_to_image, out)
+    }
+
     fn bin_fixed(
         &self,
         fixed: &Image,

@@ -131,6 +131,7 @@ module!(Moments, "moments", [moments, moments_totals]);
 module!(Resample, "resample", [resample]);
 module!(ResizeField, "resize_field", [resize_field]);
 module!(Smooth, "smooth", [smooth_3, smooth_4, smooth_6, smooth_8, smooth_axis]);
+module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
 module!(Relax, "relax", [examine, smooth_listed, change_listed, follow_marked]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
@@ -198,6 +199,7 @@ pub fn all_ptx() -> Vec<Ptx> {
         Resample::PTX,
         ResizeField::PTX,
         Smooth::PTX,
+        Spline::PTX,
         Relax::PTX,
         Warp::PTX,
     ];
@@ -228,6 +230,7 @@ pub(super) struct Kernels {
     mix: OnceLock<Mix>,
     joint_histogram: OnceLock<JointHistogram>,
     moments: OnceLock<Moments>,
+    spline: OnceLock<Spline>,
     cc_tiled: [OnceLock<CcTiled>; CcTiled::PTX.len()],
 }
 
@@ -244,6 +247,7 @@ macro_rules! load_at_once {
                 mix: OnceLock::new(),
                 joint_histogram: OnceLock::new(),
                 moments: OnceLock::new(),
+                spline: OnceLock::new(),
                 cc_tiled: Default::default(),
             })
         })
@@ -286,6 +290,11 @@ impl Kernels {
     /// Moments of pairs of values.
     pub(super) fn moments(&self, device: &Arc<Device>) -> Result<&Moments, Error> {
         once(&self.moments, || Moments::load(device))
+    }
+
+    /// Cubic splines.
+    pub(super) fn spline(&self, device: &Arc<Device>) -> Result<&Spline, Error> {
+        once(&self.spline, || Spline::load(device))
     }
 
     /// The direct cross-correlation.

@@ -32,6 +32,7 @@ mod relax;
 mod resample;
 mod samples;
 mod smooth;
+mod spline;
 mod staging;
 
 use std::sync::atomic::{AtomicBool, Ordering};

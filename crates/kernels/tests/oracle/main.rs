@@ -10,6 +10,7 @@ mod naive;
 mod relax;
 mod scene;
 mod slices;
+mod spline;
 mod threads;
 
 /// Largest difference between what is and what should be.

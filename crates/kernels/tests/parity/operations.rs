@@ -71,6 +71,7 @@ impl<B: Backend> Outcomes<'_, B> {
 pub fn run<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error> {
     let mut out = Outcomes { backend, list: Vec::new() };
     images(&mut out, world)?;
+    splines(&mut out, world)?;
     fields(&mut out, world)?;
     correlation_ratio(&mut out, world)?;
     joint_histograms(&mut out, world)?;
@@ -105,6 +106,10 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
         backend.warp(&image, &first, &AffineTransform::identity(), sampling, &mut target)?;
         out.image(format!("warp {sampling:?}"), EXACT, &target)?;
     }
+    let coefficients = backend.spline_coefficients(&image)?;
+    out.image("spline_coefficients", EXACT, &coefficients)?;
+    backend.warp_spline(&coefficients, &first, &AffineTransform::identity(), &mut target)?;
+    out.image("warp_spline", EXACT, &target)?;
     Ok(out.list)
 }
 
@@ -131,6 +136,24 @@ fn images<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     for sampling in [Sampling::Linear, Sampling::Nearest] {
         backend.warp(&image, &field, &world.map(0.15), sampling, &mut target)?;
         out.image(format!("warp {sampling:?}"), EXACT, &target)?;
+    }
+    Ok(())
+}
+
+fn splines<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let backend = out.backend;
+    let field = backend.upload_field(world.shape, &World::field(world.shape, 4.0, 5))?;
+    let mut target = backend.image(world.shape)?;
+    // Besides, axes of one and two voxels, and of just those that the first coefficient depends on.
+    for shape in [world.other_shape, [1, 33, 2], [2, 1, 31], [32, 2, 1]] {
+        let image = backend.upload(shape, &World::image(shape, 3))?;
+        let coefficients = backend.spline_coefficients(&image)?;
+        out.image(format!("spline_coefficients {shape:?}"), EXACT, &coefficients)?;
+        let onto = World { name: world.name, other_shape: shape, ..*world };
+        for angle in [0.0, 0.15] {
+            backend.warp_spline(&coefficients, &field, &onto.map(angle), &mut target)?;
+            out.image(format!("warp_spline {shape:?} by {angle}"), EXACT, &target)?;
+        }
     }
     Ok(())
 }

@@ -1,0 +1,193 @@
+// The cubic spline through an image (Unser, Aldroubi & Eden 1993), mirrored about its outermost centres: coefficients by a
+// causal and an anticausal recursion along each axis, and out(x) = spline(m(x + u(x))). As src/spline.rs has it, operation
+// by operation.
+#include "volume.cuh"
+
+// √3 − 2.
+#define POLE (-0.2679492f)
+#define GAIN ((1.f - POLE) * (1.f - 1.f / POLE))
+#define END (POLE / (POLE * POLE - 1.f))
+// Samples that the first causal coefficient is made of: powers of the pole beyond are below single precision.
+#define SAMPLES 32
+// Values that are on their way at once.
+#define AHEAD 16
+
+// Position k of a line mirrored about its ends, less than SAMPLES whatever the length. Lines have at least two voxels.
+__device__ __forceinline__ int mirrored(int k, int length)
+{
+    const int period = 2 * (length - 1), at = k % period;
+    return at < length ? at : period - at;
+}
+
+// The first causal coefficient of a line of samples `stride` apart.
+__device__ __forceinline__ float first(const float *line, int length, unsigned int stride)
+{
+    double sum = 0.;
+    if (length >= SAMPLES) {
+#pragma unroll
+        for (int k = SAMPLES - 1; k >= 0; --k) sum = (double)(GAIN * line[(size_t)k * stride]) + (double)POLE * sum;
+    } else {
+        for (int k = SAMPLES - 1; k >= 0; --k)
+            sum = (double)(GAIN * line[(size_t)mirrored(k, length) * stride]) + (double)POLE * sum;
+    }
+    return (float)sum;
+}
+
+// A thread a line along y or z: groups of lines that begin one after the other, so that a warp reads along x.
+extern "C" __global__ void __launch_bounds__(64) spline_lines(float *values, unsigned int count, unsigned int group,
+                                                              unsigned int group_stride, int length, unsigned int stride)
+{
+    const unsigned int n = blockIdx.x * blockDim.x + threadIdx.x;
+    if (n >= count) return;
+    float *line = values + ((size_t)(n / group) * group_stride + n % group);
+    float here = first(line, length, stride), before = 0.f;
+    line[0] = here;
+    for (int start = 1; start < length; start += AHEAD) {
+        float next[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k)
+            if (start + k < length) next[k] = line[(size_t)(start + k) * stride];
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k)
+            if (start + k < length) {
+                before = here;
+                here = GAIN * next[k] + POLE * before;
+                line[(size_t)(start + k) * stride] = here;
+            }
+    }
+    float after = END * (here + POLE * before);
+    line[(size_t)(length - 1) * stride] = after;
+    for (int start = length - 2; start >= 0; start -= AHEAD) {
+        float next[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k)
+            if (start - k >= 0) next[k] = line[(size_t)(start - k) * stride];
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k)
+            if (start - k >= 0) {
+                after = POLE * (after - next[k]);
+                line[(size_t)(start - k) * stride] = after;
+            }
+    }
+}
+
+// Rows of a warp's tile, and warps of a block; the host counts on both (src/cuda/spline.rs).
+#define ROWS 32
+#define WARPS 4
+
+// A piece of 32 rows, read and written along the rows and worked on across them.
+struct Tile {
+    float at[ROWS][ROWS + 1];
+
+    __device__ __forceinline__ void load(const float *values, int rows, int length, int start)
+    {
+        const int lane = threadIdx.x;
+        __syncwarp();
+#pragma unroll
+        for (int row = 0; row < ROWS; ++row)
+            at[row][lane] = row < rows && start + lane < length ? values[(size_t)row * length + (start + lane)] : 0.f;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void store(float *values, int rows, int length, int start) const
+    {
+        const int lane = threadIdx.x;
+        __syncwarp();
+#pragma unroll
+        for (int row = 0; row < ROWS; ++row)
+            if (row < rows && start + lane < length) values[(size_t)row * length + (start + lane)] = at[row][lane];
+    }
+};
+
+// A warp takes 32 lines along x, each lane one of them.
+extern "C" __global__ void __launch_bounds__(ROWS *WARPS) spline_rows(float *values, int rows, int length)
+{
+    __shared__ Tile tiles[WARPS];
+    Tile &tile = tiles[threadIdx.y];
+    const int from = (blockIdx.x * WARPS + threadIdx.y) * ROWS;
+    if (from >= rows) return;
+    values += (size_t)from * length;
+    rows = min(rows - from, ROWS);
+    float *line = tile.at[threadIdx.x];
+    float here = 0.f, before = 0.f;
+    for (int start = 0; start < length; start += ROWS) {
+        tile.load(values, rows, length, start);
+        int k = 0;
+        if (start == 0) {
+            // Whatever the first coefficient is made of lies in the first tile.
+            line[0] = here = first(line, length, 1);
+            k = 1;
+        }
+        for (const int end = min(length - start, ROWS); k < end; ++k) {
+            before = here;
+            line[k] = here = GAIN * line[k] + POLE * before;
+        }
+        tile.store(values, rows, length, start);
+    }
+    float after = 0.f;
+    for (int start = (length - 1) / ROWS * ROWS; start >= 0; start -= ROWS) {
+        tile.load(values, rows, length, start);
+        int k = min(length - start, ROWS) - 1;
+        if (start + k == length - 1) {
+            line[k] = after = END * (here + POLE * before);
+            --k;
+        }
+        for (; k >= 0; --k) line[k] = after = POLE * (after - line[k]);
+        tile.store(values, rows, length, start);
+    }
+}
+
+// The four voxels along an axis that matter at an index, as offsets in memory, and their weights.
+struct Taps {
+    unsigned int at[4];
+    float weight[4];
+
+    __device__ __forceinline__ Taps(float index, int length, unsigned int stride)
+    {
+        const float lower = floorf(index), w = index - lower, v = 1.f - w;
+        weight[0] = v * v * v / 6.f;
+        weight[1] = 2.f / 3.f - 0.5f * w * w * (2.f - w);
+        weight[2] = 2.f / 3.f - 0.5f * v * v * (2.f - v);
+        weight[3] = w * w * w / 6.f;
+        const int end = length - 1, start = (int)lower - 1;
+#pragma unroll
+        for (int n = 0; n < 4; ++n) {
+            int tap = abs(start + n);
+            tap = tap > end ? 2 * end - tap : tap;
+            // An axis of two voxels needs one more reflection, one of a single voxel has but that.
+            at[n] = (unsigned int)min(abs(tap), end) * stride;
+        }
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(128, 8)
+    warp_spline(const float *READ coefficients, const __grid_constant__ Shape image_shape, const float *READ field,
+                const __grid_constant__ Affine grid_to_image, float *out, const __grid_constant__ Shape shape)
+{
+    const Voxel voxel = ::voxel();
+    const Vector start = along_row(grid_to_image, voxel.x, voxel.y, voxel.z);
+    if (!within(voxel, shape)) return;
+    const size_t here = offset(voxel, shape);
+    const Vector u = load(field, plane(shape), here);
+    const float *m = grid_to_image.f;
+    const Vector point = {start.x + (m[0] * u.x + m[1] * u.y + m[2] * u.z),
+                          start.y + (m[4] * u.x + m[5] * u.y + m[6] * u.z),
+                          start.z + (m[8] * u.x + m[9] * u.y + m[10] * u.z)};
+    float sum = 0.f;
+    if (contains(image_shape, point)) {
+        const unsigned int row = image_shape.x, slice = row * image_shape.y;
+        const Taps x(point.x, image_shape.x, 1), y(point.y, image_shape.y, row), z(point.z, image_shape.z, slice);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            float in_slice = 0.f;
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const float *line = coefficients + (z.at[k] + y.at[j]);
+                in_slice += y.weight[j] * (x.weight[0] * __ldg(line + x.at[0]) + x.weight[1] * __ldg(line + x.at[1]) +
+                                           x.weight[2] * __ldg(line + x.at[2]) + x.weight[3] * __ldg(line + x.at[3]));
+            }
+            sum += z.weight[k] * in_slice;
+        }
+    }
+    out[here] = sum;
+}

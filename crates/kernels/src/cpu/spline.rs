@@ -1,0 +1,23 @@
+//! The cubic spline through an image, and reading through it.
+
+use antsreg_core::AffineTransform;
+
+use super::field::Field;
+use super::image::{Cell, Image};
+use super::resample::warp_by;
+use crate::spline;
+
+/// See [`Backend::spline_coefficients`](crate::Backend::spline_coefficients).
+pub(super) fn coefficients(image: &Image) -> Image {
+    Image { shape: image.shape, voxels: spline::coefficients(image.shape, &image.voxels) }
+}
+
+/// out(x) = spline(m(x + u(x))).
+pub(super) fn warp(coefficients: &Image, field: &Field, grid_to_image: &AffineTransform, out: &mut Image) {
+    let Image { shape, voxels } = coefficients;
+    let cell = Cell::new(*shape);
+    warp_by(field, grid_to_image, out, |point| match cell.contains(point) {
+        true => spline::value(*shape, voxels, point.map(f64::from)),
+        false => 0.0,
+    });
+}

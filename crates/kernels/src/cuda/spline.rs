@@ -1,0 +1,87 @@
+//! The cubic spline through an image, and reading through it.
+
+use antsreg_core::AffineTransform;
+
+use super::Cuda;
+use super::field::Field;
+use super::image::Image;
+use super::launch::{Affine, Launch, Shape, arguments};
+use crate::Error;
+
+/// Rows that a warp of `spline_rows` takes, and warps of its blocks; as in `cu/spline.cu`.
+const ROWS: usize = 32;
+const WARPS: usize = 4;
+/// Threads of a block of `spline_lines`.
+const LINES: usize = 64;
+
+/// Lines through a volume, as `spline_lines` of `cu/spline.cu` takes them.
+struct Lines {
+    /// How many there are.
+    count: usize,
+    /// Those that begin one after the other in memory, and from one such group to the next.
+    group: usize,
+    group_stride: usize,
+    /// Voxels of a line, and from one to the next.
+    length: usize,
+    stride: usize,
+}
+
+impl Cuda {
+    pub(super) fn spline_through(&self, image: &Image) -> Result<Image, Error> {
+        let mut out = image.duplicate()?;
+        let [nx, ny, nz] = image.shape;
+        if nx > 1 {
+            self.spline_rows(&mut out)?;
+        }
+        let plane = nx * ny;
+        let along_y = Lines { count: nx * nz, group: nx, group_stride: plane, length: ny, stride: nx };
+        let along_z = Lines { count: plane, group: plane, group_stride: 0, length: nz, stride: plane };
+        for lines in [along_y, along_z] {
+            if lines.length > 1 {
+                self.spline_lines(&mut out, &lines)?;
+            }
+        }
+        Ok(out)
+    }
+
+    fn spline_rows(&self, image: &mut Image) -> Result<(), Error> {
+        let [length, ny, nz] = image.shape;
+        let kernel = &self.kernels.spline(&self.device)?.spline_rows;
+        let grid = [(ny * nz).div_ceil(ROWS * WARPS) as u32, 1, 1];
+        let launch =
+            Launch { kernel, grid, block: [ROWS as u32, WARPS as u32, 1], shared: 0, bytes: 8 * image.len() as u64 };
+        let (values, rows, length) = (image.write(), (ny * nz) as i32, length as i32);
+        // SAFETY: so many rows of this length lie one behind the other; no warp goes beyond them.
+        unsafe { self.launch(launch, arguments![values, rows, length]) }
+    }
+
+    fn spline_lines(&self, image: &mut Image, lines: &Lines) -> Result<(), Error> {
+        let kernel = &self.kernels.spline(&self.device)?.spline_lines;
+        let grid = [lines.count.div_ceil(LINES) as u32, 1, 1];
+        let launch = Launch { kernel, grid, block: [LINES as u32, 1, 1], shared: 0, bytes: 8 * image.len() as u64 };
+        let values = image.write();
+        let [count, group, group_stride, stride] =
+            [lines.count, lines.group, lines.group_stride, lines.stride].map(|n| n as u32);
+        let length = lines.length as i32;
+        // SAFETY: the lines lie within the volume, threads beyond their number return.
+        unsafe { self.launch(launch, arguments![values, count, group, group_stride, length, stride]) }
+    }
+
+    pub(super) fn warp_through_spline(
+        &self,
+        coefficients: &Image,
+        field: &Field,
+        grid_to_image: &AffineTransform,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        Error::check_shape("warp_spline", field.shape, out.shape)?;
+        let kernel = &self.kernels.spline(&self.device)?.warp_spline;
+        let bytes = field.bytes() + 4 * (coefficients.len() + out.len()) as u64;
+        let launch = Launch::over_blocks(kernel, out.shape, [32, 2, 2], 1, bytes);
+        let (source, displacement, target) = (coefficients.read(), field.read(), out.write());
+        let (source_shape, shape) = (Shape::of(coefficients.shape), Shape::of(out.shape));
+        let map = Affine::of(grid_to_image);
+        // SAFETY: field and output have one shape, threads outside it return; taps are kept to the coefficients' shape.
+        unsafe { self.launch(launch, arguments![source, source_shape, displacement, map, target, shape]) }
+    }
+}

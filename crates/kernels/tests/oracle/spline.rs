@@ -1,0 +1,138 @@
+use antsreg_kernels::{Backend, Cpu, Error};
+use nalgebra::{DMatrix, DVector};
+
+use super::naive::{apply, displaced, index, within_half_a_voxel};
+use super::scene::{self, SHAPES, voxels};
+use super::worst;
+
+/// Axes of one and two voxels, and of more than those on which the first coefficient depends.
+const THIN: [[usize; 3]; 5] = [[1, 9, 2], [2, 1, 40], [40, 2, 1], [7, 1, 1], [1, 1, 1]];
+
+/// The centred cubic B-spline.
+fn beta(x: f64) -> f64 {
+    match x.abs() {
+        x if x < 1.0 => 2.0 / 3.0 - x * x + x * x * x / 2.0,
+        x if x < 2.0 => (2.0 - x).powi(3) / 6.0,
+        _ => 0.0,
+    }
+}
+
+/// Position `k` of a line mirrored without end about its first and last voxels.
+fn mirror(k: i64, length: usize) -> usize {
+    let period = (2 * (length as i64 - 1)).max(1);
+    let k = k.rem_euclid(period);
+    k.min(period - k).min(length as i64 - 1) as usize
+}
+
+/// Solves, along one axis after the other, for the coefficients whose spline has these values at the voxels.
+fn coefficients(image: &[f32], shape: [usize; 3]) -> Vec<f64> {
+    let mut values: Vec<f64> = image.iter().copied().map(f64::from).collect();
+    for axis in 0..3 {
+        let length = shape[axis];
+        let mut basis = DMatrix::zeros(length, length);
+        for at in 0..length {
+            for k in at as i64 - 1..=at as i64 + 1 {
+                basis[(at, mirror(k, length))] += beta(at as f64 - k as f64);
+            }
+        }
+        let basis = basis.lu();
+        for start in voxels(shape).filter(|voxel| voxel[axis] == 0) {
+            let on_line = |k: usize| {
+                let mut voxel = start;
+                voxel[axis] = k;
+                index(shape, voxel)
+            };
+            let line = DVector::from_fn(length, |k, _| values[on_line(k)]);
+            let solved = basis.solve(&line).expect("the basis is regular");
+            (0..length).for_each(|k| values[on_line(k)] = solved[k]);
+        }
+    }
+    values
+}
+
+/// The sum of all B-splines that reach a point.
+fn spline(coefficients: &[f64], shape: [usize; 3], point: [f64; 3]) -> f64 {
+    let near = |axis: usize| (point[axis].floor() as i64 - 1..).take(4);
+    let mut sum = 0.0;
+    for k in near(2) {
+        for j in near(1) {
+            for i in near(0) {
+                let at = [i, j, k];
+                let weight: f64 = (0..3).map(|axis| beta(point[axis] - at[axis] as f64)).product();
+                sum += weight * coefficients[index(shape, std::array::from_fn(|axis| mirror(at[axis], shape[axis])))];
+            }
+        }
+    }
+    sum
+}
+
+#[test]
+fn coefficients_are_those_of_the_spline_through_the_voxels() {
+    for shape in SHAPES.into_iter().chain(THIN) {
+        let image = scene::image(shape, 5);
+        let found = Cpu.spline_coefficients(&Cpu.upload(shape, &image).unwrap()).unwrap();
+        // Coefficients up to 27 times as large as the values, of at most 1, through three recursions.
+        let worst = worst(&Cpu.download(&found).unwrap(), coefficients(&image, shape));
+        assert!(worst < 2e-5, "{worst} in shape {shape:?}");
+    }
+}
+
+#[test]
+fn warp_spline_goes_through_the_field_first() {
+    let map = scene::oblique_map();
+    let grid = [35, 30, 9];
+    let vectors = scene::rough_field(grid, 3.0, 4);
+    let field = Cpu.upload_field(grid, &vectors).unwrap();
+    for shape in SHAPES.into_iter().chain([[6, 40, 2], [40, 2, 9]]) {
+        let image = scene::image(shape, 6);
+        let found = Cpu.spline_coefficients(&Cpu.upload(shape, &image).unwrap()).unwrap();
+        let mut out = Cpu.image(grid).unwrap();
+        Cpu.warp_spline(&found, &field, &map, &mut out).unwrap();
+        let (found, exact) = (Cpu.download(&out).unwrap(), coefficients(&image, shape));
+        let (mut compared, mut inside) = (0, 0);
+        for (at, voxel) in voxels(grid).enumerate() {
+            let point = apply(&map, displaced(voxel, vectors[at]));
+            // Where rounding decides where the image ends, either answer is right.
+            if (0..3)
+                .any(|axis| (point[axis] + 0.5).abs() < 1e-4 || (point[axis] - shape[axis] as f64 + 0.5).abs() < 1e-4)
+            {
+                continue;
+            }
+            compared += 1;
+            let expected = match within_half_a_voxel(shape, point) {
+                true => spline(&exact, shape, point),
+                false => 0.0,
+            };
+            inside += usize::from(expected != 0.0);
+            // Coordinates up to 70 are good to 4e-6 voxel, coefficients to 2e-5.
+            let found = f64::from(found[at]);
+            assert!((found - expected).abs() < 5e-5, "{found} for {expected} at {voxel:?} of {shape:?}");
+        }
+        assert!(
+            compared > grid.iter().product::<usize>() * 9 / 10 && inside > 20,
+            "{inside} of {compared} inside {shape:?}"
+        );
+    }
+}
+
+#[test]
+fn voxels_keep_their_values() {
+    for shape in SHAPES.into_iter().chain(THIN) {
+        let image = scene::image(shape, 7);
+        let found = Cpu.spline_coefficients(&Cpu.upload(shape, &image).unwrap()).unwrap();
+        let mut out = Cpu.image(shape).unwrap();
+        Cpu.warp_spline(&found, &Cpu.field(shape).unwrap(), &antsreg_core::AffineTransform::identity(), &mut out)
+            .unwrap();
+        // What the coefficients miss.
+        let worst = worst(&Cpu.download(&out).unwrap(), image.into_iter().map(f64::from));
+        assert!(worst < 1e-5, "{worst} in shape {shape:?}");
+    }
+}
+
+#[test]
+fn a_field_of_another_shape_is_refused() {
+    let (coefficients, field) = (Cpu.image([4, 5, 6]).unwrap(), Cpu.field([4, 5, 6]).unwrap());
+    let mut out = Cpu.image([5, 4, 6]).unwrap();
+    let error = Cpu.warp_spline(&coefficients, &field, &scene::oblique_map(), &mut out).unwrap_err();
+    assert!(matches!(error, Error::Shape { expected: [4, 5, 6], found: [5, 4, 6], .. }), "{error}");
+}
