@@ -99,7 +99,7 @@ fn the_steps_one_by_one_give_the_same_bytes() {
             place.succeed(&format!("atlas register-one steps --pass {pass} --subject {name} --device cpu"));
         }
         place.succeed(&format!("atlas average steps --pass {pass}"));
-        place.succeed(&format!("atlas update steps --pass {pass}"));
+        place.succeed(&format!("atlas update steps --pass {pass} --device cpu"));
     }
     place.succeed("atlas finish steps --device cpu");
     for name in

@@ -107,7 +107,7 @@ pub enum Step {
     /// Average what a pass has registered: images, warps, affine stretches
     Average(OfPass),
     /// Move the average of a pass to the mean shape: the template of this pass
-    Update(OfPass),
+    Update(Update),
     /// Hand out the template of the last pass, every subject's transforms, labels and the report
     Finish(Finish),
     /// Check that every file is as the manifests say
@@ -140,6 +140,20 @@ pub struct OfPass {
     /// Which pass; 0 is the affine one before the first
     #[arg(long, value_name = "N")]
     pub pass: usize,
+}
+
+/// Move the average of a pass to the mean shape.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Update {
+    /// Folder of the atlas
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// Which pass; 0 is the affine one before the first
+    #[arg(long, value_name = "N")]
+    pub pass: usize,
+    /// Device that computes: auto, cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    pub device: Devices,
 }
 
 /// Hand out the template of the last pass.

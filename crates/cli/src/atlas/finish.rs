@@ -90,14 +90,24 @@ struct Carried {
     picture: String,
 }
 
-/// A subject on its way.
-enum Passing {
-    /// Its transforms to the last template.
-    Forward { affine: AffineTransform, warp: DisplacementField },
-    /// … and back.
-    Both { affine: AffineTransform, warp: DisplacementField, inverse: DisplacementField },
-    /// All was done before.
-    Done(Box<Carried>),
+/// A subject, and its transforms to the last template.
+struct Forward {
+    affine: AffineTransform,
+    warp: DisplacementField,
+    images: Arc<Vec<Volume>>,
+}
+
+/// A subject on its way, or all of it if it was done before.
+type Passing<There> = Result<There, Box<Carried>>;
+
+/// What a device makes of it.
+struct There {
+    affine: AffineTransform,
+    /// Last template → subject, and back.
+    chain: TransformChain,
+    inverse: DisplacementField,
+    images: Arc<Vec<Volume>>,
+    warped: Vec<Volume>,
 }
 
 /// A subject that has arrived, and the inverse of its warp if that is not written yet.
@@ -106,12 +116,15 @@ struct Arrived {
     to_write: Option<DisplacementField>,
 }
 
-impl Passing {
-    /// Finds the way back.
-    fn invert(self, engine: &Engine) -> Result<Passing, CliError> {
-        let Passing::Forward { affine, warp } = self else { return Ok(self) };
+impl Forward {
+    /// Finds the way back, and brings the images there.
+    fn bring(self, engine: &mut Engine, carrying: &Carrying) -> Result<There, CliError> {
+        let Forward { affine, warp, images } = self;
         let inverse = engine.invert(&warp, &INVERSION)?;
-        Ok(Passing::Both { affine, warp, inverse })
+        let chain = TransformChain::from(vec![Transform::Displacement(warp), Transform::Affine(affine)]);
+        let (grid, how) = (&carrying.last.template.images[0].grid, carrying.session.plan.args.interpolation);
+        let warped = read_through(engine, &images, grid, &chain, how)?;
+        Ok(There { affine, chain, inverse, images, warped })
     }
 }
 
@@ -152,12 +165,16 @@ pub fn run<'a>(
         Ok(())
     };
     let read = |job: usize| (job, backlog.aside().run(|| carrying.read(job)));
-    let compute = |engine: &mut &mut Engine, (job, read): (usize, Result<Passing, CliError>)| {
-        (job, read.and_then(|passing| passing.invert(engine)))
+    let compute = |engine: &mut &mut Engine, (job, read): (usize, Result<Passing<Forward>, CliError>)| {
+        let brought = read.and_then(|passing| match passing {
+            Ok(forward) => forward.bring(engine, &carrying).map(Ok),
+            Err(carried) => Ok(Err(carried)),
+        });
+        (job, brought)
     };
-    let bring = |(job, passing): (usize, Result<Passing, CliError>)| {
-        let bring = |passing| backlog.aside().run(|| carrying.bring(session.included[job], passing));
-        (job, passing.and_then(bring))
+    let judge = |(job, brought): (usize, Result<Passing<There>, CliError>)| {
+        let judge = |brought| backlog.aside().run(|| carrying.judge(session.included[job], brought));
+        (job, brought.and_then(judge))
     };
     let mut failed = None;
     let (jobs, crew) = ((0..session.included.len()).collect(), Crew::for_workers(engines.len()));
@@ -169,7 +186,7 @@ pub fn run<'a>(
         workers,
         read,
         compute,
-        bring,
+        judge,
         |(job, arrived)| {
             if let Err(error) = arrived.and_then(|arrived| take(job, arrived)) {
                 failed.get_or_insert(error);
@@ -337,14 +354,14 @@ fn write<'a>(
 }
 
 impl Carrying<'_> {
-    /// A subject's transforms to the last template, or all of it if it was done before.
-    fn read(&self, job: usize) -> Result<Passing, CliError> {
+    /// A subject and its transforms to the last template, or all of it if it was done before.
+    fn read(&self, job: usize) -> Result<Passing<Forward>, CliError> {
         let Carrying { session, pass, last, .. } = self;
         let subject = session.included[job];
         if last.resumed
             && let Some(carried) = self.done_before(subject)?
         {
-            return Ok(Passing::Done(Box::new(carried)));
+            return Ok(Err(Box::new(carried)));
         }
         let grid = &last.shape.grid;
         let zero = || DisplacementField::zeros(grid.clone());
@@ -360,7 +377,7 @@ impl Carrying<'_> {
             }
         }
         .map_err(Error::Carry)?;
-        Ok(Passing::Forward { affine, warp })
+        Ok(Ok(Forward { affine, warp, images: session.images(subject)? }))
     }
 
     /// A subject that an earlier run has written.
@@ -386,19 +403,14 @@ impl Carrying<'_> {
         }))
     }
 
-    /// The subject's images and labels on the last template.
-    fn bring(&self, subject: usize, passing: Passing) -> Result<Arrived, CliError> {
-        let (affine, warp, inverse_warp) = match passing {
-            Passing::Done(carried) => return Ok(Arrived { carried: Arc::new(*carried), to_write: None }),
-            Passing::Both { affine, warp, inverse } => (affine, warp, inverse),
-            Passing::Forward { affine, warp } => (affine, warp.clone(), DisplacementField::zeros(warp.grid)),
+    /// The subject's labels on the last template, and how well it fits.
+    fn judge(&self, subject: usize, brought: Passing<There>) -> Result<Arrived, CliError> {
+        let There { affine, chain, inverse: inverse_warp, images, warped } = match brought {
+            Ok(there) => there,
+            Err(carried) => return Ok(Arrived { carried: Arc::new(*carried), to_write: None }),
         };
-        let (session, plan, template) = (self.session, self.session.subject(subject), &self.last.template);
-        let images = session.images(subject)?;
+        let (plan, template) = (self.session.subject(subject), &self.last.template);
         let grid = &template.images[0].grid;
-        let chain = TransformChain::from(vec![Transform::Displacement(warp), Transform::Affine(affine)]);
-        let how = session.plan.args.interpolation;
-        let warped: Vec<Volume> = images.iter().map(|image| read_through(image, grid, &chain, how)).collect();
         let labels = match &plan.labels {
             None => None,
             Some(file) => {

@@ -83,7 +83,7 @@ pub fn run<'a>(
     let Some(averaged) = averaged else { return Ok(Pass::NotNeeded) };
     let read = if before.is_none() { update::shape_before(session, pass)? } else { None };
     let last = before.filter(|_| pass > 1).map(|before| &before.updated.shape).or(read.as_ref());
-    let updated = Arc::new(update::compute(session, pass, averaged, &round.template, last)?);
+    let updated = Arc::new(update::compute(&mut engines[0], session, pass, averaged, &round.template, last)?);
     let seconds = PassSeconds { registering, updating: began.elapsed().as_secs_f64() - registering };
     console.note(format_args!(
         "pass {pass}: template moved by {:.3} voxels, mean warp {:.3} voxels, sharpness {:.4} / mm, {:.1} s{}",
@@ -182,7 +182,8 @@ impl<'a> Round<'a, '_> {
             let computed = loaded.and_then(|loaded| match loaded {
                 Loaded::Before(found) => Ok(Err(found)),
                 Loaded::Images(images) => {
-                    let computed = register_one::compute(engine, session, pass, template, images)?;
+                    let computed =
+                        register_one::compute(engine, session, pass, session.included[job], template, &images)?;
                     Ok(Ok((computed, began.elapsed().as_secs_f64())))
                 }
             });
@@ -192,8 +193,7 @@ impl<'a> Round<'a, '_> {
             let brought = computed.and_then(|computed| match computed {
                 Err(found) => Ok(Found::Before(found)),
                 Ok((computed, seconds)) => {
-                    let bring = || register_one::bring(session, pass, session.included[job], template, computed);
-                    let brought = backlog.aside().run(bring)?;
+                    let brought = backlog.aside().run(|| register_one::judge(template, computed))?;
                     Ok(Found::Now(brought, seconds))
                 }
             });

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use antsreg_cohort::template::{likeness, mean_intensity, nearest_affine, warp_before};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain, Volume};
-use antsreg_kernels::apply;
 use antsreg_linear as linear;
 use antsreg_syn::{self as syn, Channel, Metric};
 use rayon::prelude::*;
@@ -16,7 +15,7 @@ use super::content::{Content, write_all};
 use super::manifest::Manifest;
 use super::session::{Session, Template};
 use super::start::make_folder;
-use crate::cohort::{Engine, Registered, Request};
+use crate::cohort::{Engine, Reading, Registered, Request};
 use crate::device::Description;
 use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
@@ -45,10 +44,11 @@ pub struct RegistrationResults {
     pub mean_intensity: f64,
 }
 
-/// What a device found.
+/// What a device made of a subject.
 pub struct Computed {
-    images: Arc<Vec<Volume>>,
-    found: Registered,
+    contribution: Contribution,
+    affine_cost: f64,
+    energies: Vec<f64>,
     device: String,
 }
 
@@ -61,14 +61,34 @@ pub struct Brought {
     device: String,
 }
 
-/// Registers the subject's images.
+/// Registers the subject's images and brings them to the template.
 pub fn compute(
     engine: &mut Engine,
     session: &Session,
     pass: usize,
+    subject: usize,
     template: &Template,
-    images: Arc<Vec<Volume>>,
+    images: &[Volume],
 ) -> Result<Computed, CliError> {
+    let found = register(engine, session, pass, template, images)?;
+    let affine_cost = found.linear.as_ref().map_or(f64::NAN, |linear| linear.cost);
+    let (warp, levels) = match found.syn {
+        Some(syn::Outcome { warp, levels, .. }) => (Some(warp), levels),
+        None => (None, Vec::new()),
+    };
+    let energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();
+    drop(levels);
+    let contribution = bring(engine, session, pass, subject, template, images, found.affine, warp)?;
+    Ok(Computed { contribution, affine_cost, energies, device: device_name(&engine.description) })
+}
+
+fn register(
+    engine: &mut Engine,
+    session: &Session,
+    pass: usize,
+    template: &Template,
+    images: &[Volume],
+) -> Result<Registered, CliError> {
     let args = &session.plan.args;
     let start = match args.settings.initial_transform {
         Some(Start::Headers) => linear::Start::Headers,
@@ -92,51 +112,53 @@ pub fn compute(
         linear: Some(&linear),
         syn: (!affine_only).then_some(&syn),
     };
-    let found = engine.register(&request, &mut ())?;
-    drop(further);
-    Ok(Computed { images, found, device: device_name(&engine.description) })
+    engine.register(&request, &mut ())
 }
 
-/// Makes of the images what was found.
-pub fn bring(
+/// Writes the affine, and makes of the images what was found.
+#[expect(clippy::too_many_arguments, reason = "who, to what, and what was found")]
+fn bring(
+    engine: &mut Engine,
     session: &Session,
     pass: usize,
     subject: usize,
     template: &Template,
-    computed: Computed,
-) -> Result<Brought, CliError> {
-    let Computed { images, found, device } = computed;
+    images: &[Volume],
+    found: AffineTransform,
+    warp: Option<DisplacementField>,
+) -> Result<Contribution, CliError> {
     let files = session.layout.registration(pass, &session.subject(subject).name);
     make_folder(&session.layout.pass(pass))?;
     let grid = &template.images[0].grid;
-    let (warp, levels) = match found.syn {
-        Some(syn::Outcome { warp, levels, .. }) => (Some(warp), levels),
-        None => (None, Vec::new()),
-    };
     let nearest = match &warp {
-        Some(warp) => nearest_affine(&found.affine, warp, &template.mask)?,
-        None => found.affine,
+        Some(warp) => nearest_affine(&found, warp, &template.mask)?,
+        None => found,
     };
     itk::write_affine(&files.affine, &nearest, template.centre)?;
     // What follows uses what stands in the file, so that it comes out the same when it is taken up from there.
     let affine = itk::read_affine(&files.affine)?;
     let mut chain = TransformChain::new();
     if let Some(warp) = warp {
-        let warp = warp_before(&affine, &found.affine, &warp).unwrap_or(warp);
+        let warp = warp_before(&affine, &found, &warp).unwrap_or(warp);
         chain.push("1Warp", Transform::Displacement(warp), false)?;
     }
-    let energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();
     chain.push("0GenericAffine", Transform::Affine(affine), false)?;
     // The affine average is what others are measured by: read as it usually is.
     let how = if session.is_affine(pass) { ImageInterpolation::Linear } else { session.plan.args.interpolation };
-    let warped: Vec<Volume> = images.iter().map(|image| read_through(image, grid, &chain, how)).collect();
+    let warped = read_through(engine, images, grid, &chain, how)?;
+    Ok(Contribution { affine, warp: displacement(chain), warped })
+}
+
+/// Sees how well it fits.
+pub fn judge(template: &Template, computed: Computed) -> Result<Brought, CliError> {
+    let Computed { contribution, affine_cost, energies, device } = computed;
+    let warped = &contribution.warped[0];
     let results = RegistrationResults {
-        affine_cost: found.linear.map_or(f64::NAN, |linear| linear.cost),
+        affine_cost,
         energies,
-        correlation: likeness(&template.images[0], &warped[0], &template.mask)?,
-        mean_intensity: mean_intensity(&warped[0]),
+        correlation: likeness(&template.images[0], warped, &template.mask)?,
+        mean_intensity: mean_intensity(warped),
     };
-    let contribution = Contribution { affine, warp: displacement(chain), warped };
     Ok(Brought { contribution: Arc::new(contribution), results, device })
 }
 
@@ -159,16 +181,24 @@ pub fn write<'a>(
     Ok(move || session.register_stage(pass, subject)?.finish(Some(device), written, results))
 }
 
-/// An image on a grid through a chain. Smooth interpolation overshoots at edges: what comes out stays within the image's
-/// range.
-pub fn read_through(image: &Volume, grid: &Grid, chain: &TransformChain, how: ImageInterpolation) -> Volume {
-    let mut read = apply::resample(image, grid, chain, how.into(), 0.0);
+/// Images of one space on a grid through a chain. Smooth interpolation overshoots at edges: what comes out stays within the
+/// image's range.
+pub fn read_through(
+    engine: &mut Engine,
+    images: &[Volume],
+    onto: &Grid,
+    chain: &TransformChain,
+    how: ImageInterpolation,
+) -> Result<Vec<Volume>, CliError> {
+    let mut read = engine.read(&Reading { images, onto, chain, how })?;
     // Zero is what lies beyond the image.
     let extremes = |[low, high]: [f32; 2], [least, most]: [f32; 2]| [low.min(least), high.max(most)];
     let of_piece = |piece: &[f32]| piece.iter().fold([0.0; 2], |all, value| extremes(all, [*value; 2]));
-    let [low, high] = image.voxels.par_chunks(1 << 16).map(of_piece).reduce(|| [0.0; 2], extremes);
-    read.voxels.par_iter_mut().for_each(|value| *value = value.clamp(low, high));
-    read
+    for (image, read) in images.iter().zip(&mut read) {
+        let [low, high] = image.voxels.par_chunks(1 << 16).map(of_piece).reduce(|| [0.0; 2], extremes);
+        read.voxels.par_iter_mut().for_each(|value| *value = value.clamp(low, high));
+    }
+    Ok(read)
 }
 
 /// The field of a chain that has one.

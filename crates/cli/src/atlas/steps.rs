@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{OfPass, RegisterOne, Step};
+use super::args::{OfPass, RegisterOne, Step, Update};
 use super::digest::FileRecord;
 use super::layout::Layout;
 use super::manifest::{self, Manifest};
@@ -10,7 +10,8 @@ use super::plan::Plan;
 use super::session::Session;
 use super::start::make_folder;
 use super::{Error, average, finish, register_one, update};
-use crate::cohort::{self, Aside, Backlog};
+use crate::cohort::{self, Aside, Backlog, Engine};
+use crate::device::DeviceChoice;
 use crate::devices;
 use crate::error::CliError;
 use crate::progress::Console;
@@ -57,15 +58,20 @@ fn register(args: &RegisterOne, console: &mut Console) -> Result<(), CliError> {
         return not_needed(after, console, stage.skip(after));
     }
     let template = session.template_images(session.before(pass))?;
+    let mut engine = engine(choice, console)?;
+    let images = session.images(subject)?;
+    let computed = register_one::compute(&mut engine, &session, pass, subject, &template, &images)?;
+    let brought = register_one::judge(&template, computed)?;
+    register_one::write(&session, pass, subject, &brought)?().map(drop)
+}
+
+/// A worker on this device.
+fn engine(choice: DeviceChoice, console: &mut Console) -> Result<Engine, CliError> {
     let opened = choice.open()?;
     if let Some(note) = opened.note() {
         console.note(note);
     }
-    let mut engines = cohort::engines(vec![opened])?;
-    let images = session.images(subject)?;
-    let computed = register_one::compute(&mut engines[0], &session, pass, &template, images)?;
-    let brought = register_one::bring(&session, pass, subject, &template, computed)?;
-    register_one::write(&session, pass, subject, &brought)?().map(drop)
+    Ok(cohort::engines(vec![opened])?.remove(0))
 }
 
 fn average(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
@@ -82,7 +88,8 @@ fn average(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
     average::write(&session, pass, &average::from_files(&session, pass, &template)?)?().map(drop)
 }
 
-fn update(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
+fn update(args: &Update, console: &mut Console) -> Result<(), CliError> {
+    let choice = args.device.one()?;
     let (session, pass) = (open(&args.folder)?, args.pass);
     session.check_pass(pass)?;
     let stage = session.update_stage(pass)?;
@@ -95,7 +102,8 @@ fn update(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
     let template = session.template_images(session.before(pass))?;
     let averaged = average::read(&session, pass, &template)?;
     let last = update::shape_before(&session, pass)?;
-    let updated = update::compute(&session, pass, &averaged, &template, last.as_ref())?;
+    let updated =
+        update::compute(&mut engine(choice, console)?, &session, pass, &averaged, &template, last.as_ref())?;
     update::write(&session, pass, &updated)?()?;
     console.note(format_args!("template moved by {:.3} voxels", updated.results.moved_mean_voxels));
     Ok(())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use antsreg_cohort::template::{Movement, ShapeStep, foreground, likeness, shape_update, sharpen, sharpness};
 use antsreg_core::io::itk;
-use antsreg_core::{DisplacementField, Transform, TransformChain, Volume};
+use antsreg_core::{DisplacementField, Transform, TransformChain};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,7 @@ use super::content::{Content, write_all};
 use super::manifest::Manifest;
 use super::register_one::{displacement, read_through};
 use super::session::{Session, Template};
+use crate::cohort::Engine;
 use crate::error::CliError;
 
 /// How often a pass takes the shape step, as ANTs does.
@@ -56,6 +57,7 @@ pub struct Updated {
 /// the update takes it back. So the template has moved by what an update differs from the last one, and stands still when
 /// the same one comes again.
 pub fn compute(
+    engine: &mut Engine,
     session: &Session,
     pass: usize,
     averaged: &Averaged,
@@ -76,11 +78,9 @@ pub fn compute(
     };
     drop(mean_warp);
     let chain = TransformChain::from(vec![Transform::Displacement(shape)]);
-    let shaped = |image: &Volume| {
-        let shaped = read_through(image, &image.grid, &chain, args.interpolation);
-        if args.sharpen { sharpen(&shaped) } else { shaped }
-    };
-    let template = Template::new(images.iter().map(shaped).collect());
+    let shaped = read_through(engine, images, &images[0].grid, &chain, args.interpolation)?;
+    let shaped = shaped.into_iter().map(|image| if args.sharpen { sharpen(&image) } else { image });
+    let template = Template::new(shaped.collect());
     let results = TemplateResults {
         pass,
         moved_mean_voxels: moved.mean_voxels,

@@ -13,6 +13,7 @@ use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
 
 use super::budget::{Budget, Share};
+use super::reading::Reading;
 use crate::device::{Description, Device, DeviceChoice, Opened};
 use crate::error::CliError;
 use crate::register::memory;
@@ -121,6 +122,18 @@ impl Engine {
         }
     }
 
+    /// Brings images onto a grid: on a GPU where it has kernels for that, else on the processor.
+    pub fn read(&mut self, reading: &Reading) -> Result<Vec<Volume>, CliError> {
+        let choice = self.description.choice();
+        match (&mut self.on, reading.step()) {
+            (On::Gpu(gpu), Some(step)) => {
+                let _share = gpu.take(step.bytes(), choice)?;
+                step.run(&gpu.registrar.backend).map_err(CliError::Device)
+            }
+            _ => Ok(reading.here()),
+        }
+    }
+
     /// The inverse of a warp that has one.
     pub fn invert(&self, warp: &DisplacementField, limits: &InversionLimits) -> Result<DisplacementField, CliError> {
         match &self.on {
@@ -161,15 +174,26 @@ impl Gpu {
             return Ok(share);
         }
         self.forget();
-        let all = bytes + request.prepared_bytes();
-        let free = self.budget.total();
+        self.wait_for(bytes + request.prepared_bytes(), device)
+    }
+
+    /// Takes so much memory, for which what is prepared goes if need be.
+    fn take(&mut self, bytes: u64, device: DeviceChoice) -> Result<Share, CliError> {
+        if let Some(share) = self.budget.try_take(bytes) {
+            return Ok(share);
+        }
+        self.forget();
+        self.wait_for(bytes, device)
+    }
+
+    fn wait_for(&self, bytes: u64, device: DeviceChoice) -> Result<Share, CliError> {
         let too_little = || CliError::DeviceMemory {
             device,
             // Rounded apart, so that both numbers never read the same.
-            needed_mb: all.div_ceil(1_000_000),
-            free_mb: free / 1_000_000,
+            needed_mb: bytes.div_ceil(1_000_000),
+            free_mb: self.budget.total() / 1_000_000,
         };
-        self.budget.take(all).ok_or_else(too_little)
+        self.budget.take(bytes).ok_or_else(too_little)
     }
 
     fn forget(&mut self) {

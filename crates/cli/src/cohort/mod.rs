@@ -6,10 +6,12 @@ mod budget;
 mod dispatch;
 mod engine;
 mod pipeline;
+mod reading;
 mod subjects;
 
 pub use aside::Aside;
 pub use backlog::Backlog;
 pub use engine::{Engine, Registered, Request, engines};
 pub use pipeline::{Crew, run, run_at};
+pub use reading::Reading;
 pub use subjects::{Listing, Subject, channels_of, is_image, list};

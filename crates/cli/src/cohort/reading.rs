@@ -1,0 +1,174 @@
+//! Images onto a grid, read where an engine works: on a GPU by its kernels, where it has them for the way of reading.
+
+use antsreg_cohort::template::in_voxels;
+use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain, Volume};
+use antsreg_kernels::{Backend, Error, Sampling, apply};
+
+use crate::interpolation::ImageInterpolation;
+
+/// Grids whose voxels lie this close to each other, in voxels, are one.
+const SAME_GRID_VOXELS: f64 = 1e-4;
+
+/// Images of one space, and how they come onto a grid: zero beyond them.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading<'a> {
+    /// What is read.
+    pub images: &'a [Volume],
+    /// Where to.
+    pub onto: &'a Grid,
+    /// Grid → images.
+    pub chain: &'a TransformChain,
+    /// Between voxels.
+    pub how: ImageInterpolation,
+}
+
+/// What a backend does in one step.
+pub struct Step<'a> {
+    reading: &'a Reading<'a>,
+    /// Acts first, on the grid.
+    displacement: Option<&'a DisplacementField>,
+    /// Acts then.
+    affine: AffineTransform,
+    spline: bool,
+}
+
+impl Reading<'_> {
+    /// On the processor.
+    pub fn here(&self) -> Vec<Volume> {
+        let Reading { images, onto, chain, how } = self;
+        images.iter().map(|image| apply::resample(image, onto, chain, (*how).into(), 0.0)).collect()
+    }
+
+    /// The same as a backend does it, where that has kernels for it.
+    pub fn step(&self) -> Option<Step<'_>> {
+        let spline = match self.how {
+            ImageInterpolation::Linear => false,
+            ImageInterpolation::Bspline => true,
+            ImageInterpolation::Nearest | ImageInterpolation::Sinc => return None,
+        };
+        let mut steps = self.chain.steps.iter().map(|step| &step.transform).peekable();
+        let displacement = steps.next_if(|first| matches!(first, Transform::Displacement(_)));
+        let displacement = match displacement {
+            Some(Transform::Displacement(field)) => Some(field),
+            _ => None,
+        };
+        let mut affine = AffineTransform::identity();
+        for transform in steps {
+            let Transform::Affine(next) = transform else { return None };
+            affine = next.after(&affine);
+        }
+        let tolerance_mm = SAME_GRID_VOXELS * self.onto.spacing.min();
+        let there = displacement.is_none_or(|field| field.grid.matches(self.onto, tolerance_mm));
+        there.then_some(Step { reading: self, displacement, affine, spline })
+    }
+}
+
+impl Step<'_> {
+    /// Memory of a GPU that it takes.
+    pub fn bytes(&self) -> u64 {
+        let Reading { images, onto, .. } = self.reading;
+        // A displacement and what comes out; one image at a time, and its coefficients.
+        let largest = images.iter().map(|image| image.voxels.len()).max().unwrap_or(0);
+        let field = if self.displacement.is_some() || self.spline { 3 } else { 0 };
+        4 * (onto.len() * (field + 1) + largest * (1 + usize::from(self.spline))) as u64
+    }
+
+    /// Does it.
+    pub fn run<B: Backend>(&self, backend: &B) -> Result<Vec<Volume>, Error> {
+        let Step { reading: Reading { images, onto, .. }, displacement, affine, spline } = self;
+        let field = match displacement {
+            Some(field) => Some(backend.upload_field(onto.shape, &in_voxels(field))?),
+            None if *spline => Some(backend.field(onto.shape)?),
+            None => None,
+        };
+        let mut out = backend.image(onto.shape)?;
+        let read = |image: &Volume| {
+            let map = image.grid.world_to_voxel().after(affine).after(&onto.voxel_to_world());
+            let moving = backend.upload(image.grid.shape, &image.voxels)?;
+            match &field {
+                Some(field) if *spline => {
+                    let coefficients = backend.spline_coefficients(&moving)?;
+                    backend.warp_spline(&coefficients, field, &map, &mut out)?;
+                }
+                Some(field) => backend.warp(&moving, field, &map, Sampling::Linear, &mut out)?,
+                None => backend.resample(&moving, &map, 0.0, &mut out)?,
+            }
+            Ok(Volume { grid: (*onto).clone(), voxels: backend.download(&out)? })
+        };
+        images.iter().map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_kernels::Cpu;
+    use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+
+    use super::*;
+
+    fn grid(shape: [usize; 3], spacing: [f64; 3], turn: f64) -> Grid {
+        let direction = Rotation3::from_euler_angles(turn, -0.2, 0.1).into_inner();
+        let mut grid = Grid { shape, spacing: spacing.into(), origin: Point3::origin(), direction };
+        grid.origin = Point3::origin() - (grid.centre() - Point3::origin());
+        grid
+    }
+
+    fn wave(n: usize) -> f32 {
+        (0.37 * n as f32).sin()
+    }
+
+    fn images() -> Vec<Volume> {
+        [([12, 9, 8], 0.3), ([7, 11, 10], 0.0)]
+            .map(|(shape, turn)| {
+                let grid = grid(shape, [1.5, 2.0, 1.0], turn);
+                let voxels = (0..grid.len()).map(|n| 100.0 + 50.0 * wave(n * n)).collect();
+                Volume { grid, voxels }
+            })
+            .into()
+    }
+
+    fn field(grid: &Grid) -> DisplacementField {
+        let vectors = (0..grid.len()).map(|n| [2.0 * wave(n), wave(n + 7), -1.5 * wave(n + 11)]).collect();
+        DisplacementField { grid: grid.clone(), vectors }
+    }
+
+    #[test]
+    fn a_backend_reads_what_the_processor_reads() {
+        let (images, onto) = (images(), grid([14, 10, 9], [1.0, 1.4, 1.2], -0.1));
+        let affine = AffineTransform {
+            matrix: Matrix3::new(1.05, 0.1, -0.03, -0.08, 0.95, 0.04, 0.02, -0.05, 1.1),
+            translation: Vector3::new(0.7, -1.9, 1.3),
+        };
+        let affine = || Transform::Affine(affine);
+        let chains = [vec![], vec![affine()], vec![Transform::Displacement(field(&onto)), affine(), affine()]];
+        for chain in chains.map(TransformChain::from) {
+            for how in [ImageInterpolation::Linear, ImageInterpolation::Bspline] {
+                let reading = Reading { images: &images, onto: &onto, chain: &chain, how };
+                let found = reading.step().expect("a backend knows it").run(&Cpu).expect("shapes fit");
+                for (found, expected) in found.iter().zip(reading.here()) {
+                    assert_eq!(found.grid, expected.grid);
+                    assert!(expected.voxels.iter().filter(|value| **value != 0.0).count() > 100);
+                    // Coordinates in single precision, neighbours that differ by up to 100.
+                    let worst = found.voxels.iter().zip(&expected.voxels).map(|(a, b)| (a - b).abs());
+                    let worst = worst.fold(0.0, f32::max);
+                    assert!(worst < 2e-3, "{worst} by {how:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_backend_does_not_know_is_left_to_the_processor() {
+        let (images, onto) = (images(), grid([14, 10, 9], [1.0, 1.4, 1.2], -0.1));
+        let elsewhere = Transform::Displacement(field(&grid([14, 10, 9], [1.0, 1.4, 1.2], 0.0)));
+        let later = vec![Transform::Affine(AffineTransform::identity()), Transform::Displacement(field(&onto))];
+        for chain in [vec![elsewhere], later].map(TransformChain::from) {
+            let how = ImageInterpolation::Linear;
+            assert!(Reading { images: &images, onto: &onto, chain: &chain, how }.step().is_none());
+        }
+        let chain = TransformChain::new();
+        for how in [ImageInterpolation::Nearest, ImageInterpolation::Sinc] {
+            assert!(Reading { images: &images, onto: &onto, chain: &chain, how }.step().is_none());
+        }
+    }
+}
