@@ -46,6 +46,18 @@ pub trait Backend: Sized + Sync {
     /// Copies displacements (voxels) back.
     fn download_field(&self, field: &Self::Field) -> Result<Vec<[f32; 3]>, Error>;
 
+    /// Copies displacements to the device, each multiplied by `matrix`, which takes it from other units to voxels.
+    fn upload_field_in(
+        &self,
+        shape: [usize; 3],
+        vectors: &[[f32; 3]],
+        matrix: &Matrix3<f32>,
+    ) -> Result<Self::Field, Error> {
+        let turned: Vec<[f32; 3]> =
+            vectors.par_iter().map(|vector| (matrix * Vector3::from(*vector)).into()).collect();
+        self.upload_field(shape, &turned)
+    }
+
     /// Copies displacements back, each multiplied by `matrix`, which takes it from voxels to other units.
     fn download_field_in(&self, field: &Self::Field, matrix: &Matrix3<f32>) -> Result<Vec<[f32; 3]>, Error> {
         let mut vectors = self.download_field(field)?;

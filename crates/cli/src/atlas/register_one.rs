@@ -139,8 +139,7 @@ fn bring(
     let affine = itk::read_affine(&files.affine)?;
     let mut chain = TransformChain::new();
     if let Some(warp) = warp {
-        let warp = warp_before(&affine, &found, &warp).unwrap_or(warp);
-        chain.push("1Warp", Transform::Displacement(warp), false)?;
+        chain.push("1Warp", Transform::Displacement(warp_before(&affine, &found, warp)), false)?;
     }
     chain.push("0GenericAffine", Transform::Affine(affine), false)?;
     // The affine average is what others are measured by: read as it usually is.

@@ -5,7 +5,6 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
-use antsreg_cohort::template::in_voxels;
 use antsreg_core::report::Observer;
 use antsreg_core::{AffineTransform, DisplacementField, Volume};
 use antsreg_kernels::{Backend, Cpu, Cuda, InversionLimits};
@@ -222,6 +221,15 @@ impl Request<'_> {
     }
 }
 
+/// A field on a device.
+pub(super) fn in_voxels<B: Backend>(
+    backend: &B,
+    field: &DisplacementField,
+) -> Result<B::Field, antsreg_kernels::Error> {
+    let to_voxels = field.grid.world_to_voxel().matrix;
+    backend.upload_field_in(field.grid.shape, &field.vectors, &to_voxels.cast())
+}
+
 /// The field that undoes another, found on a device.
 fn invert<B: Backend>(
     backend: &B,
@@ -229,7 +237,7 @@ fn invert<B: Backend>(
     limits: &InversionLimits,
 ) -> Result<DisplacementField, antsreg_kernels::Error> {
     let grid = &warp.grid;
-    let field = backend.upload_field(grid.shape, &in_voxels(warp))?;
+    let field = in_voxels(backend, warp)?;
     // To start from: the opposite displacements.
     let mut inverse = backend.field(grid.shape)?;
     backend.add_scaled(&mut inverse, &field, -1.0)?;

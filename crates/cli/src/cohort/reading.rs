@@ -1,9 +1,9 @@
 //! Images onto a grid, read where an engine works: on a GPU by its kernels, where it has them for the way of reading.
 
-use antsreg_cohort::template::in_voxels;
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::{Backend, Error, Sampling, apply};
 
+use super::engine::in_voxels;
 use crate::interpolation::ImageInterpolation;
 
 /// Grids whose voxels lie this close to each other, in voxels, are one.
@@ -77,7 +77,7 @@ impl Step<'_> {
     pub fn run<B: Backend>(&self, backend: &B) -> Result<Vec<Volume>, Error> {
         let Step { reading: Reading { images, onto, .. }, displacement, affine, spline } = self;
         let field = match displacement {
-            Some(field) => Some(backend.upload_field(onto.shape, &in_voxels(field))?),
+            Some(field) => Some(in_voxels(backend, field)?),
             None if *spline => Some(backend.field(onto.shape)?),
             None => None,
         };

@@ -18,7 +18,7 @@ pub use foreground::{foreground, grid_around};
 pub use likeness::likeness;
 pub use means::{Averaging, ImageMean, WarpMean, mean_intensity};
 pub use movement::Movement;
-pub use shape::{CarryError, ShapeStep, from_new_template, in_voxels, shape_update};
+pub use shape::{CarryError, ShapeStep, from_new_template, shape_update};
 pub use sharpen::sharpen;
 pub use sharpness::sharpness;
 pub use split::{nearest_affine, warp_before};

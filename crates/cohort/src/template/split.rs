@@ -5,7 +5,7 @@ use antsreg_core::{AffineTransform, DisplacementField, Volume};
 use nalgebra::{Matrix3, Matrix4, Matrix4x3, Point3, Vector3, Vector4};
 use rayon::prelude::*;
 
-use super::shape::on_grid;
+use super::shape::change;
 
 /// The affine map nearest to a transform (affine after `warp`) where `mask` exceeds ½: least squares of the distance. `affine`
 /// itself where too little counts to tell.
@@ -46,14 +46,13 @@ pub fn nearest_affine(
     Ok(if fitted.inverse().is_some() { affine.after(&fitted) } else { *affine })
 }
 
-/// The warp that makes the same of space before `to` as `warp` does before `from`: none if `to` has no inverse.
-pub fn warp_before(
-    to: &AffineTransform,
-    from: &AffineTransform,
-    warp: &DisplacementField,
-) -> Option<DisplacementField> {
-    let onto = to.inverse()?.after(from);
-    Some(on_grid(&warp.grid, |n, x| onto.apply(&(x + Vector3::from(warp.vectors[n].map(f64::from)))) - x))
+/// The warp that makes the same of space before `to` as `warp` does before `from`; `warp` itself if `to` has no inverse.
+pub fn warp_before(to: &AffineTransform, from: &AffineTransform, mut warp: DisplacementField) -> DisplacementField {
+    if let Some(inverse) = to.inverse() {
+        let onto = inverse.after(from);
+        change(&mut warp, |_, x, u| onto.apply(&(x + u)) - x);
+    }
+    warp
 }
 
 #[cfg(test)]
@@ -61,6 +60,7 @@ mod tests {
     use antsreg_core::Grid;
     use nalgebra::Rotation3;
 
+    use super::super::shape::on_grid;
     use super::*;
 
     fn grid() -> Grid {
@@ -92,11 +92,11 @@ mod tests {
         let expected = turned().after(&part);
         assert!((fitted.matrix - expected.matrix).amax() < 1e-6, "{fitted:?}");
         assert!((fitted.apply(&grid.centre()) - expected.apply(&grid.centre())).norm() < 1e-6);
-        let rest = warp_before(&fitted, &turned(), &affine_part).expect("an inverse");
+        let rest = warp_before(&fitted, &turned(), affine_part);
         assert!(rest.longest_mm() < 1e-5);
         let bent = on_grid(&grid, |_, x| Vector3::new(0.3 * (0.5 * x.y).sin(), 0.1, 0.2 * (0.4 * x.x).cos()));
         let fitted = nearest_affine(&turned(), &bent, &mask).expect("one grid");
-        let rest = warp_before(&fitted, &turned(), &bent).expect("an inverse");
+        let rest = warp_before(&fitted, &turned(), bent.clone());
         let [nx, ny, _] = grid.shape;
         let mut moments = Matrix4x3::zeros();
         for n in 0..grid.len() {

@@ -37,6 +37,15 @@ impl Backend for Cuda {
         self.upload_vectors(shape, vectors)
     }
 
+    fn upload_field_in(
+        &self,
+        shape: [usize; 3],
+        vectors: &[[f32; 3]],
+        matrix: &Matrix3<f32>,
+    ) -> Result<Field, Error> {
+        self.upload_turned(shape, vectors, matrix)
+    }
+
     fn download_field(&self, field: &Field) -> Result<Vec<[f32; 3]>, Error> {
         self.download_vectors(field)
     }

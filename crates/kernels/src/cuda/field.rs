@@ -81,6 +81,10 @@ impl Field {
     }
 }
 
+fn rows(matrix: &Matrix3<f32>) -> [Vector; 3] {
+    [0, 1, 2].map(|row| Vector([0, 1, 2].map(|column| matrix[(row, column)])))
+}
+
 /// A thread a voxel, in the order of memory.
 fn over_list<'a>(kernel: &'a Kernel, field: &Field) -> Launch<'a> {
     let grid = [field.len().div_ceil(256) as u32, 1, 1];
@@ -103,6 +107,23 @@ impl Cuda {
         Ok(field)
     }
 
+    pub(super) fn upload_turned(
+        &self,
+        shape: [usize; 3],
+        vectors: &[[f32; 3]],
+        matrix: &Matrix3<f32>,
+    ) -> Result<Field, Error> {
+        Error::check_length("upload_field", shape, vectors.len())?;
+        let mut field = Field::uninitialised(&self.device, shape)?;
+        let staged = Buffer::from_slice(&self.device, vectors)?;
+        let launch = over_list(&self.kernels.layout.split_turned, &field);
+        let (source, target, shape) = (staged.pointer(), field.write(), Shape::of(shape));
+        let [x, y, z] = rows(matrix);
+        // SAFETY: as in `upload_vectors`.
+        unsafe { self.launch(launch, arguments![source, x, y, z, target, shape])? };
+        Ok(field)
+    }
+
     pub(super) fn download_vectors(&self, field: &Field) -> Result<Vec<[f32; 3]>, Error> {
         let staged = Buffer::<[f32; 3]>::uninitialised(&self.device, field.len())?;
         let launch = over_list(&self.kernels.layout.join_vectors, field);
@@ -116,7 +137,7 @@ impl Cuda {
         let staged = Buffer::<[f32; 3]>::uninitialised(&self.device, field.len())?;
         let launch = over_list(&self.kernels.layout.join_turned, field);
         let (source, target, shape) = (field.read(), staged.pointer(), Shape::of(field.shape));
-        let [x, y, z] = [0, 1, 2].map(|row| Vector([0, 1, 2].map(|column| matrix[(row, column)])));
+        let [x, y, z] = rows(matrix);
         // SAFETY: as in `upload_vectors`.
         unsafe { self.launch(launch, arguments![source, x, y, z, target, shape])? };
         staged.download(field.len())

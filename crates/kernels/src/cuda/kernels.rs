@@ -123,7 +123,7 @@ module!(GradientMagnitude, "gradient_magnitude", [gradient_magnitude]);
 module!(Invert, "invert", [invert, inversion_error]);
 module!(Jacobian, "jacobian", [jacobian_determinant]);
 module!(JointHistogram, "joint_histogram", [joint_rows_trilinear, joint_rows_partial, joint_counts, joint_entropies]);
-module!(Layout, "layout", [split_vectors, join_vectors, join_turned]);
+module!(Layout, "layout", [split_vectors, split_turned, join_vectors, join_turned]);
 module!(Mattes, "mattes", [mattes_histograms, mattes_logarithms, mattes_update, mattes_update_wide]);
 module!(MaxNorm, "max_norm", [max_norm]);
 module!(Mix, "mix", [magnitude, add_scaled]);

@@ -20,6 +20,27 @@ fn downloaded(field: &Field) -> Vec<[f32; 3]> {
 }
 
 #[test]
+fn vectors_are_turned_on_their_way_in_and_out() {
+    let matrix = Matrix3::new(-1.0, 0.02, 0.1, 0.0, 1.1, -0.03, 0.05, 0.3, 2.5);
+    for shape in SHAPES {
+        let vectors = scene::rough_field(shape, 2.5, 8);
+        let turned = |vector: &[f32; 3]| -> [f64; 3] {
+            std::array::from_fn(|row| {
+                (0..3).map(|column| f64::from(matrix[(row, column)] as f32) * f64::from(vector[column])).sum()
+            })
+        };
+        let expected = || vectors.iter().flat_map(turned);
+        let matrix = matrix.cast();
+        let in_voxels = downloaded(&Cpu.upload_field_in(shape, &vectors, &matrix).unwrap());
+        let in_millimetres = Cpu.download_field_in(&uploaded(shape, &vectors), &matrix).unwrap();
+        for found in [in_voxels, in_millimetres] {
+            // Three products of up to 7 in single precision.
+            assert!(worst(found.as_flattened(), expected()) < 2e-6, "shape {shape:?}");
+        }
+    }
+}
+
+#[test]
 fn smooth_field_has_itks_border_and_blend() {
     for shape in SHAPES {
         for variance in [0.0, 0.3, 3.0] {

@@ -171,6 +171,7 @@ fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     let matrix = Matrix3::new(-1.0, 0.02, 0.1, 0.0, 1.1, -0.03, 0.05, 0.3, 2.5);
     let vectors_in_mm = backend.download_field_in(&result, &matrix)?;
     out.values("download_field_in", EXACT, vectors_in_mm.into_iter().flatten().map(f64::from).collect());
+    out.field("upload_field_in", EXACT, &backend.upload_field_in(shape, &vectors, &matrix)?)?;
     let mut beside = [backend.field(shape)?, backend.field(shape)?];
     let [there, back] = &mut beside;
     backend.both(|| backend.advance(&first, &then, 0.3, there), || backend.advance(&then, &first, 0.7, back))?;

@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::path::Path;
 
 use ::nifti::NiftiType;
-use rayon::prelude::*;
 
 use super::super::replace::replace;
 use super::super::{Error, ErrorKind, gzip};
@@ -14,8 +13,6 @@ use crate::{Grid, LabelVolume, Volume};
 
 /// Values turned into bytes at a time.
 const PIECE: usize = 1 << 18;
-/// Pieces of an uncompressed file that are made at once.
-const BATCH: usize = 8;
 
 /// Writes a volume in single precision.
 pub fn write_volume(path: &Path, volume: &Volume) -> Result<(), Error> {
@@ -119,14 +116,11 @@ fn write(path: &Path, grid: &Grid, axes: Option<usize>, body: &Body) -> Result<(
         if gzipped {
             return gzip::write(file, pieces, make);
         }
-        let mut buffers = [const { Vec::new() }; BATCH];
-        for first in (0..pieces).step_by(BATCH) {
-            let batch = &mut buffers[..BATCH.min(pieces - first)];
-            batch.par_iter_mut().enumerate().for_each(|(index, buffer)| {
-                buffer.clear();
-                make(first + index, buffer);
-            });
-            batch.iter().try_for_each(|buffer| file.write_all(buffer))?;
+        let mut buffer = Vec::new();
+        for index in 0..pieces {
+            buffer.clear();
+            make(index, &mut buffer);
+            file.write_all(&buffer)?;
         }
         Ok(())
     })
