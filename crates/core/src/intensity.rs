@@ -1,30 +1,60 @@
 //! Intensity ranges: what "dark" and "bright" mean in an image with outliers.
 
+use std::convert::Infallible;
+
 use rayon::prelude::*;
+
+/// What lies below and above which shares of an image's voxels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantiles {
+    /// Voxels that count: the finite ones.
+    pub finite: usize,
+    /// The values below which the two shares lie; `None` if no voxel counts.
+    pub low_high: Option<(f32, f32)>,
+}
 
 /// The values below which the shares `low` and `high` (0…1) of the finite voxels lie, by linear interpolation between
 /// order statistics. `None` if there is no finite voxel.
 pub fn quantiles(voxels: &[f32], low: f64, high: f64) -> Option<(f32, f32)> {
-    let order = OrderStatistics::new(voxels);
-    let last = order.len().checked_sub(1)?;
-    let rank = |share: f64| share * last as f64;
-    let [below_low, below_high] = [low, high].map(|share| rank(share).floor() as usize);
-    let [above_low, above_high] = [below_low, below_high].map(|below| (below + 1).min(last));
-    let values = order.values([below_low, above_low, below_high, above_high]);
-    let between = |share: f64, below: f32, above: f32| below + rank(share).fract() as f32 * (above - below);
-    Some((between(low, values[0], values[1]), between(high, values[2], values[3])))
+    all_quantiles(voxels, low, high).low_high
 }
 
-/// Finds the nth smallest of many values without sorting them: counts by the upper half of their bits, then by the lower
-/// half in the one bucket that holds it.
-struct OrderStatistics<'a> {
-    voxels: &'a [f32],
-    /// Finite values whose [`key`] has these upper 16 bits.
-    buckets: Vec<u32>,
+/// [`quantiles`], and how many voxels are finite.
+pub fn all_quantiles(voxels: &[f32], low: f64, high: f64) -> Quantiles {
+    let Ok(found) = quantiles_by(|upper| Ok::<_, Infallible>(count(voxels, upper)), low, high);
+    found
+}
+
+/// [`quantiles`] of voxels that are somewhere else, by counting them. With each there goes a number of 32 bits, in the order
+/// of the values: the bits of the float, all of them turned over where it is negative, else the first. `count(None)` tells
+/// how many finite voxels have each upper half of it, `count(Some(upper))` how many with this upper half have each lower
+/// one: [`HALVES`] entries.
+pub fn quantiles_by<E>(
+    mut count: impl FnMut(Option<u16>) -> Result<Vec<u32>, E>,
+    low: f64,
+    high: f64,
+) -> Result<Quantiles, E> {
+    let buckets = count(None)?;
+    let finite = buckets.iter().map(|count| *count as usize).sum();
+    let Some(last) = usize::checked_sub(finite, 1) else { return Ok(Quantiles { finite, low_high: None }) };
+    let mut within = (None, Vec::new());
+    let mut value = |rank: usize| -> Result<f32, E> {
+        let (bucket, rest) = find(&buckets, rank);
+        if within.0 != Some(bucket) {
+            within = (Some(bucket), count(Some(bucket as u16))?);
+        }
+        Ok(value_of((bucket as u32) << 16 | find(&within.1, rest).0 as u32))
+    };
+    let mut at = |share: f64| -> Result<f32, E> {
+        let rank = share * last as f64;
+        let (below, above) = (value(rank.floor() as usize)?, value((rank.floor() as usize + 1).min(last))?);
+        Ok(below + rank.fract() as f32 * (above - below))
+    };
+    Ok(Quantiles { finite, low_high: Some((at(low)?, at(high)?)) })
 }
 
 /// Values of half a key.
-const HALF: usize = 1 << 16;
+pub const HALVES: usize = 1 << 16;
 /// The fewest values worth a thread of their own.
 const PIECE: usize = 1 << 18;
 
@@ -39,11 +69,14 @@ fn value_of(key: u32) -> f32 {
     f32::from_bits(if key >> 31 == 1 { key & !(1 << 31) } else { !key })
 }
 
-/// How many finite values have each index; those without one do not count. A table a thread: more would cost more to make
-/// than to fill.
-fn count(voxels: &[f32], index: impl Fn(u32) -> Option<u32> + Sync) -> Vec<u32> {
+/// As [`quantiles_by`] wants it. A table a thread: more would cost more to make than to fill.
+fn count(voxels: &[f32], upper: Option<u16>) -> Vec<u32> {
+    let index = |key: u32| match upper {
+        None => Some(key >> 16),
+        Some(upper) => (key >> 16 == u32::from(upper)).then_some(key & 0xffff),
+    };
     let tabulate = |piece: &[f32]| {
-        let mut table = vec![0; HALF];
+        let mut table = vec![0; HALVES];
         let keys = piece.iter().filter(|value| value.is_finite()).map(|value| key(*value));
         keys.filter_map(&index).for_each(|index| table[index as usize] += 1);
         table
@@ -53,7 +86,7 @@ fn count(voxels: &[f32], index: impl Fn(u32) -> Option<u32> + Sync) -> Vec<u32> 
         sum
     };
     let piece = voxels.len().div_ceil(rayon::current_num_threads()).max(PIECE);
-    voxels.par_chunks(piece).map(tabulate).reduce_with(add).unwrap_or_else(|| vec![0; HALF])
+    voxels.par_chunks(piece).map(tabulate).reduce_with(add).unwrap_or_else(|| vec![0; HALVES])
 }
 
 /// Where in a table of counts the value stands that `rank` others precede, and how many of its own entry precede it.
@@ -66,28 +99,6 @@ fn find(table: &[u32], rank: usize) -> (usize, usize) {
     };
     let entry = table.iter().position(holds).unwrap_or(table.len() - 1);
     (entry, rest)
-}
-
-impl<'a> OrderStatistics<'a> {
-    fn new(voxels: &'a [f32]) -> Self {
-        OrderStatistics { voxels, buckets: count(voxels, |key| Some(key >> 16)) }
-    }
-
-    fn len(&self) -> usize {
-        self.buckets.iter().map(|count| *count as usize).sum()
-    }
-
-    /// The values that so many others precede; each rank must be below [`len`](Self::len), and none below the one before.
-    fn values(&self, ranks: [usize; 4]) -> [f32; 4] {
-        let mut within = (HALF, Vec::new());
-        ranks.map(|rank| {
-            let (bucket, rest) = find(&self.buckets, rank);
-            if bucket != within.0 {
-                within = (bucket, count(self.voxels, |key| (key >> 16 == bucket as u32).then_some(key & 0xffff)));
-            }
-            value_of((bucket as u32) << 16 | find(&within.1, rest).0 as u32)
-        })
-    }
 }
 
 #[cfg(test)]

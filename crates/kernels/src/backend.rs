@@ -1,6 +1,7 @@
 //! The operations of a registration, stated once: formula, units, boundary rule, source.
 
 use antsreg_core::AffineTransform;
+use antsreg_core::intensity::Quantiles;
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 
@@ -64,6 +65,12 @@ pub trait Backend: Sized + Sync {
         vectors.par_iter_mut().for_each(|vector| *vector = (matrix * Vector3::from(*vector)).into());
         Ok(vectors)
     }
+
+    /// [`quantiles`](antsreg_core::intensity::quantiles) of an image.
+    fn quantiles(&self, image: &Self::Image, low: f64, high: f64) -> Result<Quantiles, Error>;
+
+    /// image(x) ← (min(max(image(x), low), high) − origin)·scale.
+    fn clip(&self, image: &mut Self::Image, low_high: (f32, f32), origin: f32, scale: f32) -> Result<(), Error>;
 
     /// Does two pieces of work that do not depend on each other; a device may do them at once. Both only give work to the
     /// device: what is read back inside waits for its own piece alone.

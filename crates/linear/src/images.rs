@@ -1,9 +1,9 @@
 //! Both images on the device, and the level that is made of them for each resolution.
 
-use antsreg_core::{AffineTransform, Grid, Volume, intensity};
+use antsreg_core::intensity::Quantiles;
+use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Backend;
 use nalgebra::{Matrix3, Point3, Vector3};
-use rayon::prelude::*;
 
 use crate::fixed::{Fixed, FixedLevel, FixedValues};
 use crate::level::Level;
@@ -101,13 +101,14 @@ impl<B: Backend> Source<B> {
         if found_mm < LEAST_WIDTH_MM {
             return Err(Error::TooSmall { side, found_mm, least_mm: LEAST_WIDTH_MM });
         }
-        let count = volume.voxels.par_iter().filter(|value| !value.is_finite()).count();
+        let mut image = backend.upload(volume.grid.shape, &volume.voxels)?;
+        let Quantiles { finite, low_high } = robust_range(backend, &image, options.robust_shares)?;
+        let count = volume.voxels.len() - finite;
         if count > 0 {
             return Err(Error::NotFinite { side, count });
         }
-        let low_high = robust_range(volume, options.robust_shares).ok_or(Error::Constant(side))?;
-        let clamped: Vec<f32> = volume.voxels.par_iter().map(|value| value.clamp(low_high.0, low_high.1)).collect();
-        let shape = volume.grid.shape;
+        let low_high = low_high.ok_or(Error::Constant(side))?;
+        backend.clip(&mut image, low_high, 0.0, 1.0)?;
         let weight = match weight {
             Some(weight) => {
                 check_weight(side, volume, weight, options)?;
@@ -115,7 +116,7 @@ impl<B: Backend> Source<B> {
             }
             None => None,
         };
-        Ok(Source { grid: volume.grid.clone(), image: backend.upload(shape, &clamped)?, weight, low_high })
+        Ok(Source { grid: volume.grid.clone(), image, weight, low_high })
     }
 
     /// Where the image lies, seen at `mm`.
@@ -196,11 +197,15 @@ fn upload_weight<B: Backend>(backend: &B, weight: &Volume, cost: Cost) -> Result
     Ok(backend.upload(weight.grid.shape, &scaled)?)
 }
 
-/// The range between the given shares of the voxels; all of it where an object is too small to show there.
-fn robust_range(volume: &Volume, [low, high]: [f64; 2]) -> Option<(f32, f32)> {
-    let varies = |range: &(f32, f32)| range.1 > range.0;
-    let whole = || intensity::quantiles(&volume.voxels, 0.0, 1.0);
-    intensity::quantiles(&volume.voxels, low, high).filter(varies).or_else(whole).filter(varies)
+/// The range between the given shares of the voxels; all of it where an object is too small to show there; none if the
+/// image does not vary.
+fn robust_range<B: Backend>(backend: &B, image: &B::Image, [low, high]: [f64; 2]) -> Result<Quantiles, Error> {
+    let range = |low, high| -> Result<Quantiles, Error> {
+        let found = backend.quantiles(image, low, high)?;
+        Ok(Quantiles { low_high: found.low_high.filter(|range| range.1 > range.0), ..found })
+    };
+    let robust = range(low, high)?;
+    if robust.low_high.is_some() { Ok(robust) } else { range(0.0, 1.0) }
 }
 
 /// Two volumes, or two slices that face the same way.

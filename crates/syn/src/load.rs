@@ -1,9 +1,7 @@
 //! The images of one side on the device, and what a level reads of them.
 
-use antsreg_core::intensity::quantiles;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Backend;
-use rayon::prelude::*;
 
 use crate::{Error, Images, Options};
 
@@ -32,7 +30,7 @@ pub(crate) struct Loaded<B: Backend> {
 }
 
 impl<B: Backend> Loaded<B> {
-    /// Winsorises each image, rescales it to 0…1 and uploads it.
+    /// Uploads each image, winsorises it and rescales it to 0…1.
     pub(crate) fn new(
         backend: &B,
         side: &'static str,
@@ -44,8 +42,8 @@ impl<B: Backend> Loaded<B> {
             return Err(Error::Channels { side, expected, found });
         };
         let channels = images.channels.iter().enumerate().map(|(n, volume)| {
-            let voxels = rescaled(volume, options.winsorise).ok_or(Error::Constant { side, channel: n + 1 })?;
-            Ok((backend.upload(volume.grid.shape, &voxels)?, volume.grid.clone()))
+            let image = rescaled(backend, volume, options.winsorise)?;
+            Ok((image.ok_or(Error::Constant { side, channel: n + 1 })?, volume.grid.clone()))
         });
         let channels = channels.collect::<Result<_, Error>>()?;
         let mask = images.mask.map(|mask| {
@@ -91,10 +89,17 @@ impl<B: Backend> Loaded<B> {
     }
 }
 
-/// The voxels between two quantiles as 0…1; `None` where there is nothing between them.
-fn rescaled(volume: &Volume, winsorise: Option<(f64, f64)>) -> Option<Vec<f32>> {
-    let (low_share, high_share) = winsorise.unwrap_or((0.0, 1.0));
-    let (low, high) = quantiles(&volume.voxels, low_share, high_share).filter(|(low, high)| low < high)?;
-    let scale = 1.0 / (high - low);
-    Some(volume.voxels.par_iter().map(|v| (v.clamp(low, high) - low) * scale).collect())
+/// An image on the device, its voxels between two quantiles as 0…1; `None` where there is nothing between them.
+fn rescaled<B: Backend>(
+    backend: &B,
+    volume: &Volume,
+    winsorise: Option<(f64, f64)>,
+) -> Result<Option<B::Image>, Error> {
+    let mut image = backend.upload(volume.grid.shape, &volume.voxels)?;
+    let (low, high) = winsorise.unwrap_or((0.0, 1.0));
+    let Some((low, high)) = backend.quantiles(&image, low, high)?.low_high.filter(|(low, high)| low < high) else {
+        return Ok(None);
+    };
+    backend.clip(&mut image, (low, high), low, 1.0 / (high - low))?;
+    Ok(Some(image))
 }

@@ -9,6 +9,7 @@ mod cross_correlation;
 mod field;
 mod gradient;
 mod image;
+mod intensity;
 mod invert;
 mod jacobian;
 mod joint_histogram;
@@ -22,6 +23,7 @@ mod smooth;
 mod spline;
 
 use antsreg_core::AffineTransform;
+use antsreg_core::intensity::{Quantiles, all_quantiles};
 
 pub use correlation_ratio::FixedBins;
 pub use cross_correlation::CcWorkspace;
@@ -80,6 +82,15 @@ impl Backend for Cpu {
 
     fn download_field(&self, field: &Field) -> Result<Vec<[f32; 3]>, Error> {
         Ok(field.vectors().to_vec())
+    }
+
+    fn quantiles(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {
+        Ok(all_quantiles(&image.voxels, low, high))
+    }
+
+    fn clip(&self, image: &mut Image, low_high: (f32, f32), origin: f32, scale: f32) -> Result<(), Error> {
+        intensity::clip(image, low_high, origin, scale);
+        Ok(())
     }
 
     fn smooth(&self, image: &Image, sigma_voxels: [f64; 3]) -> Result<Image, Error> {

@@ -1,6 +1,7 @@
 //! [`Backend`] for [`Cuda`]: each operation and the function that does it.
 
 use antsreg_core::AffineTransform;
+use antsreg_core::intensity::Quantiles;
 use nalgebra::Matrix3;
 
 use super::{CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace, Relaxation};
@@ -60,6 +61,14 @@ impl Backend for Cuda {
         second: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.device.both(first, second)
+    }
+
+    fn quantiles(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {
+        self.quantiles_of(image, low, high)
+    }
+
+    fn clip(&self, image: &mut Image, low_high: (f32, f32), origin: f32, scale: f32) -> Result<(), Error> {
+        self.clip_image(image, low_high, origin, scale)
     }
 
     fn smooth(&self, image: &Image, sigma_voxels: [f64; 3]) -> Result<Image, Error> {

@@ -120,6 +120,7 @@ module!(
 module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_update]);
 module!(Compose, "compose", [compose_fields, advance]);
 module!(GradientMagnitude, "gradient_magnitude", [gradient_magnitude]);
+module!(Intensity, "intensity", [count_keys, clip]);
 module!(Invert, "invert", [invert, inversion_error]);
 module!(Jacobian, "jacobian", [jacobian_determinant]);
 module!(JointHistogram, "joint_histogram", [joint_rows_trilinear, joint_rows_partial, joint_counts, joint_entropies]);
@@ -188,6 +189,7 @@ pub fn all_ptx() -> Vec<Ptx> {
         CorrelationRatio::PTX,
         RatioBricks::PTX,
         GradientMagnitude::PTX,
+        Intensity::PTX,
         Invert::PTX,
         Jacobian::PTX,
         JointHistogram::PTX,
@@ -215,6 +217,7 @@ pub(super) struct Kernels {
     pub(super) compose: Compose,
     pub(super) correlation_ratio: CorrelationRatio,
     pub(super) ratio_bricks: RatioBricks,
+    pub(super) intensity: Intensity,
     pub(super) invert: Invert,
     pub(super) jacobian: Jacobian,
     pub(super) layout: Layout,
@@ -262,6 +265,7 @@ impl Kernels {
             compose: Compose,
             correlation_ratio: CorrelationRatio,
             ratio_bricks: RatioBricks,
+            intensity: Intensity,
             invert: Invert,
             jacobian: Jacobian,
             layout: Layout,

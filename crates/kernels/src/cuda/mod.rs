@@ -17,6 +17,7 @@ mod field;
 mod gradient_magnitude;
 pub mod histograms;
 mod image;
+mod intensity;
 mod inversion;
 mod joint_histogram;
 mod kernels;

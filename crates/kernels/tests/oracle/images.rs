@@ -114,3 +114,22 @@ fn wrong_shapes_are_refused() {
     let error = Cpu.upload([2, 2, 2], &[0.0; 7]).unwrap_err();
     assert!(matches!(error, Error::Length { expected: 8, found: 7, .. }), "{error}");
 }
+
+#[test]
+fn clipped_values_keep_to_the_range_and_are_rescaled() {
+    let voxels = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -7.5, -2.0, 0.0, 3.25, 9.0, 9.5, 40.0];
+    let mut image = Cpu.upload([5, 1, 2], &voxels).unwrap();
+    Cpu.clip(&mut image, (-2.0, 9.0), -2.0, 0.5).unwrap();
+    let found = Cpu.download(&image).unwrap();
+    assert!(found[0].is_nan());
+    assert_eq!(found[1..], [5.5, 0.0, 0.0, 0.0, 1.0, 2.625, 5.5, 5.5, 5.5]);
+}
+
+#[test]
+fn quantiles_are_of_the_finite_voxels() {
+    let voxels = [f32::NAN, 3.0, f32::INFINITY, 1.0, f32::NEG_INFINITY, 2.0];
+    let found = Cpu.quantiles(&Cpu.upload([3, 2, 1], &voxels).unwrap(), 0.25, 1.0).unwrap();
+    assert_eq!((found.finite, found.low_high), (3, Some((1.5, 3.0))));
+    let found = Cpu.quantiles(&Cpu.upload([1, 1, 1], &[f32::NAN]).unwrap(), 0.0, 1.0).unwrap();
+    assert_eq!((found.finite, found.low_high), (0, None));
+}

@@ -72,6 +72,7 @@ pub fn run<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error
     let mut out = Outcomes { backend, list: Vec::new() };
     images(&mut out, world)?;
     splines(&mut out, world)?;
+    intensities(&mut out, world)?;
     fields(&mut out, world)?;
     correlation_ratio(&mut out, world)?;
     joint_histograms(&mut out, world)?;
@@ -155,6 +156,32 @@ fn splines<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), E
             out.image(format!("warp_spline {shape:?} by {angle}"), EXACT, &target)?;
         }
     }
+    Ok(())
+}
+
+fn intensities<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let (backend, shape) = (out.backend, world.shape);
+    // Half of a brain's voxels are one value, and some may be none.
+    let strange = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, f32::MIN_POSITIVE / 4.0];
+    let voxels: Vec<f32> = World::field(shape, 40.0, 21)
+        .iter()
+        .enumerate()
+        .map(|(n, vector)| match n % 7 {
+            0..=3 => 0.0,
+            4 if n % 11 < strange.len() => strange[n % 11],
+            _ => vector[0],
+        })
+        .collect();
+    let mut image = backend.upload(shape, &voxels)?;
+    for (low, high) in [(0.0, 1.0), (0.02, 0.98), (0.5, 0.5001)] {
+        let found = backend.quantiles(&image, low, high)?;
+        let (low, high) = found.low_high.unwrap_or((f32::NAN, f32::NAN));
+        out.values("quantiles", EXACT, vec![found.finite as f64, low.into(), high.into()]);
+    }
+    backend.clip(&mut image, (-3.0, 11.5), -3.0, 0.07)?;
+    // What is not a number stays so.
+    let (numbers, others): (Vec<f32>, Vec<f32>) = backend.download(&image)?.iter().partition(|value| !value.is_nan());
+    out.values("clip", EXACT, numbers.into_iter().map(f64::from).chain([others.len() as f64]).collect());
     Ok(())
 }
 

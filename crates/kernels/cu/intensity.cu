@@ -1,0 +1,39 @@
+// The intensities of an image: how many voxels have each, and all of them kept to a range.
+#include "volume.cuh"
+
+// Numbers in the order of the floats they stand for, as in antsreg-core's intensity.rs.
+__device__ __forceinline__ unsigned int key(float value)
+{
+    const unsigned int bits = __float_as_uint(value);
+    return bits >> 31 ? ~bits : bits | 1u << 31;
+}
+
+#define NOWHERE 0xffffffffu
+
+// How many finite values have each upper half of their key; or, of those with the upper half `upper`, each lower half.
+// A background of one value is common: lanes that count for one entry add up first.
+extern "C" __global__ void count_keys(const float *READ values, unsigned int count, int upper, unsigned int *table)
+{
+    const unsigned int lane = threadIdx.x % 32, stride = gridDim.x * blockDim.x;
+    // Whole warps go on together.
+    for (unsigned int first = blockIdx.x * blockDim.x + threadIdx.x - lane; first < count; first += stride) {
+        const unsigned int at = first + lane;
+        unsigned int entry = NOWHERE;
+        if (at < count) {
+            const float value = __ldg(values + at);
+            const unsigned int k = key(value);
+            if (isfinite(value) && (upper < 0 || k >> 16 == (unsigned int)upper)) entry = upper < 0 ? k >> 16 : k & 0xffff;
+        }
+        const unsigned int same = __match_any_sync(0xffffffffu, entry);
+        if (entry != NOWHERE && __ffs(same) - 1 == (int)lane) atomicAdd(table + entry, __popc(same));
+    }
+}
+
+// Values beyond the range become its ends; then (value − origin)·scale.
+extern "C" __global__ void clip(float *values, unsigned int count, float low, float high, float origin, float scale)
+{
+    const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= count) return;
+    const float value = values[at], kept = value < low ? low : value > high ? high : value;
+    values[at] = (kept - origin) * scale;
+}

@@ -1,0 +1,58 @@
+//! The intensities of an image: quantiles, and all of them kept to a range.
+
+use antsreg_core::intensity::{HALVES, Quantiles, quantiles_by};
+
+use super::Cuda;
+use super::buffer::Buffer;
+use super::image::Image;
+use super::launch::{Launch, arguments};
+use crate::Error;
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+/// Blocks of a multiprocessor that count: enough to fill it.
+const COUNTING: u32 = 8;
+
+impl Cuda {
+    pub(super) fn quantiles_of(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {
+        quantiles_by(|upper| self.count_keys(image, upper), low, high)
+    }
+
+    /// How many finite voxels have each half of their key, as `quantiles_by` wants it.
+    fn count_keys(&self, image: &Image, upper: Option<u16>) -> Result<Vec<u32>, Error> {
+        let table = Buffer::<u32>::zeroed(&self.device, HALVES)?;
+        let blocks = (image.len() as u32).div_ceil(THREADS).min(COUNTING * self.device.info.multiprocessors);
+        let launch = Launch {
+            kernel: &self.kernels.intensity.count_keys,
+            grid: [blocks, 1, 1],
+            block: [THREADS, 1, 1],
+            shared: 0,
+            bytes: 4 * image.len() as u64,
+        };
+        let (source, count, upper) = (image.read(), image.len() as u32, upper.map_or(-1, i32::from));
+        let target = table.pointer();
+        // SAFETY: threads read voxels of the image; halves of keys are below the table's length.
+        unsafe { self.launch(launch, arguments![source, count, upper, target])? };
+        table.download(HALVES)
+    }
+
+    pub(super) fn clip_image(
+        &self,
+        image: &mut Image,
+        (low, high): (f32, f32),
+        origin: f32,
+        scale: f32,
+    ) -> Result<(), Error> {
+        let count = image.len() as u32;
+        let launch = Launch {
+            kernel: &self.kernels.intensity.clip,
+            grid: [count.div_ceil(THREADS), 1, 1],
+            block: [THREADS, 1, 1],
+            shared: 0,
+            bytes: 8 * image.len() as u64,
+        };
+        let target = image.write();
+        // SAFETY: threads beyond the last voxel return.
+        unsafe { self.launch(launch, arguments![target, count, low, high, origin, scale]) }
+    }
+}
