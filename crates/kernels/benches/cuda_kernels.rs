@@ -124,11 +124,19 @@ fn run() -> Result<(), Error> {
         let limits = InversionLimits { steps, tolerance_voxels, untouched_voxels: 0.0 };
         timed(&cuda, bandwidth, note, |n| cuda.invert(&fields[n], &mut outs[n], &limits))?;
     }
-    timed(&cuda, bandwidth, "", |n| cuda.inversion_error(&fields[n], &outs[n]).map(drop))?;
+    let mut inverses = (0..SETS).map(|_| cuda.field(SHAPE)).collect::<Result<Vec<_>, _>>()?;
+    for (field, inverse) in fields.iter().zip(&mut inverses) {
+        cuda.invert(field, inverse, &InversionLimits { steps: 20, tolerance_voxels: 0.01, untouched_voxels: 0.0 })?;
+    }
     timed(&cuda, bandwidth, "", |n| {
         cuda.resize_field(&fields[n], &AffineTransform::identity(), [1.0; 3], &mut outs[n])
     })?;
     timed(&cuda, bandwidth, "", |n| cuda.jacobian_determinant(&fields[n], &mut targets[n]))?;
+    for (note, masked) in [("", false), ("masked", true)] {
+        let mask = |n: usize| masked.then_some(&images[n]);
+        timed(&cuda, bandwidth, note, |n| cuda.jacobian_summary(&fields[n], mask(n)).map(drop))?;
+        timed(&cuda, bandwidth, note, |n| cuda.inverse_consistency(&fields[n], &inverses[n], mask(n)).map(drop))?;
+    }
     relaxing(&cuda, bandwidth, &fields)?;
     timed(&cuda, bandwidth, "", |n| cuda.magnitude(&fields[n]).map(drop))?;
     timed(&cuda, bandwidth, "", |n| cuda.add_scaled(&mut outs[n], &fields[n], 0.5))?;

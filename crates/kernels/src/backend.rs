@@ -2,12 +2,13 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_core::intensity::Quantiles;
+use antsreg_core::jacobian::JacobianSummary;
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 
 use crate::{
-    CcParameters, Entropies, Error, Inversion, InversionLimits, JointParameters, MiParameters, Moments, RelaxRound,
-    Sampling,
+    CcParameters, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, MiParameters, Moments,
+    RelaxRound, Sampling,
 };
 
 /// Whole-volume operations on one device. Images stay where they are; scalars and small tables come back.
@@ -304,8 +305,17 @@ pub trait Backend: Sized + Sync {
     /// other voxel's, so each can stop alone and one pass over memory does them all.
     fn invert(&self, field: &Self::Field, inverse: &mut Self::Field, limits: &InversionLimits) -> Result<(), Error>;
 
-    /// How far two fields are from being inverse to each other.
-    fn inversion_error(&self, field: &Self::Field, inverse: &Self::Field) -> Result<Inversion, Error>;
+    /// The distances ‖u(x) + v(x + u(x))‖ of all voxels x from where they started, u being `first` and v `then`, where
+    /// `mask`, if there is one, exceeds ½: how nearly the two undo each other.
+    ///
+    /// Of fields that are zero at their edges it is what [`apply::inverse_consistency`](crate::apply::inverse_consistency)
+    /// finds in world space, but for single precision: outside, v is zero there.
+    fn inverse_consistency(
+        &self,
+        first: &Self::Field,
+        then: &Self::Field,
+        mask: Option<&Self::Image>,
+    ) -> Result<InverseConsistency, Error>;
 
     /// out(x) = scale ∘ field(m(x)): a field on another grid of the same space, its vectors in voxels of that grid.
     fn resize_field(
@@ -318,6 +328,11 @@ pub trait Backend: Sized + Sync {
 
     /// det(∂(x + u(x))/∂x) at each voxel: central differences, one-sided at the border.
     fn jacobian_determinant(&self, field: &Self::Field, out: &mut Self::Image) -> Result<(), Error>;
+
+    /// What the determinants of [`jacobian_determinant`](Backend::jacobian_determinant) come to where `mask`, if there is
+    /// one, exceeds ½. One that is not a number counts as folded. They are those of the same map in world space, whatever
+    /// the grid's spacing and direction: the matrices are similar.
+    fn jacobian_summary(&self, field: &Self::Field, mask: Option<&Self::Image>) -> Result<JacobianSummary, Error>;
 
     /// Which parts of a pair of fields are still to be examined by [`relax`](Backend::relax): all of them.
     fn relaxation(&self, shape: [usize; 3]) -> Result<Self::Relaxation, Error>;

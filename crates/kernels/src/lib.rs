@@ -12,6 +12,7 @@ pub mod gaussian;
 mod mattes;
 mod operands;
 mod relax;
+mod scores;
 mod slices;
 mod spline;
 
@@ -20,6 +21,6 @@ pub use cpu::Cpu;
 pub use cuda::Cuda;
 pub use error::Error;
 pub use operands::{
-    CcDerivative, CcParameters, Entropies, Inversion, InversionLimits, JointParameters, JointSampling, MiParameters,
-    Moments, RelaxLimits, RelaxRound, Sampling,
+    CcDerivative, CcParameters, Entropies, InverseConsistency, InversionLimits, JointParameters, JointSampling,
+    MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
 };

@@ -161,11 +161,13 @@ pub struct RelaxRound {
     pub follow: InversionLimits,
 }
 
-/// How far `u` and `v` are from being inverse to each other, voxels.
+/// How far points end from where they started after going through two fields, in voxels of the first field's grid.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Inversion {
-    /// Mean of ‖u(x+v(x)) + v(x)‖.
+pub struct InverseConsistency {
+    /// Voxels that count. The distances are NaN if there are none.
+    pub voxels: u64,
+    /// Mean distance.
     pub mean_voxels: f64,
-    /// Its largest value.
-    pub max_voxels: f64,
+    /// Largest distance.
+    pub largest_voxels: f64,
 }

@@ -4,16 +4,7 @@ use antsreg_core::{DisplacementField, GridMismatch, Volume, same_grid::same_grid
 use nalgebra::{Point3, Vector3};
 use rayon::prelude::*;
 
-/// How far points end from where they started after going through two fields, in voxels of the first field's grid.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct InverseConsistency {
-    /// Voxels that count. The distances are NaN if there are none.
-    pub voxels: u64,
-    /// Mean distance.
-    pub mean_voxels: f64,
-    /// Largest distance.
-    pub largest_voxels: f64,
-}
+use crate::InverseConsistency;
 
 /// The distances ‖u(x) + v(x + u(x))‖ of every voxel centre x of `first`'s grid, u being `first` and v `then`, where
 /// `mask` (on that grid), if there is one, exceeds ½. The two fields may lie on different grids of one space.

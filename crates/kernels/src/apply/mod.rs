@@ -15,7 +15,7 @@ mod path;
 mod resample;
 mod sinc;
 
-pub use consistency::{InverseConsistency, inverse_consistency};
+pub use consistency::inverse_consistency;
 pub use jacobian::jacobian;
 pub use labels::{LabelInterpolation, resample_labels};
 pub use path::apply_points;

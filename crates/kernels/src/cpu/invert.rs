@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::field::{Field, FieldSampler};
 use super::{slab, wide};
-use crate::{Inversion, InversionLimits};
+use crate::InversionLimits;
 
 /// Steps v ← −u(x + v) before Newton's: from the last inverse they are enough nearly everywhere, but where the field
 /// stretches space by more than 2 they diverge.
@@ -102,22 +102,6 @@ fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// ‖u(x + v(x)) + v(x)‖² of each voxel.
-fn squared_residuals(field: &Field, inverse: &Field) -> Vec<f32> {
-    let [nx, ny, _] = field.shape;
-    let sampler = field.sampler();
-    let mut residuals = vec![0.0; inverse.vectors().len()];
-    residuals.par_chunks_mut(nx).zip(inverse.vectors().par_chunks(nx)).enumerate().for_each(
-        |(row, (out, vectors))| {
-            let (j, k) = ((row % ny) as f32, (row / ny) as f32);
-            for (i, (out, v)) in out.iter_mut().zip(vectors).enumerate() {
-                *out = squared_residual(&sampler, [i as f32, j, k], *v);
-            }
-        },
-    );
-    residuals
-}
-
 /// ‖u(x + v(x)) + v(x)‖² at one voxel.
 pub(super) fn squared_residual_at(sampler: &FieldSampler, inverse: &Field, at: [usize; 3]) -> f32 {
     let [nx, ny, _] = inverse.shape;
@@ -129,12 +113,4 @@ pub(super) fn squared_residual_at(sampler: &FieldSampler, inverse: &Field, at: [
 pub(super) fn squared_residual(sampler: &FieldSampler, point: [f32; 3], v: [f32; 3]) -> f32 {
     let u = sampler.at(std::array::from_fn(|axis| point[axis] + v[axis]));
     (0..3).map(|axis| (u[axis] + v[axis]) * (u[axis] + v[axis])).sum()
-}
-
-/// Mean and largest ‖u(x + v(x)) + v(x)‖.
-pub(super) fn error(field: &Field, inverse: &Field) -> Inversion {
-    let residuals = squared_residuals(field, inverse);
-    let sum: f64 = residuals.iter().map(|squared| f64::from(squared.sqrt())).sum();
-    let max = residuals.iter().copied().fold(0.0, f32::max);
-    Inversion { mean_voxels: sum / residuals.len() as f64, max_voxels: f64::from(max.sqrt()) }
 }

@@ -19,11 +19,13 @@ mod moments;
 mod relax;
 mod resample;
 mod samples;
+mod scores;
 mod smooth;
 mod spline;
 
 use antsreg_core::AffineTransform;
 use antsreg_core::intensity::{Quantiles, all_quantiles};
+use antsreg_core::jacobian::JacobianSummary;
 
 pub use correlation_ratio::FixedBins;
 pub use cross_correlation::CcWorkspace;
@@ -33,8 +35,8 @@ pub use mattes::MiWorkspace;
 pub use relax::Relaxation;
 
 use crate::{
-    Backend, CcParameters, Entropies, Error, Inversion, InversionLimits, JointParameters, MiParameters, Moments,
-    RelaxRound, Sampling,
+    Backend, CcParameters, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, MiParameters,
+    Moments, RelaxRound, Sampling,
 };
 
 /// The CPU backend. It uses the rayon pool it is called in.
@@ -289,9 +291,17 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn inversion_error(&self, field: &Field, inverse: &Field) -> Result<Inversion, Error> {
-        Error::check_shape("inversion_error", field.shape, inverse.shape)?;
-        Ok(invert::error(field, inverse))
+    fn inverse_consistency(
+        &self,
+        first: &Field,
+        then: &Field,
+        mask: Option<&Image>,
+    ) -> Result<InverseConsistency, Error> {
+        Error::check_shape("inverse_consistency", first.shape, then.shape)?;
+        if let Some(mask) = mask {
+            Error::check_shape("inverse_consistency", first.shape, mask.shape)?;
+        }
+        Ok(scores::inverse_consistency(first, then, mask))
     }
 
     fn resize_field(
@@ -309,6 +319,13 @@ impl Backend for Cpu {
         Error::check_shape("jacobian_determinant", field.shape, out.shape)?;
         jacobian::determinant(field, out);
         Ok(())
+    }
+
+    fn jacobian_summary(&self, field: &Field, mask: Option<&Image>) -> Result<JacobianSummary, Error> {
+        if let Some(mask) = mask {
+            Error::check_shape("jacobian_summary", field.shape, mask.shape)?;
+        }
+        Ok(scores::jacobian_summary(field, mask))
     }
 
     fn relaxation(&self, shape: [usize; 3]) -> Result<Relaxation, Error> {

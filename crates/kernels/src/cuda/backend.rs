@@ -2,12 +2,13 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_core::intensity::Quantiles;
+use antsreg_core::jacobian::JacobianSummary;
 use nalgebra::Matrix3;
 
 use super::{CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace, Relaxation};
 use crate::{
-    Backend, CcParameters, Entropies, Error, Inversion, InversionLimits, JointParameters, MiParameters, Moments,
-    RelaxRound, Sampling,
+    Backend, CcParameters, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, MiParameters,
+    Moments, RelaxRound, Sampling,
 };
 
 impl Backend for Cuda {
@@ -233,8 +234,13 @@ impl Backend for Cuda {
         self.invert_field(field, inverse, limits)
     }
 
-    fn inversion_error(&self, field: &Field, inverse: &Field) -> Result<Inversion, Error> {
-        self.error_of_inversion(field, inverse)
+    fn inverse_consistency(
+        &self,
+        first: &Field,
+        then: &Field,
+        mask: Option<&Image>,
+    ) -> Result<InverseConsistency, Error> {
+        self.consistency_of(first, then, mask)
     }
 
     fn resize_field(
@@ -249,6 +255,10 @@ impl Backend for Cuda {
 
     fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
         self.jacobian(field, out)
+    }
+
+    fn jacobian_summary(&self, field: &Field, mask: Option<&Image>) -> Result<JacobianSummary, Error> {
+        self.summary_of_jacobian(field, mask)
     }
 
     fn relaxation(&self, shape: [usize; 3]) -> Result<Relaxation, Error> {

@@ -121,7 +121,7 @@ module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_update]);
 module!(Compose, "compose", [compose_fields, advance]);
 module!(GradientMagnitude, "gradient_magnitude", [gradient_magnitude]);
 module!(Intensity, "intensity", [count_keys, clip]);
-module!(Invert, "invert", [invert, inversion_error]);
+module!(Invert, "invert", [invert]);
 module!(Jacobian, "jacobian", [jacobian_determinant]);
 module!(JointHistogram, "joint_histogram", [joint_rows_trilinear, joint_rows_partial, joint_counts, joint_entropies]);
 module!(Layout, "layout", [split_vectors, split_turned, join_vectors, join_turned]);
@@ -131,6 +131,7 @@ module!(Mix, "mix", [magnitude, add_scaled]);
 module!(Moments, "moments", [moments, moments_totals]);
 module!(Resample, "resample", [resample]);
 module!(ResizeField, "resize_field", [resize_field]);
+module!(Scores, "scores", [jacobian_summary, inverse_consistency]);
 module!(Smooth, "smooth", [smooth_3, smooth_4, smooth_6, smooth_8, smooth_axis]);
 module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
 module!(Relax, "relax", [examine, smooth_listed, change_listed, follow_marked]);
@@ -200,6 +201,7 @@ pub fn all_ptx() -> Vec<Ptx> {
         Moments::PTX,
         Resample::PTX,
         ResizeField::PTX,
+        Scores::PTX,
         Smooth::PTX,
         Spline::PTX,
         Relax::PTX,
@@ -224,6 +226,7 @@ pub(super) struct Kernels {
     pub(super) max_norm: MaxNorm,
     pub(super) resample: Resample,
     pub(super) resize_field: ResizeField,
+    pub(super) scores: Scores,
     pub(super) smooth: Smooth,
     pub(super) relax: Relax,
     pub(super) warp: Warp,
@@ -272,6 +275,7 @@ impl Kernels {
             max_norm: MaxNorm,
             resample: Resample,
             resize_field: ResizeField,
+            scores: Scores,
             smooth: Smooth,
             relax: Relax,
             warp: Warp,

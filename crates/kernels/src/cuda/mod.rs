@@ -32,6 +32,7 @@ mod ratio_bricks;
 mod relax;
 mod resample;
 mod samples;
+mod scores;
 mod smooth;
 mod spline;
 mod staging;
@@ -157,7 +158,7 @@ impl Scratch {
         Ok(Scratch {
             partial: Buffer::zeroed(device, 2 << 10)?,
             counter: Buffer::zeroed(device, 1)?,
-            result: Buffer::zeroed(device, 2)?,
+            result: Buffer::zeroed(device, 5)?,
             scale: Buffer::zeroed(device, 1)?,
             batch: Default::default(),
             joint: Default::default(),

@@ -9,6 +9,7 @@ mod moments;
 mod naive;
 mod relax;
 mod scene;
+mod scores;
 mod slices;
 mod spline;
 mod threads;

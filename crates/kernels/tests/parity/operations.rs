@@ -83,6 +83,24 @@ pub fn run<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error
     Ok(out.list)
 }
 
+/// How good two fields are.
+fn scores<B: Backend>(
+    out: &mut Outcomes<'_, B>,
+    name: &str,
+    [first, then]: [&B::Field; 2],
+    mask: Option<&B::Image>,
+) -> Result<(), Error> {
+    let found = out.backend.inverse_consistency(first, then, mask)?;
+    out.values(format!("inverse_consistency {name}, mean"), MEAN, vec![found.mean_voxels]);
+    out.values(format!("inverse_consistency {name}"), EXACT, vec![found.voxels as f64, found.largest_voxels]);
+    let found = out.backend.jacobian_summary(first, mask)?;
+    out.values(format!("jacobian_summary {name}, mean"), MEAN, vec![found.mean]);
+    let counts = [found.voxels, found.folded].map(|count| count as f64);
+    out.values(format!("jacobian_summary {name}, counts"), EXACT, counts.into());
+    out.values(format!("jacobian_summary {name}, extremes"), EXACT, vec![found.minimum, found.maximum]);
+    Ok(())
+}
+
 /// In a volume so large that a thread takes several slices, the operations that do so there.
 pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     let mut out = Outcomes { backend, list: Vec::new() };
@@ -102,6 +120,9 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
         backend.invert(field, &mut inverse, &limits)?;
         out.field(format!("invert {name}"), EXACT, &inverse)?;
     }
+    let mask = backend.upload(shape, &World::mask(shape, 29))?;
+    scores(&mut out, "gentle", [&first, &then], None)?;
+    scores(&mut out, "steep, masked", [&steep, &inverse], Some(&mask))?;
     let mut target = backend.image(shape)?;
     for sampling in [Sampling::Linear, Sampling::Nearest] {
         backend.warp(&image, &first, &AffineTransform::identity(), sampling, &mut target)?;
@@ -233,9 +254,12 @@ fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
         backend.invert(field, &mut inverse, &InversionLimits { steps, tolerance_voxels, untouched_voxels })?;
         out.field(format!("invert {name}, {steps} steps"), EXACT, &inverse)?;
     }
-    let error = backend.inversion_error(&first, &inverse)?;
-    out.values("inversion_error, mean", MEAN, vec![error.mean_voxels]);
-    out.values("inversion_error, largest", EXACT, vec![error.max_voxels]);
+    let mask = backend.upload(shape, &World::mask(shape, 29))?;
+    let nothing = backend.image(shape)?;
+    for (name, mask) in [("", None), (", masked", Some(&mask)), (", of nothing", Some(&nothing))] {
+        scores(out, &format!("gentle{name}"), [&first, &inverse], mask)?;
+        scores(out, &format!("steep{name}"), [&steep, &then], mask)?;
+    }
 
     let mut resized = backend.field(world.other_shape)?;
     let back = world.map(0.1).inverse().unwrap_or_else(AffineTransform::identity);

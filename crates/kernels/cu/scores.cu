@@ -1,0 +1,135 @@
+// What fields are like: their Jacobian determinants, and how nearly two of them undo each other. Nothing is written for each
+// voxel: a thread takes a column of voxels, and blocks add up what their threads saw.
+#include "jacobian.cuh"
+#include "reduce.cuh"
+#include "walk.cuh"
+
+// What a number that each voxel has comes to.
+struct Statistics {
+    double sum;
+    float low, high;
+    unsigned int counted, not_positive;
+
+    __device__ __forceinline__ void add(float value)
+    {
+        sum += (double)value;
+        // What is not a number is no extreme, and not positive either.
+        low = fminf(low, value);
+        high = fmaxf(high, value);
+        ++counted;
+        not_positive += value > 0.f ? 0 : 1;
+    }
+
+    __device__ __forceinline__ void add(const Statistics &other)
+    {
+        sum += other.sum;
+        low = fminf(low, other.low);
+        high = fmaxf(high, other.high);
+        counted += other.counted;
+        not_positive += other.not_positive;
+    }
+
+    __device__ __forceinline__ Statistics of_lane(int distance) const
+    {
+        const unsigned int all = 0xffffffffu;
+        return {__shfl_xor_sync(all, sum, distance), __shfl_xor_sync(all, low, distance),
+                __shfl_xor_sync(all, high, distance), __shfl_xor_sync(all, counted, distance),
+                __shfl_xor_sync(all, not_positive, distance)};
+    }
+};
+
+__device__ __forceinline__ Statistics nothing()
+{
+    const float infinity = __int_as_float(0x7f800000);
+    return {0.0, infinity, -infinity, 0u, 0u};
+}
+
+__device__ __forceinline__ Statistics of_warp(Statistics own)
+{
+#pragma unroll
+    for (int distance = 16; distance > 0; distance >>= 1) own.add(own.of_lane(distance));
+    return own;
+}
+
+// Over a block of whole warps; the first warp gets the result.
+__device__ __forceinline__ Statistics of_block(Statistics own)
+{
+    __shared__ Statistics of_warps[32];
+    const int thread = thread_index(), warps = (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
+    own = of_warp(own);
+    __syncthreads();
+    if (thread % 32 == 0) of_warps[thread / 32] = own;
+    __syncthreads();
+    return thread < 32 ? of_warp(thread < warps ? of_warps[thread] : nothing()) : own;
+}
+
+// What another block has written.
+__device__ __forceinline__ Statistics fresh(const Statistics *part)
+{
+    return {__ldcg(&part->sum), __ldcg(&part->low), __ldcg(&part->high), __ldcg(&part->counted),
+            __ldcg(&part->not_positive)};
+}
+
+// Adds up what all threads saw: over the block, then the blocks in a fixed order. All threads must call this.
+__device__ __noinline__ void finish(Statistics own, Statistics *parts, unsigned int *counter, double *result)
+{
+    own = of_block(own);
+    const int thread = thread_index(), blocks = gridDim.x * gridDim.y * gridDim.z;
+    if (thread == 0) parts[block_index()] = own;
+    if (!last_block(counter)) return;
+    own = nothing();
+    for (int at = thread; at < blocks; at += blockDim.x * blockDim.y * blockDim.z) own.add(fresh(parts + at));
+    own = of_block(own);
+    if (thread > 0) return;
+    result[0] = own.sum;
+    result[1] = (double)own.low;
+    result[2] = (double)own.high;
+    result[3] = (double)own.counted;
+    result[4] = (double)own.not_positive;
+}
+
+__device__ __forceinline__ bool counts(const float *READ mask, size_t here)
+{
+    return !mask || mask[here] > 0.5f;
+}
+
+// The determinants det(I + ∂u/∂x).
+extern "C" __global__ void __launch_bounds__(256, 6)
+    jacobian_summary(const float *READ field, const float *READ mask, const __grid_constant__ Shape shape, int slices,
+                     Statistics *parts, unsigned int *counter, double *result)
+{
+    const Column at = column(shape, slices);
+    Statistics own = nothing();
+#pragma unroll 1
+    for (int z = at.z0; z < at.z1; ++z) {
+        const Voxel v = {at.x, at.y, z};
+        if (counts(mask, offset(v, shape))) own.add(determinant(field, v, shape));
+    }
+    finish(own, parts, counter, result);
+}
+
+__device__ __forceinline__ float squared(Vector v)
+{
+    return v.x * v.x + v.y * v.y + v.z * v.z;
+}
+
+// The distances ‖u(x) + v(x + u(x))‖ of points from where they started, u being `first` and v `then`.
+extern "C" __global__ void __launch_bounds__(256, 4)
+    inverse_consistency(const float *READ first, const float *READ then, const float *READ mask,
+                        const __grid_constant__ Shape shape, int slices, Statistics *parts, unsigned int *counter, double *result)
+{
+    const Column at = column(shape, slices);
+    const size_t stride = plane(shape);
+    Statistics own = nothing();
+    Walk<3> walk;
+#pragma unroll 1
+    for (int z = at.z0; z < at.z1; ++z) {
+        const size_t here = offset({at.x, at.y, z}, shape);
+        if (!counts(mask, here)) continue;
+        const Vector u = load(first, stride, here);
+        const Cell cell({(float)at.x + u.x, (float)at.y + u.y, (float)z + u.z}, shape);
+        walk.to(cell, then, stride);
+        own.add(sqrtf(squared({u.x + walk.read(0, cell), u.y + walk.read(1, cell), u.z + walk.read(2, cell)})));
+    }
+    finish(own, parts, counter, result);
+}

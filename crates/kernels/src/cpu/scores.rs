@@ -1,0 +1,62 @@
+//! What fields are like: their Jacobian determinants, and how nearly two of them undo each other.
+
+use antsreg_core::jacobian::JacobianSummary;
+use rayon::prelude::*;
+
+use super::field::Field;
+use super::image::Image;
+use super::invert::squared_residual;
+use super::jacobian::determinant_at;
+use crate::InverseConsistency;
+use crate::scores::Statistics;
+
+impl Statistics {
+    const NOTHING: Statistics =
+        Statistics { counted: 0, sum: 0.0, low: f32::INFINITY, high: f32::NEG_INFINITY, not_positive: 0 };
+
+    fn and(self, value: f32) -> Statistics {
+        Statistics {
+            counted: self.counted + 1,
+            sum: self.sum + f64::from(value),
+            // What is not a number is no extreme, and not positive either.
+            low: self.low.min(value),
+            high: self.high.max(value),
+            not_positive: self.not_positive + u64::from(value <= 0.0 || value.is_nan()),
+        }
+    }
+
+    fn with(self, other: Statistics) -> Statistics {
+        Statistics {
+            counted: self.counted + other.counted,
+            sum: self.sum + other.sum,
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+            not_positive: self.not_positive + other.not_positive,
+        }
+    }
+
+    /// Over the voxels where the mask counts: row by row, then the rows in their order.
+    fn of([nx, ny, nz]: [usize; 3], mask: Option<&Image>, value: impl Fn([usize; 3]) -> f32 + Sync) -> Statistics {
+        let rows = (0..ny * nz).into_par_iter().map(|row| {
+            let counts = |i: &usize| mask.is_none_or(|mask| mask.voxels[row * nx + i] > 0.5);
+            let values = (0..nx).filter(counts).map(|i| value([i, row % ny, row / ny]));
+            values.fold(Statistics::NOTHING, Statistics::and)
+        });
+        rows.collect::<Vec<_>>().into_iter().fold(Statistics::NOTHING, Statistics::with)
+    }
+}
+
+/// The determinants det(I + ∂u/∂x).
+pub(super) fn jacobian_summary(field: &Field, mask: Option<&Image>) -> JacobianSummary {
+    Statistics::of(field.shape, mask, |at| determinant_at(field, at)).jacobian_summary()
+}
+
+/// The distances ‖u(x) + v(x + u(x))‖, u being `first` and v `then`.
+pub(super) fn inverse_consistency(first: &Field, then: &Field, mask: Option<&Image>) -> InverseConsistency {
+    let ([nx, ny, _], then) = (first.shape, then.sampler());
+    let distance = |at: [usize; 3]| {
+        let u = first.vectors()[(at[2] * ny + at[1]) * nx + at[0]];
+        squared_residual(&then, at.map(|n| n as f32), u).sqrt()
+    };
+    Statistics::of(first.shape, mask, distance).inverse_consistency()
+}

@@ -1,0 +1,75 @@
+//! What fields are like: their Jacobian determinants, and how nearly two of them undo each other.
+
+use antsreg_core::jacobian::JacobianSummary;
+
+use super::Cuda;
+use super::field::Field;
+use super::image::Image;
+use super::kernels::Kernel;
+use super::launch::{Launch, Shape, arguments};
+use crate::scores::Statistics;
+use crate::{Error, InverseConsistency};
+
+impl Cuda {
+    pub(super) fn summary_of_jacobian(&self, field: &Field, mask: Option<&Image>) -> Result<JacobianSummary, Error> {
+        if let Some(mask) = mask {
+            Error::check_shape("jacobian_summary", field.shape, mask.shape)?;
+        }
+        Ok(self.statistics(&self.kernels.scores.jacobian_summary, field, None, mask)?.jacobian_summary())
+    }
+
+    pub(super) fn consistency_of(
+        &self,
+        first: &Field,
+        then: &Field,
+        mask: Option<&Image>,
+    ) -> Result<InverseConsistency, Error> {
+        Error::check_shape("inverse_consistency", first.shape, then.shape)?;
+        if let Some(mask) = mask {
+            Error::check_shape("inverse_consistency", first.shape, mask.shape)?;
+        }
+        let kernel = &self.kernels.scores.inverse_consistency;
+        Ok(self.statistics(kernel, first, Some(then), mask)?.inverse_consistency())
+    }
+
+    /// Launches a kernel that says what a number of each voxel comes to, and waits for it. All operands have one shape.
+    fn statistics(
+        &self,
+        kernel: &Kernel,
+        field: &Field,
+        other: Option<&Field>,
+        mask: Option<&Image>,
+    ) -> Result<Statistics, Error> {
+        /// Longer columns leave too few threads.
+        const MOST_SLICES: usize = 8;
+        let slices = self.slices_of_threads(field.shape, MOST_SLICES);
+        let fields = 1 + u64::from(other.is_some());
+        let bytes = fields * field.bytes() + mask.map_or(0, |mask| 4 * mask.len() as u64);
+        let launch = Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, bytes);
+        let mut scratch = self.scratch();
+        // 24 bytes a block.
+        scratch.reserve(&self.device, 2 * launch.blocks())?;
+        let (u, shape) = (field.read(), Shape::of(field.shape));
+        let mask = mask.map_or(0, Image::read);
+        let (parts, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
+        let result = scratch.result.pointer();
+        // SAFETY: fields and mask have one shape, to which reads are clamped; `parts` has room for what each block leaves,
+        // `result` for five numbers.
+        unsafe {
+            match other.map(Field::read) {
+                Some(v) => self.launch(launch, arguments![u, v, mask, shape, slices, parts, counter, result])?,
+                None => self.launch(launch, arguments![u, mask, shape, slices, parts, counter, result])?,
+            }
+        }
+        let mut found = [0.0; 5];
+        scratch.result.download_into(&mut found)?;
+        let [sum, low, high, counted, not_positive] = found;
+        Ok(Statistics {
+            counted: counted as u64,
+            sum,
+            low: low as f32,
+            high: high as f32,
+            not_positive: not_positive as u64,
+        })
+    }
+}
