@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::jacobian::JacobianSummary;
-use antsreg_core::{DisplacementField, Volume};
-use antsreg_kernels::apply;
+use antsreg_kernels::{InverseConsistency, apply};
 use serde::Serialize;
 
 use crate::error::CliError;
@@ -63,7 +62,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     }
     let mut text = format!("Jacobian             {found}\n");
     if let Some(inverse) = inverse {
-        let consistency = Consistency::between(&warp, &inverse, mask.as_ref())?;
+        let consistency = Consistency::from(apply::inverse_consistency(&warp, &inverse, mask.as_ref())?);
         text.push_str(&format!("Then its inverse     {consistency}\n"));
     }
     crate::output::print(&text)
@@ -93,13 +92,6 @@ impl From<JacobianSummary> for Summary {
     }
 }
 
-impl Summary {
-    /// Of a warp, where the mask counts.
-    pub fn of(warp: &DisplacementField, mask: Option<&Volume>) -> Result<Summary, CliError> {
-        Ok(JacobianSummary::of(&apply::jacobian(warp), mask)?.into())
-    }
-}
-
 impl std::fmt::Display for Summary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Summary { voxels, minimum, maximum, mean, folded, .. } = self;
@@ -116,15 +108,9 @@ pub struct Consistency {
     pub largest_voxels: f64,
 }
 
-impl Consistency {
-    /// Of two warps, where the mask counts.
-    pub fn between(
-        warp: &DisplacementField,
-        inverse: &DisplacementField,
-        mask: Option<&Volume>,
-    ) -> Result<Consistency, CliError> {
-        let found = apply::inverse_consistency(warp, inverse, mask)?;
-        Ok(Consistency { mean_voxels: found.mean_voxels, largest_voxels: found.largest_voxels })
+impl From<InverseConsistency> for Consistency {
+    fn from(found: InverseConsistency) -> Consistency {
+        Consistency { mean_voxels: found.mean_voxels, largest_voxels: found.largest_voxels }
     }
 }
 

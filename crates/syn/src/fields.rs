@@ -1,9 +1,9 @@
 //! The four fields of a symmetric registration, and the two warps they make.
 
-use antsreg_core::{AffineTransform, DisplacementField, Grid};
+use antsreg_core::Grid;
 use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits, RelaxRound};
 
-use crate::Relaxed;
+use crate::{Relaxed, Warps};
 
 /// While iterating, inverses are kept to a small fraction of a voxel: started from the last one, one or two steps do.
 pub(crate) const INVERSION: InversionLimits =
@@ -43,7 +43,7 @@ impl<B: Backend> Side<B> {
     }
 }
 
-/// Warp = φm⁻¹ after φf, inverse warp = φf⁻¹ after φm, in world mm.
+/// Warp = φm⁻¹ after φf, inverse warp = φf⁻¹ after φm.
 ///
 /// Where one of them folds, or is too steep for the other to be its inverse between voxels as well, both are relaxed.
 pub(crate) fn warps<B: Backend>(
@@ -52,7 +52,7 @@ pub(crate) fn warps<B: Backend>(
     fixed: &Side<B>,
     moving: &Side<B>,
     largest_residual_voxels: f64,
-) -> Result<(DisplacementField, DisplacementField, Relaxed), Error> {
+) -> Result<(Warps<B>, Relaxed), Error> {
     let mut warp = backend.field(grid.shape)?;
     backend.compose(&fixed.to_middle, &moving.from_middle, &mut warp)?;
     let mut inverse_warp = backend.field(grid.shape)?;
@@ -60,12 +60,7 @@ pub(crate) fn warps<B: Backend>(
     let largest_residual_voxels = largest_residual_voxels as f32;
     let limits = RelaxLimits { smallest_jacobian: SMALLEST_JACOBIAN, largest_residual_voxels };
     let relaxed = relax(backend, [&mut warp, &mut inverse_warp], grid.shape, limits)?;
-    let AffineTransform { matrix: to_world, .. } = grid.voxel_to_world();
-    let in_world = |field| -> Result<DisplacementField, Error> {
-        let vectors = backend.download_field_in(field, &to_world.cast())?;
-        Ok(DisplacementField { grid: grid.clone(), vectors })
-    };
-    Ok((in_world(&warp)?, in_world(&inverse_warp)?, relaxed))
+    Ok((Warps { grid: grid.clone(), warp, inverse_warp }, relaxed))
 }
 
 /// Relaxes two fields until no voxel of either is beyond the limits, or until it is hopeless.

@@ -9,7 +9,7 @@ use antsreg_kernels::Backend;
 
 use crate::levels::run;
 use crate::load::Loaded;
-use crate::{Error, Images, Options, Outcome};
+use crate::{Course, Error, Images, Options, Outcome, Warps};
 
 /// The fixed images on a device, and the parameters of all registrations to it.
 pub struct Fixed<B: Backend> {
@@ -67,6 +67,19 @@ impl<B: Backend> Fixed<B> {
         initial: &AffineTransform,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, Error> {
+        let (warps, course) = self.find(backend, moving, initial, observer)?;
+        let [warp, inverse_warp] = [warps.download_warp(backend)?, warps.download_inverse_warp(backend)?];
+        Ok(Outcome { warp, inverse_warp, course })
+    }
+
+    /// The same, but the warps stay on the device.
+    pub fn find<'a>(
+        &self,
+        backend: &B,
+        moving: impl Into<Images<'a>>,
+        initial: &AffineTransform,
+        observer: &mut dyn Observer,
+    ) -> Result<(Warps<B>, Course), Error> {
         run(backend, self, &moving.into(), initial, observer)
     }
 

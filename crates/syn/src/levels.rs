@@ -9,7 +9,7 @@ use crate::fields::{Side, warps};
 use crate::fixed::Fixed;
 use crate::iteration::Stepper;
 use crate::load::Loaded;
-use crate::{Error, Images, LevelOutcome, Options, Outcome};
+use crate::{Course, Error, Images, LevelOutcome, Options, Outcome, Warps};
 
 /// Registers `moving` to `fixed`, starting from `initial` (fixed → moving, RAS mm).
 ///
@@ -33,7 +33,7 @@ pub(crate) fn run<B: Backend>(
     moving: &Images<'_>,
     initial: &AffineTransform,
     observer: &mut dyn Observer,
-) -> Result<Outcome, Error> {
+) -> Result<(Warps<B>, Course), Error> {
     if initial.inverse().is_none() {
         return Err(Error::SingularStart);
     }
@@ -85,7 +85,7 @@ pub(crate) fn run<B: Backend>(
         fixed_side = fixed_side.on(backend, &grid, full)?;
         moving_side = moving_side.on(backend, &grid, full)?;
     }
-    let (warp, inverse_warp, relaxed) =
-        warps(backend, full, &fixed_side, &moving_side, options.largest_residual_voxels)?;
-    Ok(Outcome { warp, inverse_warp, levels, relaxed })
+    let (warps, relaxed) = warps(backend, full, &fixed_side, &moving_side, options.largest_residual_voxels)?;
+    let scores = warps.scores(backend, fixed.loaded.mask())?;
+    Ok((warps, Course { levels, relaxed, scores }))
 }

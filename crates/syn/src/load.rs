@@ -61,6 +61,11 @@ impl<B: Backend> Loaded<B> {
         &self.grid
     }
 
+    /// The voxels of its grid that count.
+    pub(crate) fn mask(&self) -> Option<&B::Image> {
+        self.mask.as_ref().map(|(mask, _)| mask)
+    }
+
     /// What pulls on a level: every channel smoothed, then the edges of those that have them.
     pub(crate) fn smoothed(&self, backend: &B, sigma_voxels: f64) -> Result<Vec<B::Image>, Error> {
         let smooth = |(image, _): &(B::Image, Grid)| backend.smooth(image, [sigma_voxels; 3]);

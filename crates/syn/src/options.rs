@@ -1,6 +1,5 @@
-//! What a caller may choose, and what it gets back.
+//! What a caller may choose.
 
-use antsreg_core::DisplacementField;
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_kernels::CcDerivative;
 
@@ -90,38 +89,4 @@ impl Options {
             self.edged().map(|(_, channel)| Channel { weight: channel.weight * self.edge_weight, ..*channel });
         self.channels.iter().copied().chain(edges).collect()
     }
-}
-
-/// What a level did.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LevelOutcome {
-    /// Shrink factor of the level.
-    pub shrink: usize,
-    /// Energy of each iteration.
-    pub energies: Vec<f64>,
-    /// Whether it stopped because the energy no longer fell.
-    pub converged: bool,
-}
-
-/// The result of the diffeomorphic stage, both fields on the fixed grid, RAS mm.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// Fixed → middle → moving side, before the affine: `1Warp`.
-    pub warp: DisplacementField,
-    /// Its inverse: `1InverseWarp`.
-    pub inverse_warp: DisplacementField,
-    /// Level by level, coarsest first.
-    pub levels: Vec<LevelOutcome>,
-    /// What it took to make the two inverse to each other everywhere.
-    pub relaxed: Relaxed,
-}
-
-/// How the warps were relaxed where they folded or missed each other by more than
-/// [`largest_residual_voxels`](Options::largest_residual_voxels).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Relaxed {
-    /// Rounds that it took.
-    pub rounds: usize,
-    /// Voxels of both warps that the last round still found beyond the limits: 0 but where it was hopeless.
-    pub beyond: usize,
 }

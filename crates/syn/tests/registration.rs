@@ -2,11 +2,12 @@
 
 mod scene;
 
+use antsreg_core::jacobian::JacobianSummary;
 use antsreg_core::report::{Observer, Report, Stage};
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{CcDerivative, Cpu, apply};
-use antsreg_syn::{Error, Fixed, Options, Outcome, register};
+use antsreg_syn::{Error, Fixed, Options, Outcome, Scores, register};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 use scene::{assert_inverse, brain, displacement, grid, sampled};
 
@@ -143,13 +144,13 @@ fn every_iteration_is_reported_and_converged_levels_end_early() {
     let eager = Options { convergence: Convergence { window: 5, threshold: 1e-2 }, ..options() };
     let outcome = register(&Cpu, (&pair.fixed, None), (&pair.moving, None), &pair.affine, &eager, &mut recorder)
         .expect("it runs");
-    let energies: Vec<f64> = outcome.levels.iter().flat_map(|level| level.energies.clone()).collect();
+    let energies: Vec<f64> = outcome.course.levels.iter().flat_map(|level| level.energies.clone()).collect();
     let reported: Vec<f64> = recorder.0.iter().map(|report| report.energy).collect();
     assert_eq!(energies, reported);
     assert!(recorder.0.iter().all(|report| report.stage == Stage::Syn && report.levels == 3));
-    assert!(outcome.levels.iter().any(|level| level.converged && level.energies.len() < 30));
-    let falls = outcome.levels.iter().all(|level| level.energies.last() < level.energies.first());
-    assert!(falls, "the energy should fall on every level: {:?}", outcome.levels);
+    assert!(outcome.course.levels.iter().any(|level| level.converged && level.energies.len() < 30));
+    let falls = outcome.course.levels.iter().all(|level| level.energies.last() < level.energies.first());
+    assert!(falls, "the energy should fall on every level: {:?}", outcome.course.levels);
 }
 
 #[test]
@@ -182,5 +183,38 @@ fn a_prepared_fixed_side_gives_the_same_bits_however_often_it_is_used() {
         let alone = register(&Cpu, (&fixed, Some(&mask)), (moving, None), initial, &options, &mut ());
         let found = prepared.register(&Cpu, (moving, None), initial, &mut ());
         assert_eq!(found.expect("it registers"), alone.expect("it registers"));
+    }
+}
+
+#[test]
+fn the_scores_are_those_of_the_warps_where_the_mask_counts() {
+    let Pair { fixed, moving, affine } = pair();
+    let options = Options { levels: options().levels[..2].to_vec(), ..options() };
+    let half = sampled(&grid(), |p| f32::from(u8::from(p.x > 2.0)));
+    for mask in [None, Some(&half)] {
+        let outcome =
+            register(&Cpu, (&fixed, mask), (&moving, None), &affine, &options, &mut ()).expect("it registers");
+        let Outcome { warp, inverse_warp, course } = outcome;
+        let Scores { warp: forward, inverse_warp: backward, warp_then_inverse, inverse_then_warp } = course.scores;
+        for (field, found) in [(&warp, forward), (&inverse_warp, backward)] {
+            let expected = JacobianSummary::of(&apply::jacobian(field), mask).expect("one grid");
+            let [found, expected] =
+                [found, expected].map(|of| ([of.voxels, of.folded], [of.minimum, of.maximum, of.mean]));
+            assert_eq!(found.0, expected.0);
+            // Displacements are rounded to single precision once more on their way to millimetres.
+            assert!((0..3).all(|n| (found.1[n] - expected.1[n]).abs() < 1e-5), "{found:?}, expected {expected:?}");
+        }
+        for (first, then, found) in
+            [(&warp, &inverse_warp, warp_then_inverse), (&inverse_warp, &warp, inverse_then_warp)]
+        {
+            let expected = apply::inverse_consistency(first, then, mask).expect("one grid");
+            assert_eq!(found.voxels, expected.voxels);
+            assert!((found.mean_voxels - expected.mean_voxels).abs() < 1e-5, "{found:?}, expected {expected:?}");
+            assert!(
+                (found.largest_voxels - expected.largest_voxels).abs() < 1e-4,
+                "{found:?}, expected {expected:?}"
+            );
+        }
+        assert!(warp_then_inverse != inverse_then_warp && forward != backward);
     }
 }

@@ -7,7 +7,7 @@ use antsreg_cohort::template::{likeness, mean_intensity, nearest_affine, warp_be
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain, Volume};
 use antsreg_linear as linear;
-use antsreg_syn::{self as syn, Channel, Metric};
+use antsreg_syn::{Channel, Metric};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::cohort::{Engine, Reading, Registered, Request};
 use crate::device::Description;
 use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
-use crate::register::{self, Start};
+use crate::register::{self, Diffeomorphism, Start};
 
 /// What a subject adds to the average.
 pub struct Contribution {
@@ -73,7 +73,7 @@ pub fn compute(
     let found = register(engine, session, pass, template, images)?;
     let affine_cost = found.linear.as_ref().map_or(f64::NAN, |linear| linear.cost);
     let (warp, levels) = match found.syn {
-        Some(syn::Outcome { warp, levels, .. }) => (Some(warp), levels),
+        Some(Diffeomorphism { warp, course, .. }) => (Some(warp), course.levels),
         None => (None, Vec::new()),
     };
     let energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();
@@ -111,6 +111,7 @@ fn register(
         initial: AffineTransform::identity(),
         linear: Some(&linear),
         syn: (!affine_only).then_some(&syn),
+        inverse_warp: false,
     };
     engine.register(&request, &mut ())
 }

@@ -197,6 +197,7 @@ fn compute(
         initial: inputs.initial,
         linear: plan.linear.as_ref(),
         syn: plan.syn.as_ref(),
+        inverse_warp: !job.args.no_inverse,
     };
     let Registered { affine, linear, linear_seconds, syn, syn_seconds } = engine.register(&request, observer)?;
     (seconds.linear, seconds.syn) = (linear_seconds, syn_seconds);

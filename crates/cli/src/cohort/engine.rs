@@ -15,7 +15,7 @@ use super::budget::{Budget, Share};
 use super::reading::Reading;
 use crate::device::{Description, Device, DeviceChoice, Opened};
 use crate::error::CliError;
-use crate::register::memory;
+use crate::register::{Diffeomorphism, memory};
 
 /// One registration.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +38,8 @@ pub struct Request<'a> {
     pub linear: Option<&'a linear::Options>,
     /// Parameters of the diffeomorphic stage, unless left out.
     pub syn: Option<&'a syn::Options>,
+    /// Whether the inverse warp is wanted too.
+    pub inverse_warp: bool,
 }
 
 /// What a registration found, and how long each stage took.
@@ -49,8 +51,8 @@ pub struct Registered {
     pub linear: Option<linear::Outcome>,
     /// Seconds of the affine stage.
     pub linear_seconds: Option<f64>,
-    /// Outcome of the diffeomorphic stage.
-    pub syn: Option<syn::Outcome>,
+    /// What the diffeomorphic stage found.
+    pub syn: Option<Diffeomorphism>,
     /// Seconds of the diffeomorphic stage.
     pub syn_seconds: Option<f64>,
 }
@@ -327,7 +329,8 @@ impl<B: Backend> Registrar<B> {
             let began = Instant::now();
             let channels = [request.moving].into_iter().chain(request.moving_channels.iter().copied()).collect();
             let moving = syn::Images { channels, mask: request.moving_mask };
-            found.syn = Some(fixed.register(backend, moving, &found.affine, observer)?);
+            let (warps, course) = fixed.find(backend, moving, &found.affine, observer)?;
+            found.syn = Some(Diffeomorphism::fetch(backend, &warps, course, request.inverse_warp)?);
             found.syn_seconds = Some(began.elapsed().as_secs_f64());
         }
         Ok(found)

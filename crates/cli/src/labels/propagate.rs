@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_kernels::apply;
-use antsreg_syn as syn;
 
 use super::atlas::Loaded;
 use crate::cohort::{self, Crew, Engine, Request};
@@ -15,7 +14,7 @@ use crate::devices;
 use crate::error::CliError;
 use crate::interpolation::LabelInterpolation;
 use crate::progress::Console;
-use crate::register::{FixedInputs, Plan, Settings};
+use crate::register::{Diffeomorphism, FixedInputs, Plan, Settings};
 
 /// The image that gets labels.
 #[derive(Debug)]
@@ -125,9 +124,9 @@ impl<'a> Propagation<'a> {
             }
         }
         let (interpolation, keep_warps) = (self.interpolation, self.keep_warps);
-        let register = |engine: &mut &mut Engine, job| register(engine, job, target, &plan);
+        let register = |engine: &mut &mut Engine, job| register(engine, job, target, &plan, keep_warps);
         let bring = |(job, found, took): (Job<'_>, Result<cohort::Registered, CliError>, Duration)| {
-            let brought = found.and_then(|found| bring(target, job.atlas, found, interpolation, keep_warps));
+            let brought = found.and_then(|found| bring(target, job.atlas, found, interpolation));
             (job.number, brought.map_err(|error| job.atlas.blame(error)), took)
         };
         let crew = Crew { readers: 1, writers: 2 };
@@ -164,6 +163,7 @@ fn register<'a>(
     job: Job<'a>,
     target: &Target,
     plan: &Plan,
+    keep_warps: bool,
 ) -> (Job<'a>, Result<cohort::Registered, CliError>, Duration) {
     let began = Instant::now();
     let request = Request {
@@ -176,6 +176,7 @@ fn register<'a>(
         initial: job.initial,
         linear: plan.linear.as_ref(),
         syn: plan.syn.as_ref(),
+        inverse_warp: keep_warps,
     };
     let found = engine.register(&request, &mut ());
     (job, found, began.elapsed())
@@ -187,13 +188,12 @@ fn bring(
     atlas: &Loaded,
     found: cohort::Registered,
     interpolation: LabelInterpolation,
-    keep_warps: bool,
 ) -> Result<Propagated, CliError> {
     let mut chain = TransformChain::new();
     let mut inverse = None;
-    if let Some(syn::Outcome { warp, inverse_warp, .. }) = found.syn {
+    if let Some(Diffeomorphism { warp, inverse_warp, .. }) = found.syn {
         chain.push("1Warp", Transform::Displacement(warp), false)?;
-        inverse = keep_warps.then_some(inverse_warp);
+        inverse = inverse_warp;
     }
     chain.push("0GenericAffine", Transform::Affine(found.affine), false)?;
     let grid = &target.image.grid;

@@ -312,15 +312,15 @@ pub struct SynLevel {
 }
 
 impl SynRecord {
-    /// What an outcome tells of its course.
-    pub fn new(outcome: &syn::Outcome) -> SynRecord {
-        let levels = outcome.levels.iter().map(|level| SynLevel {
+    /// What is told of a course.
+    pub fn new(course: &syn::Course) -> SynRecord {
+        let levels = course.levels.iter().map(|level| SynLevel {
             shrink: level.shrink,
             iterations: level.energies.len(),
             converged: level.converged,
             energies: level.energies.clone(),
         });
-        let syn::Relaxed { rounds, beyond } = outcome.relaxed;
+        let syn::Relaxed { rounds, beyond } = course.relaxed;
         SynRecord { levels: levels.collect(), relaxing_rounds: rounds, beyond_limits: beyond }
     }
 }
@@ -336,6 +336,19 @@ pub struct JacobianRecord {
     pub warp_then_inverse: Consistency,
     /// The same, the inverse warp acting first.
     pub inverse_then_warp: Consistency,
+}
+
+impl JacobianRecord {
+    /// What is told of warps.
+    pub fn new(scores: &syn::Scores) -> JacobianRecord {
+        let syn::Scores { warp, inverse_warp, warp_then_inverse, inverse_then_warp } = *scores;
+        JacobianRecord {
+            warp: warp.into(),
+            inverse_warp: inverse_warp.into(),
+            warp_then_inverse: warp_then_inverse.into(),
+            inverse_then_warp: inverse_then_warp.into(),
+        }
+    }
 }
 
 /// How alike the fixed and the moving image are: Pearson's correlation where the fixed mask counts, or everywhere.

@@ -7,11 +7,11 @@ use antsreg_core::io::{itk, nifti};
 use antsreg_core::overlap::Overlap;
 use antsreg_core::{AffineTransform, Transform, TransformChain, Volume};
 use antsreg_kernels::apply;
-use antsreg_syn as syn;
 
 use super::args::Args;
 use super::channels::ChannelInputs;
 use super::files::Files;
+use super::found::{Diffeomorphism, Found};
 use super::inputs::Inputs;
 use super::memory;
 use super::plan::Plan;
@@ -19,10 +19,8 @@ use super::record::{
     ImageRecord, InputsRecord, JacobianRecord, LinearParameters, LinearRecord, OverlapRecord, Parameters, Record,
     Seconds, Similarity, SynRecord,
 };
-use super::run::Found;
 use super::settings::Start;
 use crate::error::CliError;
-use crate::jacobian::{Consistency, Summary};
 use crate::staging::Outputs;
 use crate::{compare, overlap};
 
@@ -52,8 +50,9 @@ pub fn write(
     let began = Instant::now();
     let mut outputs = Outputs::new();
     let Found { affine, linear, syn, device_memory, profile } = found;
-    let course = syn.as_ref().map(SynRecord::new);
-    let Warps { forward, backward, jacobian } = warps(inputs, files, &affine, syn, &mut outputs)?;
+    let course = syn.as_ref().map(|syn| &syn.course);
+    let (course, jacobian) = (course.map(SynRecord::new), course.map(|course| JacobianRecord::new(&course.scores)));
+    let Ways { forward, backward } = transforms(inputs, files, &affine, syn, &mut outputs)?;
     let similarity = images(args, inputs, files, [&forward, &backward], &mut outputs)?;
     let overlap = labels(args, inputs, files, &forward, &mut outputs)?;
     seconds.outputs = began.elapsed().as_secs_f64();
@@ -78,21 +77,21 @@ pub fn write(
     Ok(Written { record, overlap, paths })
 }
 
-/// The two ways between the images, and what the warps are like.
-struct Warps {
+/// The two ways between the images.
+struct Ways {
     forward: TransformChain,
+    /// Without the inverse warp where that was not asked for.
     backward: TransformChain,
-    jacobian: Option<JacobianRecord>,
 }
 
 /// Writes the transforms.
-fn warps(
+fn transforms(
     inputs: &Inputs,
     files: &Files,
     affine: &AffineTransform,
-    syn: Option<syn::Outcome>,
+    syn: Option<Diffeomorphism>,
     outputs: &mut Outputs,
-) -> Result<Warps, CliError> {
+) -> Result<Ways, CliError> {
     let centre = inputs.fixed.centre_of_mass().unwrap_or_else(|| inputs.fixed.grid.centre());
     // What ITK calls two-dimensional, it gets as such; slices of another plane only mean something in space.
     let planar = [&inputs.fixed, &inputs.moving].iter().all(|image| image.grid.is_slice_across_z());
@@ -101,26 +100,20 @@ fn warps(
         false => Ok(itk::write_affine(path, affine, centre)?),
     })?;
     let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
-    let mut jacobian = None;
     backward.push("0GenericAffine", Transform::Affine(*affine), true)?;
-    if let Some(syn::Outcome { warp, inverse_warp, .. }) = syn {
-        let mask = inputs.masks()[0];
-        jacobian = Some(JacobianRecord {
-            warp: Summary::of(&warp, mask)?,
-            inverse_warp: Summary::of(&inverse_warp, mask)?,
-            warp_then_inverse: Consistency::between(&warp, &inverse_warp, mask)?,
-            inverse_then_warp: Consistency::between(&inverse_warp, &warp, mask)?,
-        });
-        for (name, field) in [(&files.warp, &warp), (&files.inverse_warp, &inverse_warp)] {
-            if let Some(name) = name {
+    if let Some(Diffeomorphism { warp, inverse_warp, .. }) = syn {
+        for (name, field) in [(&files.warp, Some(&warp)), (&files.inverse_warp, inverse_warp.as_ref())] {
+            if let (Some(name), Some(field)) = (name, field) {
                 outputs.write(name, |path| Ok(itk::write_warp(path, field)?))?;
             }
         }
         forward.push("1Warp", Transform::Displacement(warp), false)?;
-        backward.push("1InverseWarp", Transform::Displacement(inverse_warp), false)?;
+        if let Some(inverse_warp) = inverse_warp {
+            backward.push("1InverseWarp", Transform::Displacement(inverse_warp), false)?;
+        }
     }
     forward.push("0GenericAffine", Transform::Affine(*affine), false)?;
-    Ok(Warps { forward, backward, jacobian })
+    Ok(Ways { forward, backward })
 }
 
 /// Writes the warped images, and tells how alike they are.

@@ -1,6 +1,5 @@
 //! The registration itself: read, check, compute; `results` does the rest.
 
-use antsreg_core::AffineTransform;
 use antsreg_core::overlap::Overlap;
 use antsreg_kernels::{Backend, Cpu};
 use antsreg_linear as linear;
@@ -8,6 +7,7 @@ use antsreg_syn as syn;
 
 use super::args::Args;
 use super::files::Files;
+use super::found::{Diffeomorphism, Found};
 use super::inputs::Inputs;
 use super::memory::DeviceMemory;
 use super::plan::{self, Plan};
@@ -54,8 +54,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliErr
         cuda.start_profile();
     }
     let mut found = match &device {
-        Device::Cpu => stages(&Cpu, &inputs, &plan, &mut seconds, console)?,
-        Device::Cuda(cuda) => stages(cuda.as_ref(), &inputs, &plan, &mut seconds, console)?,
+        Device::Cpu => stages(&Cpu, args, &inputs, &plan, &mut seconds, console)?,
+        Device::Cuda(cuda) => stages(cuda.as_ref(), args, &inputs, &plan, &mut seconds, console)?,
     };
     if let Some(cuda) = device.cuda() {
         found.device_memory = memory.map(|memory| memory.after(cuda)).transpose()?;
@@ -82,23 +82,10 @@ fn read_and_open(args: &Args, device: DeviceChoice, console: &mut Console) -> Re
     Ok((inputs?, opened?))
 }
 
-/// What the stages found.
-pub struct Found {
-    /// Fixed → moving, RAS mm.
-    pub affine: AffineTransform,
-    /// Outcome of the affine stage.
-    pub linear: Option<linear::Outcome>,
-    /// Outcome of the diffeomorphic stage.
-    pub syn: Option<syn::Outcome>,
-    /// Memory of the GPU, if it was one.
-    pub device_memory: Option<DeviceMemory>,
-    /// Times of its kernels, if they were asked for.
-    pub profile: Option<Profile>,
-}
-
 /// Both stages on one device.
 fn stages<B: Backend>(
     backend: &B,
+    args: &Args,
     inputs: &Inputs,
     plan: &Plan,
     seconds: &mut Seconds,
@@ -118,8 +105,11 @@ fn stages<B: Backend>(
     }
     if let Some(options) = &plan.syn {
         let [fixed, moving] = inputs.sides();
-        let (outcome, took) =
-            console.stage(|observer| syn::register(backend, fixed, moving, &found.affine, options, observer));
+        let (outcome, took) = console.stage(|observer| {
+            let (warps, course) =
+                syn::Fixed::new(backend, fixed, options)?.find(backend, moving, &found.affine, observer)?;
+            Diffeomorphism::fetch(backend, &warps, course, !args.no_inverse)
+        });
         found.syn = Some(outcome?);
         seconds.syn = Some(took.as_secs_f64());
         console.note(format_args!("syn: {:.2} s", took.as_secs_f64()));

@@ -1,0 +1,102 @@
+//! What comes out of a registration: the warps where they were found, or in main memory, and what is told of them.
+
+use antsreg_core::jacobian::JacobianSummary;
+use antsreg_core::{DisplacementField, Grid};
+use antsreg_kernels::{Backend, InverseConsistency};
+
+use crate::Error;
+
+/// The result of the diffeomorphic stage, both fields on the fixed grid, RAS mm.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Fixed → middle → moving side, before the affine: `1Warp`.
+    pub warp: DisplacementField,
+    /// Its inverse: `1InverseWarp`.
+    pub inverse_warp: DisplacementField,
+    /// How they were found, and how good they are.
+    pub course: Course,
+}
+
+/// How the warps were found, and how good they are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    /// Level by level, coarsest first.
+    pub levels: Vec<LevelOutcome>,
+    /// What it took to make the two inverse to each other everywhere.
+    pub relaxed: Relaxed,
+    /// What they are like where the fixed mask counts, or everywhere.
+    pub scores: Scores,
+}
+
+/// What a level did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LevelOutcome {
+    /// Shrink factor of the level.
+    pub shrink: usize,
+    /// Energy of each iteration.
+    pub energies: Vec<f64>,
+    /// Whether it stopped because the energy no longer fell.
+    pub converged: bool,
+}
+
+/// The warps on a device, in voxels of the fixed grid.
+pub struct Warps<B: Backend> {
+    /// The fixed grid.
+    pub grid: Grid,
+    /// As of [`Outcome`].
+    pub warp: B::Field,
+    /// As of [`Outcome`].
+    pub inverse_warp: B::Field,
+}
+
+impl<B: Backend> Warps<B> {
+    /// The warp in main memory, RAS mm.
+    pub fn download_warp(&self, backend: &B) -> Result<DisplacementField, Error> {
+        self.download(backend, &self.warp)
+    }
+
+    /// Its inverse in main memory, RAS mm.
+    pub fn download_inverse_warp(&self, backend: &B) -> Result<DisplacementField, Error> {
+        self.download(backend, &self.inverse_warp)
+    }
+
+    fn download(&self, backend: &B, field: &B::Field) -> Result<DisplacementField, Error> {
+        let to_world = self.grid.voxel_to_world().matrix;
+        let vectors = backend.download_field_in(field, &to_world.cast())?;
+        Ok(DisplacementField { grid: self.grid.clone(), vectors })
+    }
+
+    /// What they are like where the mask, on their grid, exceeds ½.
+    pub(crate) fn scores(&self, backend: &B, mask: Option<&B::Image>) -> Result<Scores, Error> {
+        let Warps { warp, inverse_warp, .. } = self;
+        Ok(Scores {
+            warp: backend.jacobian_summary(warp, mask)?,
+            inverse_warp: backend.jacobian_summary(inverse_warp, mask)?,
+            warp_then_inverse: backend.inverse_consistency(warp, inverse_warp, mask)?,
+            inverse_then_warp: backend.inverse_consistency(inverse_warp, warp, mask)?,
+        })
+    }
+}
+
+/// What two warps are like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scores {
+    /// Jacobian determinants of the warp.
+    pub warp: JacobianSummary,
+    /// Of its inverse.
+    pub inverse_warp: JacobianSummary,
+    /// How nearly the two undo each other, the warp acting first.
+    pub warp_then_inverse: InverseConsistency,
+    /// The same, the inverse warp acting first.
+    pub inverse_then_warp: InverseConsistency,
+}
+
+/// How the warps were relaxed where they folded or missed each other by more than
+/// [`largest_residual_voxels`](crate::Options::largest_residual_voxels).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Relaxed {
+    /// Rounds that it took.
+    pub rounds: usize,
+    /// Voxels of both warps that the last round still found beyond the limits: 0 but where it was hopeless.
+    pub beyond: usize,
+}
