@@ -7,6 +7,7 @@ use antsreg_kernels::{
     Backend, CcDerivative, CcParameters, Cuda, Error, InversionLimits, JointParameters, JointSampling, MiParameters,
     RelaxLimits, RelaxRound, Sampling,
 };
+use nalgebra::Matrix3;
 
 /// A 1 mm brain.
 const SHAPE: [usize; 3] = [162, 214, 167];
@@ -129,7 +130,7 @@ fn run() -> Result<(), Error> {
         cuda.invert(field, inverse, &InversionLimits { steps: 20, tolerance_voxels: 0.01, untouched_voxels: 0.0 })?;
     }
     timed(&cuda, bandwidth, "", |n| {
-        cuda.resize_field(&fields[n], &AffineTransform::identity(), [1.0; 3], &mut outs[n])
+        cuda.resize_field(&fields[n], &AffineTransform::identity(), &Matrix3::identity(), &mut outs[n])
     })?;
     timed(&cuda, bandwidth, "", |n| cuda.jacobian_determinant(&fields[n], &mut targets[n]))?;
     for (note, masked) in [("", false), ("masked", true)] {

@@ -317,12 +317,13 @@ pub trait Backend: Sized + Sync {
         mask: Option<&Self::Image>,
     ) -> Result<InverseConsistency, Error>;
 
-    /// out(x) = scale ∘ field(m(x)): a field on another grid of the same space, its vectors in voxels of that grid.
+    /// out(x) = matrix·field(m(x)): a field on another grid, its vectors in voxels of that grid or of whatever the matrix
+    /// takes them to.
     fn resize_field(
         &self,
         field: &Self::Field,
         out_to_field: &AffineTransform,
-        scale: [f64; 3],
+        matrix: &Matrix3<f64>,
         out: &mut Self::Field,
     ) -> Result<(), Error>;
 

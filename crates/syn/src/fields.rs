@@ -2,6 +2,7 @@
 
 use antsreg_core::Grid;
 use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits, RelaxRound};
+use nalgebra::Matrix3;
 
 use crate::{Relaxed, Warps};
 
@@ -35,10 +36,10 @@ impl<B: Backend> Side<B> {
     /// The same displacements on another grid of the same space.
     pub(crate) fn on(&self, backend: &B, from: &Grid, to: &Grid) -> Result<Self, Error> {
         let map = from.world_to_voxel().after(&to.voxel_to_world());
-        let scale = std::array::from_fn(|axis| from.spacing[axis] / to.spacing[axis]);
+        let scale = Matrix3::from_diagonal(&from.spacing.component_div(&to.spacing));
         let mut side = Side::identity(backend, to)?;
-        backend.resize_field(&self.to_middle, &map, scale, &mut side.to_middle)?;
-        backend.resize_field(&self.from_middle, &map, scale, &mut side.from_middle)?;
+        backend.resize_field(&self.to_middle, &map, &scale, &mut side.to_middle)?;
+        backend.resize_field(&self.from_middle, &map, &scale, &mut side.from_middle)?;
         Ok(side)
     }
 }

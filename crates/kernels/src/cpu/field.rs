@@ -1,6 +1,7 @@
 //! Displacement fields in memory: reading between voxels, composition, the longest vector, other grids.
 
 use antsreg_core::AffineTransform;
+use nalgebra::Matrix3;
 use rayon::prelude::*;
 
 use super::image::{Cell, strides};
@@ -131,18 +132,18 @@ pub(super) fn max_norm(field: &Field) -> f32 {
     squared.reduce(|| 0.0, f32::max).sqrt()
 }
 
-/// out(x) = scale ∘ field(m(x)).
-pub(super) fn resize(field: &Field, out_to_field: &AffineTransform, scale: [f64; 3], out: &mut Field) {
+/// out(x) = matrix·field(m(x)).
+pub(super) fn resize(field: &Field, out_to_field: &AffineTransform, matrix: &Matrix3<f64>, out: &mut Field) {
     let [nx, ny, nz] = out.shape;
     let sampler = field.sampler();
-    let scale = scale.map(|s| s as f32);
+    let rows = [0, 1, 2].map(|row| [0, 1, 2].map(|column| matrix[(row, column)] as f32));
     let slices = slab(nz);
     out.vectors_mut().par_chunks_mut(nx * ny * slices).enumerate().for_each(|(chunk, out)| {
         for (row, out) in out.chunks_exact_mut(nx).enumerate() {
             let line = Line::new(out_to_field, row % ny, chunk * slices + row / ny);
             for (i, out) in out.iter_mut().enumerate() {
                 let v = sampler.at(line.at(i as f32));
-                *out = std::array::from_fn(|axis| scale[axis] * v[axis]);
+                *out = rows.map(|row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2]);
             }
         }
     });

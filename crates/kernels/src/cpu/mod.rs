@@ -26,6 +26,7 @@ mod spline;
 use antsreg_core::AffineTransform;
 use antsreg_core::intensity::{Quantiles, all_quantiles};
 use antsreg_core::jacobian::JacobianSummary;
+use nalgebra::Matrix3;
 
 pub use correlation_ratio::FixedBins;
 pub use cross_correlation::CcWorkspace;
@@ -308,10 +309,10 @@ impl Backend for Cpu {
         &self,
         field: &Field,
         out_to_field: &AffineTransform,
-        scale: [f64; 3],
+        matrix: &Matrix3<f64>,
         out: &mut Field,
     ) -> Result<(), Error> {
-        field::resize(field, out_to_field, scale, out);
+        field::resize(field, out_to_field, matrix, out);
         Ok(())
     }
 

@@ -247,10 +247,10 @@ impl Backend for Cuda {
         &self,
         field: &Field,
         out_to_field: &AffineTransform,
-        scale: [f64; 3],
+        matrix: &Matrix3<f64>,
         out: &mut Field,
     ) -> Result<(), Error> {
-        self.resize(field, out_to_field, scale, out)
+        self.resize(field, out_to_field, matrix, out)
     }
 
     fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {

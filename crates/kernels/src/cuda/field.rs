@@ -81,6 +81,7 @@ impl Field {
     }
 }
 
+/// A matrix as kernels take it.
 fn rows(matrix: &Matrix3<f32>) -> [Vector; 3] {
     [0, 1, 2].map(|row| Vector([0, 1, 2].map(|column| matrix[(row, column)])))
 }
@@ -194,16 +195,17 @@ impl Cuda {
         &self,
         field: &Field,
         out_to_field: &AffineTransform,
-        scale: [f64; 3],
+        matrix: &Matrix3<f64>,
         out: &mut Field,
     ) -> Result<(), Error> {
         let launch =
             Launch::over_voxels(&self.kernels.resize_field.resize_field, out.shape, field.bytes() + out.bytes());
         let (source, target) = (field.read(), out.write());
         let (source_shape, shape) = (Shape::of(field.shape), Shape::of(out.shape));
-        let (map, scale) = (Affine::of(out_to_field), Vector(scale.map(|s| s as f32)));
+        let map = Affine::of(out_to_field);
+        let [x, y, z] = rows(&matrix.cast());
         // SAFETY: reads are clamped to the field's shape, threads outside the output's return.
-        unsafe { self.launch(launch, arguments![source, source_shape, map, scale, target, shape]) }
+        unsafe { self.launch(launch, arguments![source, source_shape, map, x, y, z, target, shape]) }
     }
 
     pub(super) fn jacobian(&self, field: &Field, out: &mut Image) -> Result<(), Error> {

@@ -136,19 +136,19 @@ fn invert_finds_the_inverse_even_where_space_is_stretched() {
 }
 
 #[test]
-fn resize_scales_vectors_with_the_grid() {
+fn resize_brings_vectors_to_another_grid() {
     let (coarse, fine) = ([9, 11, 7], [18, 22, 15]);
     let vectors = scene::rough_field(coarse, 1.0, 11);
     let map = AffineTransform {
         matrix: Matrix3::from_diagonal(&Vector3::new(0.5, 0.5, 0.48)),
         translation: Vector3::new(-0.25, -0.25, 0.1),
     };
-    let scale = [2.0, 2.0, 2.1];
+    let matrix = Matrix3::new(2.0, 0.1, -0.2, 0.0, -2.0, 0.3, 0.4, 0.0, 2.1);
     let mut out = Cpu.field(fine).unwrap();
-    Cpu.resize_field(&uploaded(coarse, &vectors), &map, scale, &mut out).unwrap();
+    Cpu.resize_field(&uploaded(coarse, &vectors), &map, &matrix, &mut out).unwrap();
     let expected = voxels(fine).flat_map(|voxel| {
         let v = field_at(&vectors, coarse, naive::apply(&map, voxel.map(|i| i as f64)));
-        std::array::from_fn::<_, 3, _>(|axis| scale[axis] * v[axis])
+        <[f64; 3]>::from(matrix * Vector3::from(v))
     });
     assert!(worst(downloaded(&out).as_flattened(), expected) < INTERPOLATION);
 }

@@ -263,7 +263,7 @@ fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
 
     let mut resized = backend.field(world.other_shape)?;
     let back = world.map(0.1).inverse().unwrap_or_else(AffineTransform::identity);
-    backend.resize_field(&first, &back, [0.5, 1.25, 2.0], &mut resized)?;
+    backend.resize_field(&first, &back, &matrix.cast(), &mut resized)?;
     out.field("resize_field", EXACT, &resized)?;
     // Folds; a field that its inverse misses; both, by a wide Gaussian.
     for (smallest_jacobian, largest_residual_voxels, variance_voxels, reach_voxels) in
