@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rayon::prelude::*;
 use tempfile::TempDir;
 
 use crate::error::CliError;
@@ -105,6 +106,9 @@ pub fn resumable() {
     RESUMABLE.store(true, Ordering::Relaxed);
 }
 
+/// Writes a file of this name.
+pub type Writing<'a> = Box<dyn FnOnce(&Path) -> Result<(), CliError> + Send + 'a>;
+
 /// Output files that belong together: those of one command, or of one subject of many.
 #[derive(Debug)]
 pub struct Outputs {
@@ -127,6 +131,21 @@ impl Outputs {
         target: &Path,
         write: impl FnOnce(&Path) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
+        write(&self.begin(target)?).map_err(|error| error.about(target))
+    }
+
+    /// The same for several files at once.
+    pub fn write_all(&mut self, files: Vec<(&Path, Writing<'_>)>) -> Result<(), CliError> {
+        let begun = files.into_iter().map(|(target, write)| Ok((target, self.begin(target)?, write)));
+        let begun = begun.collect::<Result<Vec<_>, CliError>>()?;
+        let written =
+            begun.into_par_iter().map(|(target, path, write)| write(&path).map_err(|error| error.about(target)));
+        // Of several errors the first file's.
+        written.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    /// Where what is to become `target` is written.
+    fn begin(&mut self, target: &Path) -> Result<PathBuf, CliError> {
         let folder = check_target(target)?;
         let temporary = {
             let mut staged = lock();
@@ -145,7 +164,7 @@ impl Outputs {
             temporary
         };
         self.targets.push(target.to_owned());
-        write(&temporary).map_err(|error| error.about(target))
+        Ok(temporary)
     }
 
     /// Gives every file its name, replacing what was there. Returns the names.

@@ -19,7 +19,7 @@ use crate::cohort::{Engine, Reading, Registered, Request};
 use crate::device::Description;
 use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
-use crate::register::{self, Diffeomorphism, Start};
+use crate::register::{self, Diffeomorphism, Start, Wanted};
 
 /// What a subject adds to the average.
 pub struct Contribution {
@@ -111,7 +111,7 @@ fn register(
         initial: AffineTransform::identity(),
         linear: Some(&linear),
         syn: (!affine_only).then_some(&syn),
-        inverse_warp: false,
+        wanted: Wanted::WARP,
     };
     engine.register(&request, &mut ())
 }

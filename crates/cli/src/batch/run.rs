@@ -17,7 +17,7 @@ use crate::device::Description;
 use crate::devices;
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
-use crate::register::{self, Files, FixedInputs, Found, Inputs, Plan, Seconds};
+use crate::register::{self, Files, FixedInputs, Found, Inputs, Plan, Seconds, Wanted};
 use crate::staging::{self, Outputs};
 
 /// A subject that is to be registered.
@@ -197,11 +197,12 @@ fn compute(
         initial: inputs.initial,
         linear: plan.linear.as_ref(),
         syn: plan.syn.as_ref(),
-        inverse_warp: !job.args.no_inverse,
+        wanted: Wanted::new(&job.args),
     };
-    let Registered { affine, linear, linear_seconds, syn, syn_seconds } = engine.register(&request, observer)?;
-    (seconds.linear, seconds.syn) = (linear_seconds, syn_seconds);
-    let found = Found { affine, linear, syn, device_memory: None, profile: None };
+    let Registered { affine, linear, linear_seconds, syn, syn_seconds, images, images_seconds } =
+        engine.register(&request, observer)?;
+    (seconds.linear, seconds.syn, seconds.outputs) = (linear_seconds, syn_seconds, images_seconds);
+    let found = Found { affine, linear, syn, images, device_memory: None, profile: None };
     Ok(Computed { inputs, plan, found })
 }
 

@@ -15,7 +15,7 @@ use super::budget::{Budget, Share};
 use super::reading::Reading;
 use crate::device::{Description, Device, DeviceChoice, Opened};
 use crate::error::CliError;
-use crate::register::{Diffeomorphism, memory};
+use crate::register::{Diffeomorphism, Images, Pair, Wanted, memory};
 
 /// One registration.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +38,8 @@ pub struct Request<'a> {
     pub linear: Option<&'a linear::Options>,
     /// Parameters of the diffeomorphic stage, unless left out.
     pub syn: Option<&'a syn::Options>,
-    /// Whether the inverse warp is wanted too.
-    pub inverse_warp: bool,
+    /// What is wanted of it; images where a GPU registers only.
+    pub wanted: Wanted,
 }
 
 /// What a registration found, and how long each stage took.
@@ -55,6 +55,10 @@ pub struct Registered {
     pub syn: Option<Diffeomorphism>,
     /// Seconds of the diffeomorphic stage.
     pub syn_seconds: Option<f64>,
+    /// What the device made of the images, if it did.
+    pub images: Option<Images>,
+    /// Seconds of that.
+    pub images_seconds: f64,
 }
 
 /// A worker on a device.
@@ -103,7 +107,9 @@ impl Engine {
     /// Registers. The result is the same whichever worker of one kind of device does it, and whatever it did before.
     pub fn register(&mut self, request: &Request, observer: &mut dyn Observer) -> Result<Registered, CliError> {
         match &mut self.on {
-            On::Cpu(registrar) => registrar.register(request, observer),
+            On::Cpu(registrar) => {
+                registrar.register(&Request { wanted: request.wanted.without_images(), ..*request }, observer)
+            }
             On::Gpu(gpu) => gpu.register(request, self.description.choice(), observer),
         }
     }
@@ -207,8 +213,10 @@ impl Request<'_> {
     /// Memory of a GPU that it takes while it runs.
     fn bytes(&self) -> u64 {
         let masked = [self.fixed_mask.is_some(), self.moving_mask.is_some()];
-        self.channels()
-            * memory::on_device([&self.fixed.grid, &self.moving.grid], masked, self.linear, self.syn) as u64
+        let grids = [&self.fixed.grid, &self.moving.grid];
+        let stages = self.channels() * memory::on_device(grids, masked, self.linear, self.syn) as u64;
+        let images = |wanted| memory::images_on_device(grids, self.syn.is_some(), wanted) as u64;
+        stages.max(self.wanted.images.map_or(0, images))
     }
 
     /// Memory of a GPU that its fixed side keeps afterwards.
@@ -315,8 +323,15 @@ impl<B: Backend> Registrar<B> {
             Some(prepared) => prepared,
             none => none.insert(Prepared::new(backend, request)?),
         };
-        let mut found =
-            Registered { affine: request.initial, linear: None, linear_seconds: None, syn: None, syn_seconds: None };
+        let mut found = Registered {
+            affine: request.initial,
+            linear: None,
+            linear_seconds: None,
+            syn: None,
+            syn_seconds: None,
+            images: None,
+            images_seconds: 0.0,
+        };
         if let (Some(fixed), Some(options)) = (&prepared.linear, request.linear) {
             let began = Instant::now();
             let (moving, mask) = (request.moving, request.moving_mask);
@@ -325,13 +340,22 @@ impl<B: Backend> Registrar<B> {
             found.affine = outcome.transform;
             found.linear = Some(outcome);
         }
+        let mut on_device = None;
         if let Some(fixed) = &prepared.syn {
             let began = Instant::now();
             let channels = [request.moving].into_iter().chain(request.moving_channels.iter().copied()).collect();
             let moving = syn::Images { channels, mask: request.moving_mask };
             let (warps, course) = fixed.find(backend, moving, &found.affine, observer)?;
-            found.syn = Some(Diffeomorphism::fetch(backend, &warps, course, request.inverse_warp)?);
+            found.syn = Some(Diffeomorphism::fetch(backend, &warps, course, request.wanted)?);
+            on_device = Some(warps);
             found.syn_seconds = Some(began.elapsed().as_secs_f64());
+        }
+        if let Some(wanted) = request.wanted.images {
+            let began = Instant::now();
+            let Request { fixed, moving, initial, .. } = *request;
+            let pair = Pair { fixed, moving, initial, affine: found.affine };
+            found.images = Images::by(backend, &pair, on_device.as_ref(), wanted).map_err(CliError::Device)?;
+            found.images_seconds = began.elapsed().as_secs_f64();
         }
         Ok(found)
     }

@@ -13,5 +13,5 @@ pub use aside::Aside;
 pub use backlog::Backlog;
 pub use engine::{Engine, Registered, Request, engines};
 pub use pipeline::{Crew, run, run_at};
-pub use reading::Reading;
+pub use reading::{Kernel, Reading, Source};
 pub use subjects::{Listing, Subject, channels_of, is_image, list};

@@ -29,7 +29,67 @@ pub struct Step<'a> {
     displacement: Option<&'a DisplacementField>,
     /// Acts then.
     affine: AffineTransform,
-    spline: bool,
+    kernel: Kernel,
+}
+
+/// Ways of reading between voxels that backends have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kernel {
+    /// Trilinear.
+    Linear,
+    /// Cubic B-spline through the voxels.
+    Spline,
+}
+
+impl Kernel {
+    /// What was typed, if it is one of them.
+    pub fn of(how: ImageInterpolation) -> Option<Kernel> {
+        match how {
+            ImageInterpolation::Linear => Some(Kernel::Linear),
+            ImageInterpolation::Bspline => Some(Kernel::Spline),
+            ImageInterpolation::Nearest | ImageInterpolation::Sinc => None,
+        }
+    }
+}
+
+/// An image on a device, ready to be read between voxels.
+pub struct Source<B: Backend> {
+    /// Voxels, or what the kernel makes of them.
+    values: B::Image,
+    world_to_voxel: AffineTransform,
+    kernel: Kernel,
+}
+
+impl<B: Backend> Source<B> {
+    /// Brings an image there.
+    pub fn new(backend: &B, image: &Volume, kernel: Kernel) -> Result<Self, Error> {
+        let voxels = backend.upload(image.grid.shape, &image.voxels)?;
+        let values = match kernel {
+            Kernel::Linear => voxels,
+            Kernel::Spline => backend.spline_coefficients(&voxels)?,
+        };
+        Ok(Source { values, world_to_voxel: image.grid.world_to_voxel(), kernel })
+    }
+
+    /// The image on a grid: its points are moved by a field in voxels of that grid, if there is one, then taken to the
+    /// image's world by `affine`. Zero beyond it. `out` has the grid's shape.
+    pub fn onto(
+        &self,
+        backend: &B,
+        grid: &Grid,
+        field: Option<&B::Field>,
+        affine: &AffineTransform,
+        out: &mut B::Image,
+    ) -> Result<Volume, Error> {
+        let map = self.world_to_voxel.after(affine).after(&grid.voxel_to_world());
+        match (self.kernel, field) {
+            (Kernel::Linear, Some(field)) => backend.warp(&self.values, field, &map, Sampling::Linear, out)?,
+            (Kernel::Linear, None) => backend.resample(&self.values, &map, 0.0, out)?,
+            (Kernel::Spline, Some(field)) => backend.warp_spline(&self.values, field, &map, out)?,
+            (Kernel::Spline, None) => backend.warp_spline(&self.values, &backend.field(grid.shape)?, &map, out)?,
+        }
+        Ok(Volume { grid: grid.clone(), voxels: backend.download(out)? })
+    }
 }
 
 impl Reading<'_> {
@@ -41,11 +101,7 @@ impl Reading<'_> {
 
     /// The same as a backend does it, where that has kernels for it.
     pub fn step(&self) -> Option<Step<'_>> {
-        let spline = match self.how {
-            ImageInterpolation::Linear => false,
-            ImageInterpolation::Bspline => true,
-            ImageInterpolation::Nearest | ImageInterpolation::Sinc => return None,
-        };
+        let kernel = Kernel::of(self.how)?;
         let mut steps = self.chain.steps.iter().map(|step| &step.transform).peekable();
         let displacement = steps.next_if(|first| matches!(first, Transform::Displacement(_)));
         let displacement = match displacement {
@@ -59,7 +115,7 @@ impl Reading<'_> {
         }
         let tolerance_mm = SAME_GRID_VOXELS * self.onto.spacing.min();
         let there = displacement.is_none_or(|field| field.grid.matches(self.onto, tolerance_mm));
-        there.then_some(Step { reading: self, displacement, affine, spline })
+        there.then_some(Step { reading: self, displacement, affine, kernel })
     }
 }
 
@@ -67,34 +123,20 @@ impl Step<'_> {
     /// Memory of a GPU that it takes.
     pub fn bytes(&self) -> u64 {
         let Reading { images, onto, .. } = self.reading;
+        let spline = self.kernel == Kernel::Spline;
         // A displacement and what comes out; one image at a time, and its coefficients.
         let largest = images.iter().map(|image| image.voxels.len()).max().unwrap_or(0);
-        let field = if self.displacement.is_some() || self.spline { 3 } else { 0 };
-        4 * (onto.len() * (field + 1) + largest * (1 + usize::from(self.spline))) as u64
+        let field = if self.displacement.is_some() || spline { 3 } else { 0 };
+        4 * (onto.len() * (field + 1) + largest * (1 + usize::from(spline))) as u64
     }
 
     /// Does it.
     pub fn run<B: Backend>(&self, backend: &B) -> Result<Vec<Volume>, Error> {
-        let Step { reading: Reading { images, onto, .. }, displacement, affine, spline } = self;
-        let field = match displacement {
-            Some(field) => Some(in_voxels(backend, field)?),
-            None if *spline => Some(backend.field(onto.shape)?),
-            None => None,
-        };
+        let Step { reading: Reading { images, onto, .. }, displacement, affine, kernel } = self;
+        let field = displacement.map(|field| in_voxels(backend, field)).transpose()?;
         let mut out = backend.image(onto.shape)?;
-        let read = |image: &Volume| {
-            let map = image.grid.world_to_voxel().after(affine).after(&onto.voxel_to_world());
-            let moving = backend.upload(image.grid.shape, &image.voxels)?;
-            match &field {
-                Some(field) if *spline => {
-                    let coefficients = backend.spline_coefficients(&moving)?;
-                    backend.warp_spline(&coefficients, field, &map, &mut out)?;
-                }
-                Some(field) => backend.warp(&moving, field, &map, Sampling::Linear, &mut out)?,
-                None => backend.resample(&moving, &map, 0.0, &mut out)?,
-            }
-            Ok(Volume { grid: (*onto).clone(), voxels: backend.download(&out)? })
-        };
+        let read =
+            |image| Source::new(backend, image, *kernel)?.onto(backend, onto, field.as_ref(), affine, &mut out);
         images.iter().map(read).collect()
     }
 }

@@ -14,7 +14,7 @@ use crate::devices;
 use crate::error::CliError;
 use crate::interpolation::LabelInterpolation;
 use crate::progress::Console;
-use crate::register::{Diffeomorphism, FixedInputs, Plan, Settings};
+use crate::register::{Diffeomorphism, FixedInputs, Plan, Settings, Wanted};
 
 /// The image that gets labels.
 #[derive(Debug)]
@@ -176,7 +176,7 @@ fn register<'a>(
         initial: job.initial,
         linear: plan.linear.as_ref(),
         syn: plan.syn.as_ref(),
-        inverse_warp: keep_warps,
+        wanted: Wanted { inverse_warp: keep_warps, ..Wanted::WARP },
     };
     let found = engine.register(&request, &mut ());
     (job, found, began.elapsed())

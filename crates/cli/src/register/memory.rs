@@ -6,8 +6,11 @@ use antsreg_linear as linear;
 use antsreg_syn as syn;
 use serde::Serialize;
 
+use super::found::Wanted;
+use super::images::WantedImages;
 use super::inputs::Inputs;
 use super::plan::Plan;
+use crate::cohort::Kernel;
 use crate::error::CliError;
 
 /// Bytes of a scalar voxel and of a displacement.
@@ -39,10 +42,10 @@ pub fn estimate(fixed: &Grid, moving: &Grid, masks: usize, syn: Option<&syn::Opt
     PROGRAM + inputs + linear.max(diffeomorphic)
 }
 
-/// Main memory of one more subject that is on its way, on this grid, bytes: its image; both warps, and their Jacobian; a
-/// warped image and the labels that are written.
+/// Main memory of one more subject that is on its way, on this grid, bytes: its image; both warps; three
+/// warped images, and the labels that are written.
 pub fn subject(grid: &Grid, labels: bool) -> usize {
-    grid.len() * (SCALAR + 2 * VECTOR + SCALAR + SCALAR + 2 * SCALAR * usize::from(labels))
+    grid.len() * (SCALAR + 2 * VECTOR + 3 * SCALAR + 2 * SCALAR * usize::from(labels))
 }
 
 /// What further pairs of images add to that: each as read, clipped and smoothed; two more updates.
@@ -78,12 +81,13 @@ pub struct DeviceMemory {
 
 impl DeviceMemory {
     /// Before a registration.
-    pub fn before(cuda: &Cuda, inputs: &Inputs, plan: &Plan) -> Result<DeviceMemory, CliError> {
+    pub fn before(cuda: &Cuda, inputs: &Inputs, plan: &Plan, wanted: Wanted) -> Result<DeviceMemory, CliError> {
         let masked = inputs.masks().map(|mask| mask.is_some());
         let grids = [&inputs.fixed.grid, &inputs.moving.grid];
         let planned = on_device_with(grids, &inputs.further(), masked, plan.linear.as_ref(), plan.syn.as_ref());
+        let images = wanted.images.map_or(0, |wanted| images_on_device(grids, plan.syn.is_some(), wanted));
         let free_bytes = cuda.memory().map_err(CliError::Device)?.free;
-        Ok(DeviceMemory { planned_bytes: planned as u64, free_bytes, taken_bytes: None })
+        Ok(DeviceMemory { planned_bytes: planned.max(images) as u64, free_bytes, taken_bytes: None })
     }
 
     /// Refuses a registration for which there is too little.
@@ -125,6 +129,20 @@ pub fn on_device_with(
     let linear = linear.map_or(0, |options| linear_on_device(grids, masked, options));
     let syn = syn.map_or(0, |options| syn_on_device(grids, further, masked, options));
     DEVICE_SCRATCH + SCALAR * linear.max(syn)
+}
+
+/// Memory of a GPU that making the images takes at its end, bytes.
+pub fn images_on_device([fixed, moving]: [&Grid; 2], warped: bool, wanted: WantedImages) -> usize {
+    const FIELD: usize = 3;
+    let Some(kernel) = Kernel::of(wanted.how) else { return 0 };
+    // An image and its coefficients; what it becomes; a field on that grid, or for a spline one of zeros.
+    let spline = kernel == Kernel::Spline;
+    let reading = |image: &Grid, onto: &Grid, field: bool| {
+        image.len() * (1 + usize::from(spline)) + onto.len() * (1 + FIELD * usize::from(field))
+    };
+    let there = reading(moving, fixed, spline);
+    let back = if wanted.inverse_warped { reading(fixed, moving, warped || spline) } else { 0 };
+    DEVICE_SCRATCH + SCALAR * (fixed.len() * 2 * FIELD * usize::from(warped) + there.max(back))
 }
 
 /// Memory of a GPU that a fixed side keeps between registrations, bytes.
@@ -201,6 +219,7 @@ mod tests {
 
     use super::*;
     use crate::device::Description;
+    use crate::interpolation::ImageInterpolation;
 
     fn cube(voxels: usize, mm: f64) -> Grid {
         let (spacing, origin) = (Vector3::repeat(mm), Point3::origin());
@@ -253,6 +272,24 @@ mod tests {
         // Mutual information keeps nothing for a voxel.
         plan.syn.iter_mut().for_each(|syn| syn.channels[0].metric = syn::Metric::Mattes);
         assert_eq!(planned(&plan, &[]), 30.0);
+    }
+
+    #[test]
+    fn images_take_little_unless_the_moving_grid_is_fine() {
+        let (grid, fine) = (cube(100, 1.0), cube(200, 0.5));
+        let planned = |grids, warped, how, inverse_warped| {
+            let bytes = images_on_device(grids, warped, WantedImages { how, inverse_warped }) - DEVICE_SCRATCH;
+            bytes / (SCALAR * grid.len())
+        };
+        let (linear, spline) = (ImageInterpolation::Linear, ImageInterpolation::Bspline);
+        // Image and result; with coefficients and a field of zeros; both warps, and one on the moving grid.
+        assert_eq!(planned([&grid, &grid], false, linear, true), 2);
+        assert_eq!(planned([&grid, &grid], false, spline, false), 6);
+        assert_eq!(planned([&grid, &grid], true, linear, true), 6 + 5);
+        assert_eq!(planned([&grid, &fine], true, linear, true), 6 + 1 + 8 * 4);
+        assert_eq!(planned([&grid, &fine], true, linear, false), 6 + 8 + 1);
+        let nearest = WantedImages { how: ImageInterpolation::Nearest, inverse_warped: true };
+        assert_eq!(images_on_device([&grid, &grid], true, nearest), 0);
     }
 
     #[test]

@@ -1,17 +1,18 @@
 //! From what the stages found to files: warps, images, labels, scores and the record.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::overlap::Overlap;
-use antsreg_core::{AffineTransform, Transform, TransformChain, Volume};
+use antsreg_core::{AffineTransform, DisplacementField, Transform, TransformChain};
 use antsreg_kernels::apply;
 
 use super::args::Args;
 use super::channels::ChannelInputs;
 use super::files::Files;
 use super::found::{Diffeomorphism, Found};
+use super::images::{Images, Pair, WantedImages};
 use super::inputs::Inputs;
 use super::memory;
 use super::plan::Plan;
@@ -21,7 +22,7 @@ use super::record::{
 };
 use super::settings::Start;
 use crate::error::CliError;
-use crate::staging::Outputs;
+use crate::staging::{Outputs, Writing};
 use crate::{compare, overlap};
 
 /// What was written.
@@ -49,13 +50,21 @@ pub fn write(
 ) -> Result<Written, CliError> {
     let began = Instant::now();
     let mut outputs = Outputs::new();
-    let Found { affine, linear, syn, device_memory, profile } = found;
+    let Found { affine, linear, syn, images, device_memory, profile } = found;
     let course = syn.as_ref().map(|syn| &syn.course);
     let (course, jacobian) = (course.map(SynRecord::new), course.map(|course| JacobianRecord::new(&course.scores)));
-    let Ways { forward, backward } = transforms(inputs, files, &affine, syn, &mut outputs)?;
-    let similarity = images(args, inputs, files, [&forward, &backward], &mut outputs)?;
-    let overlap = labels(args, inputs, files, &forward, &mut outputs)?;
-    seconds.outputs = began.elapsed().as_secs_f64();
+    let ways = Ways::new(&affine, syn)?;
+    let pair = Pair { fixed: &inputs.fixed, moving: &inputs.moving, initial: inputs.initial, affine };
+    let here = || Images::here(&pair, [&ways.forward, &ways.backward], WantedImages::new(args));
+    let images = images.unwrap_or_else(here);
+    let (written, similarity) = rayon::join(
+        || write_volumes(inputs, files, &affine, &ways, &images, &mut outputs),
+        || similarity(inputs, &images),
+    );
+    let ((), similarity) = (written?, similarity?);
+    drop(images);
+    let overlap = labels(args, inputs, files, &ways.forward, &mut outputs)?;
+    seconds.outputs += began.elapsed().as_secs_f64();
     seconds.total = total_seconds(&seconds);
     let record = Record {
         linear: linear.as_ref().map(LinearRecord::from),
@@ -84,14 +93,38 @@ struct Ways {
     backward: TransformChain,
 }
 
-/// Writes the transforms.
-fn transforms(
+impl Ways {
+    fn new(affine: &AffineTransform, syn: Option<Diffeomorphism>) -> Result<Ways, CliError> {
+        let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
+        backward.push("0GenericAffine", Transform::Affine(*affine), true)?;
+        if let Some(Diffeomorphism { warp, inverse_warp, .. }) = syn {
+            forward.push("1Warp", Transform::Displacement(warp), false)?;
+            if let Some(inverse_warp) = inverse_warp {
+                backward.push("1InverseWarp", Transform::Displacement(inverse_warp), false)?;
+            }
+        }
+        forward.push("0GenericAffine", Transform::Affine(*affine), false)?;
+        Ok(Ways { forward, backward })
+    }
+}
+
+/// The displacement of a chain that has one.
+fn displacement(chain: &TransformChain) -> Option<&DisplacementField> {
+    chain.steps.iter().find_map(|step| match &step.transform {
+        Transform::Displacement(field) => Some(field),
+        Transform::Affine(_) => None,
+    })
+}
+
+/// Writes transforms and images, all at once: each is encoded by many threads, but goes into its file by one.
+fn write_volumes(
     inputs: &Inputs,
     files: &Files,
     affine: &AffineTransform,
-    syn: Option<Diffeomorphism>,
+    ways: &Ways,
+    images: &Images,
     outputs: &mut Outputs,
-) -> Result<Ways, CliError> {
+) -> Result<(), CliError> {
     let centre = inputs.fixed.centre_of_mass().unwrap_or_else(|| inputs.fixed.grid.centre());
     // What ITK calls two-dimensional, it gets as such; slices of another plane only mean something in space.
     let planar = [&inputs.fixed, &inputs.moving].iter().all(|image| image.grid.is_slice_across_z());
@@ -99,47 +132,26 @@ fn transforms(
         true => Ok(itk::write_affine_of_slices(path, affine, centre)?),
         false => Ok(itk::write_affine(path, affine, centre)?),
     })?;
-    let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
-    backward.push("0GenericAffine", Transform::Affine(*affine), true)?;
-    if let Some(Diffeomorphism { warp, inverse_warp, .. }) = syn {
-        for (name, field) in [(&files.warp, Some(&warp)), (&files.inverse_warp, inverse_warp.as_ref())] {
-            if let (Some(name), Some(field)) = (name, field) {
-                outputs.write(name, |path| Ok(itk::write_warp(path, field)?))?;
-            }
-        }
-        forward.push("1Warp", Transform::Displacement(warp), false)?;
-        if let Some(inverse_warp) = inverse_warp {
-            backward.push("1InverseWarp", Transform::Displacement(inverse_warp), false)?;
+    let mut all: Vec<(&Path, Writing)> = Vec::new();
+    for (name, chain) in [(&files.warp, &ways.forward), (&files.inverse_warp, &ways.backward)] {
+        if let (Some(name), Some(field)) = (name, displacement(chain)) {
+            all.push((name, Box::new(|path| Ok(itk::write_warp(path, field)?))));
         }
     }
-    forward.push("0GenericAffine", Transform::Affine(*affine), false)?;
-    Ok(Ways { forward, backward })
+    let warped = [(&files.warped, Some(&images.warped)), (&files.inverse_warped, images.inverse_warped.as_ref())];
+    for (name, image) in warped {
+        if let (Some(name), Some(image)) = (name, image) {
+            all.push((name, Box::new(|path| Ok(nifti::write_volume(path, image)?))));
+        }
+    }
+    outputs.write_all(all)
 }
 
-/// Writes the warped images, and tells how alike they are.
-fn images(
-    args: &Args,
-    inputs: &Inputs,
-    files: &Files,
-    [forward, backward]: [&TransformChain; 2],
-    outputs: &mut Outputs,
-) -> Result<Similarity, CliError> {
-    let (fixed, moving, mask) = (inputs.fixed.as_ref(), &inputs.moving, inputs.masks()[0]);
-    let read =
-        |volume: &Volume, onto, chain: &_| apply::resample(volume, onto, chain, args.interpolation.into(), 0.0);
-    let start = TransformChain::from(vec![Transform::Affine(inputs.initial)]);
-    let correlation_at_start = compare::correlation(fixed, &read(moving, &fixed.grid, &start), mask)?;
-    let warped = read(moving, &fixed.grid, forward);
-    let correlation = compare::correlation(fixed, &warped, mask)?;
-    if let Some(name) = &files.warped {
-        outputs.write(name, |path| Ok(nifti::write_volume(path, &warped)?))?;
-    }
-    drop(warped);
-    if let Some(name) = &files.inverse_warped {
-        let warped = read(fixed, &moving.grid, backward);
-        outputs.write(name, |path| Ok(nifti::write_volume(path, &warped)?))?;
-    }
-    Ok(Similarity { correlation_at_start, correlation })
+/// How alike the images are, by the start and by the result.
+fn similarity(inputs: &Inputs, images: &Images) -> Result<Similarity, CliError> {
+    let correlation = |image| compare::correlation(&inputs.fixed, image, inputs.masks()[0]);
+    let (at_start, by_result) = rayon::join(|| correlation(&images.at_start), || correlation(&images.warped));
+    Ok(Similarity { correlation_at_start: at_start?, correlation: by_result? })
 }
 
 /// Carries the moving labels, and scores them where there is something to score against.

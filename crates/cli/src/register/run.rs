@@ -1,5 +1,7 @@
 //! The registration itself: read, check, compute; `results` does the rest.
 
+use std::time::Instant;
+
 use antsreg_core::overlap::Overlap;
 use antsreg_kernels::{Backend, Cpu};
 use antsreg_linear as linear;
@@ -7,7 +9,8 @@ use antsreg_syn as syn;
 
 use super::args::Args;
 use super::files::Files;
-use super::found::{Diffeomorphism, Found};
+use super::found::{Diffeomorphism, Found, Wanted};
+use super::images::{Images, Pair};
 use super::inputs::Inputs;
 use super::memory::DeviceMemory;
 use super::plan::{self, Plan};
@@ -38,7 +41,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliErr
     }
     let Opened { device, description, seconds: opening, .. } = opened;
     let plan = Plan::resolve(&args.settings, &inputs, description)?;
-    let memory = device.cuda().map(|cuda| DeviceMemory::before(cuda, &inputs, &plan)).transpose()?;
+    let wanted = Wanted::new(args);
+    let memory = device.cuda().map(|cuda| DeviceMemory::before(cuda, &inputs, &plan, wanted)).transpose()?;
     // A dry run shows what there would be too little memory for.
     if args.dry_run {
         crate::output::print(&show::plan(args, &inputs, &plan, memory.as_ref(), &files, console.threads))?;
@@ -54,8 +58,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliErr
         cuda.start_profile();
     }
     let mut found = match &device {
-        Device::Cpu => stages(&Cpu, args, &inputs, &plan, &mut seconds, console)?,
-        Device::Cuda(cuda) => stages(cuda.as_ref(), args, &inputs, &plan, &mut seconds, console)?,
+        Device::Cpu => stages(&Cpu, &inputs, &plan, wanted.without_images(), &mut seconds, console)?,
+        Device::Cuda(cuda) => stages(cuda.as_ref(), &inputs, &plan, wanted, &mut seconds, console)?,
     };
     if let Some(cuda) = device.cuda() {
         found.device_memory = memory.map(|memory| memory.after(cuda)).transpose()?;
@@ -82,18 +86,19 @@ fn read_and_open(args: &Args, device: DeviceChoice, console: &mut Console) -> Re
     Ok((inputs?, opened?))
 }
 
-/// Both stages on one device.
+/// Both stages on one device, and what it makes of the images.
 fn stages<B: Backend>(
     backend: &B,
-    args: &Args,
     inputs: &Inputs,
     plan: &Plan,
+    wanted: Wanted,
     seconds: &mut Seconds,
     console: &mut Console,
 ) -> Result<Found, CliError> {
     let [fixed_mask, moving_mask] = inputs.masks();
     let (fixed, moving) = ((inputs.fixed.as_ref(), fixed_mask), (&inputs.moving, moving_mask));
-    let mut found = Found { affine: inputs.initial, linear: None, syn: None, device_memory: None, profile: None };
+    let mut found =
+        Found { affine: inputs.initial, linear: None, syn: None, images: None, device_memory: None, profile: None };
     if let Some(options) = &plan.linear {
         let (outcome, took) = console
             .stage(|observer| linear::register(backend, fixed.0, moving.0, fixed.1, moving.1, options, observer));
@@ -103,16 +108,25 @@ fn stages<B: Backend>(
         found.affine = outcome.transform;
         found.linear = Some(outcome);
     }
+    let mut warps = None;
     if let Some(options) = &plan.syn {
         let [fixed, moving] = inputs.sides();
         let (outcome, took) = console.stage(|observer| {
             let (warps, course) =
                 syn::Fixed::new(backend, fixed, options)?.find(backend, moving, &found.affine, observer)?;
-            Diffeomorphism::fetch(backend, &warps, course, !args.no_inverse)
+            let fetched = Diffeomorphism::fetch(backend, &warps, course, wanted)?;
+            Ok::<_, CliError>((warps, fetched))
         });
-        found.syn = Some(outcome?);
+        let (on_device, fetched) = outcome?;
+        (warps, found.syn) = (Some(on_device), Some(fetched));
         seconds.syn = Some(took.as_secs_f64());
         console.note(format_args!("syn: {:.2} s", took.as_secs_f64()));
+    }
+    if let Some(wanted) = wanted.images {
+        let began = Instant::now();
+        let pair = Pair { fixed: fixed.0, moving: moving.0, initial: inputs.initial, affine: found.affine };
+        found.images = Images::by(backend, &pair, warps.as_ref(), wanted).map_err(CliError::Device)?;
+        seconds.outputs += began.elapsed().as_secs_f64();
     }
     Ok(found)
 }
