@@ -14,7 +14,7 @@ use antsreg_cohort::template::{
 };
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, TransformChain, Volume};
-use antsreg_kernels::{InversionLimits, apply};
+use antsreg_kernels::{InverseConsistency, InversionLimits, apply};
 use nalgebra::Point3;
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +106,8 @@ struct There {
     /// Last template → subject, and back.
     chain: TransformChain,
     inverse: DisplacementField,
+    /// How far the two miss each other.
+    missed: InverseConsistency,
     images: Arc<Vec<Volume>>,
     warped: Vec<Volume>,
 }
@@ -120,11 +122,11 @@ impl Forward {
     /// Finds the way back, and brings the images there.
     fn bring(self, engine: &mut Engine, carrying: &Carrying) -> Result<There, CliError> {
         let Forward { affine, warp, images } = self;
-        let inverse = engine.invert(&warp, &INVERSION)?;
+        let (inverse, missed) = engine.invert(&warp, &INVERSION, &carrying.last.template.mask)?;
         let chain = TransformChain::from(vec![Transform::Displacement(warp), Transform::Affine(affine)]);
         let (grid, how) = (&carrying.last.template.images[0].grid, carrying.session.plan.args.interpolation);
         let warped = read_through(engine, &images, grid, &chain, how)?;
-        Ok(There { affine, chain, inverse, images, warped })
+        Ok(There { affine, chain, inverse, missed, images, warped })
     }
 }
 
@@ -405,7 +407,7 @@ impl Carrying<'_> {
 
     /// The subject's labels on the last template, and how well it fits.
     fn judge(&self, subject: usize, brought: Passing<There>) -> Result<Arrived, CliError> {
-        let There { affine, chain, inverse: inverse_warp, images, warped } = match brought {
+        let There { affine, chain, inverse: inverse_warp, missed, images, warped } = match brought {
             Ok(there) => there,
             Err(carried) => return Ok(Arrived { carried: Arc::new(*carried), to_write: None }),
         };
@@ -422,8 +424,7 @@ impl Carrying<'_> {
         let results = SubjectResults {
             correlation: likeness(&template.images[0], &warped[0], &template.mask)?,
             warp_mean_voxels: Movement::of(&warp, &template.mask)?.mean_voxels,
-            inverse_misses_voxels: apply::inverse_consistency(&warp, &inverse_warp, Some(&template.mask))?
-                .largest_voxels,
+            inverse_misses_voxels: missed.largest_voxels,
         };
         let picture = slices::data_address(&warped[0])?;
         let carried = Carried { centre: template.centre, affine, warp, warped, labels, results, picture };

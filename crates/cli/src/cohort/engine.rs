@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use antsreg_core::report::Observer;
 use antsreg_core::{AffineTransform, DisplacementField, Volume};
-use antsreg_kernels::{Backend, Cpu, Cuda, InversionLimits};
+use antsreg_kernels::{Backend, Cpu, Cuda, InverseConsistency, InversionLimits};
 use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
 
@@ -141,11 +141,17 @@ impl Engine {
         }
     }
 
-    /// The inverse of a warp that has one.
-    pub fn invert(&self, warp: &DisplacementField, limits: &InversionLimits) -> Result<DisplacementField, CliError> {
+    /// The inverse of a warp that has one, and how far points end from where they started after both, where `mask`, on
+    /// the warp's grid, exceeds ½.
+    pub fn invert(
+        &self,
+        warp: &DisplacementField,
+        limits: &InversionLimits,
+        mask: &Volume,
+    ) -> Result<(DisplacementField, InverseConsistency), CliError> {
         match &self.on {
-            On::Cpu(registrar) => invert(&registrar.backend, warp, limits),
-            On::Gpu(gpu) => invert(&gpu.registrar.backend, warp, limits),
+            On::Cpu(registrar) => invert(&registrar.backend, warp, limits, mask),
+            On::Gpu(gpu) => invert(&gpu.registrar.backend, warp, limits, mask),
         }
         .map_err(CliError::Device)
     }
@@ -240,20 +246,23 @@ pub(super) fn in_voxels<B: Backend>(
     backend.upload_field_in(field.grid.shape, &field.vectors, &to_voxels.cast())
 }
 
-/// The field that undoes another, found on a device.
+/// The field that undoes another, found on a device, and how well it does.
 fn invert<B: Backend>(
     backend: &B,
     warp: &DisplacementField,
     limits: &InversionLimits,
-) -> Result<DisplacementField, antsreg_kernels::Error> {
+    mask: &Volume,
+) -> Result<(DisplacementField, InverseConsistency), antsreg_kernels::Error> {
     let grid = &warp.grid;
     let field = in_voxels(backend, warp)?;
     // To start from: the opposite displacements.
     let mut inverse = backend.field(grid.shape)?;
     backend.add_scaled(&mut inverse, &field, -1.0)?;
     backend.invert(&field, &mut inverse, limits)?;
+    let mask = backend.upload(mask.grid.shape, &mask.voxels)?;
+    let missed = backend.inverse_consistency(&field, &inverse, Some(&mask))?;
     let vectors = backend.download_field_in(&inverse, &grid.voxel_to_world().matrix.cast())?;
-    Ok(DisplacementField { grid: grid.clone(), vectors })
+    Ok((DisplacementField { grid: grid.clone(), vectors }, missed))
 }
 
 /// A backend, and the fixed side it has prepared last.
