@@ -6,7 +6,7 @@ use std::sync::Arc;
 use antsreg_core::{AffineTransform, Grid, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_linear as linear;
 use antsreg_syn as syn;
-use nalgebra::Matrix3;
+use nalgebra::{Matrix3, Point3};
 
 use super::args::Args;
 use super::channels::{self, ChannelInputs};
@@ -23,6 +23,8 @@ pub struct FixedInputs {
     pub image: Arc<Volume>,
     /// Further images of its side.
     pub channels: Vec<Arc<Volume>>,
+    /// Its centre of mass, world mm.
+    centre_of_mass: Option<Point3<f64>>,
     /// 1 where its voxels count.
     pub mask: Option<Arc<Volume>>,
     /// Its labels.
@@ -44,6 +46,8 @@ pub struct Inputs {
     pub moving: Volume,
     /// Further pairs of images for the diffeomorphic stage.
     pub channels: Vec<ChannelInputs>,
+    /// Centre of mass of the fixed image, world mm; of its grid where all voxels are equal.
+    pub fixed_centre: Point3<f64>,
     /// 1 where fixed voxels count.
     pub fixed_mask: Option<Arc<Volume>>,
     /// 1 where moving voxels count.
@@ -86,7 +90,17 @@ impl FixedInputs {
             Start::File(file) => Some(transforms::read_affine(file)?),
             _ => None,
         };
-        Ok(FixedInputs { image, channels: Vec::new(), mask, labels: None, label_list: None, start, given })
+        let centre_of_mass = image.centre_of_mass();
+        Ok(FixedInputs {
+            image,
+            channels: Vec::new(),
+            centre_of_mass,
+            mask,
+            labels: None,
+            label_list: None,
+            start,
+            given,
+        })
     }
 
     /// The start as the affine stage takes it.
@@ -109,7 +123,7 @@ impl FixedInputs {
             return Err(CliError::SliceAndVolume { slice, volume });
         }
         let initial = match (&self.start, self.given) {
-            (Start::CentreOfMass, _) => centres_on_each_other(&self.image, moving),
+            (Start::CentreOfMass, _) => centres_on_each_other(self, moving),
             (_, Some(affine)) => affine,
             _ => AffineTransform::identity(),
         };
@@ -147,6 +161,7 @@ impl Inputs {
             fixed: fixed.clone(),
             channels: channels::read(args, &fixed_side.channels, &moving)?,
             moving,
+            fixed_centre: fixed_side.centre_of_mass.unwrap_or_else(|| fixed.grid.centre()),
             fixed_mask: mask.clone(),
             moving_mask: moving_mask.transpose()?,
             fixed_labels: labels.clone(),
@@ -190,10 +205,10 @@ impl Inputs {
 }
 
 /// The translation that puts the centres of mass on each other. An image with contrast has one.
-fn centres_on_each_other(fixed: &Volume, moving: &Volume) -> AffineTransform {
-    let translation = match (fixed.centre_of_mass(), moving.centre_of_mass()) {
+fn centres_on_each_other(fixed: &FixedInputs, moving: &Volume) -> AffineTransform {
+    let translation = match (fixed.centre_of_mass, moving.centre_of_mass()) {
         (Some(fixed), Some(moving)) => moving - fixed,
-        _ => moving.grid.centre() - fixed.grid.centre(),
+        _ => moving.grid.centre() - fixed.image.grid.centre(),
     };
     AffineTransform { matrix: Matrix3::identity(), translation }
 }

@@ -125,12 +125,11 @@ fn write_volumes(
     images: &Images,
     outputs: &mut Outputs,
 ) -> Result<(), CliError> {
-    let centre = inputs.fixed.centre_of_mass().unwrap_or_else(|| inputs.fixed.grid.centre());
     // What ITK calls two-dimensional, it gets as such; slices of another plane only mean something in space.
     let planar = [&inputs.fixed, &inputs.moving].iter().all(|image| image.grid.is_slice_across_z());
     outputs.write(&files.affine, |path| match planar {
-        true => Ok(itk::write_affine_of_slices(path, affine, centre)?),
-        false => Ok(itk::write_affine(path, affine, centre)?),
+        true => Ok(itk::write_affine_of_slices(path, affine, inputs.fixed_centre)?),
+        false => Ok(itk::write_affine(path, affine, inputs.fixed_centre)?),
     })?;
     let mut all: Vec<(&Path, Writing)> = Vec::new();
     for (name, chain) in [(&files.warp, &ways.forward), (&files.inverse_warp, &ways.backward)] {
