@@ -166,7 +166,7 @@ pub fn run<'a>(
         }
         Ok(())
     };
-    let read = |job: usize| (job, backlog.aside().run(|| carrying.read(job)));
+    let read = |job: usize| (job, carrying.read(job));
     let compute = |engine: &mut &mut Engine, (job, read): (usize, Result<Passing<Forward>, CliError>)| {
         let brought = read.and_then(|passing| match passing {
             Ok(forward) => forward.bring(engine, &carrying).map(Ok),
@@ -175,8 +175,7 @@ pub fn run<'a>(
         (job, brought)
     };
     let judge = |(job, brought): (usize, Result<Passing<There>, CliError>)| {
-        let judge = |brought| backlog.aside().run(|| carrying.judge(session.included[job], brought));
-        (job, brought.and_then(judge))
+        (job, brought.and_then(|brought| carrying.judge(session.included[job], brought)))
     };
     let mut failed = None;
     let (jobs, crew) = ((0..session.included.len()).collect(), Crew::for_workers(engines.len()));

@@ -193,7 +193,7 @@ impl<'a> Round<'a, '_> {
             let brought = computed.and_then(|computed| match computed {
                 Err(found) => Ok(Found::Before(found)),
                 Ok((computed, seconds)) => {
-                    let brought = backlog.aside().run(|| register_one::judge(template, computed))?;
+                    let brought = register_one::judge(template, computed)?;
                     Ok(Found::Now(brought, seconds))
                 }
             });

@@ -61,11 +61,6 @@ impl<'a> Backlog<'a> {
         }
     }
 
-    /// Where its tasks are done, for other work that is as long as they are.
-    pub fn aside(&self) -> &Aside {
-        &self.aside
-    }
-
     /// Adds a task.
     pub fn push<R>(&self, task: impl FnOnce() -> Result<R, CliError> + Send + 'a)
     where

@@ -1,10 +1,12 @@
 //! Who takes the next job: a worker of the place (the device) that has the least to do.
 //!
 //! Workers of one GPU share it. Were jobs taken by whoever comes first, the last ones of a round might all go to one GPU
-//! and leave the others idle.
+//! and leave the others idle. So the last ones wait where another place, though all its workers are at work, would be
+//! through with them sooner.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Jobs handed from those who read them to those who compute, each at once or waited with.
 pub struct Dispatch<Job> {
@@ -18,18 +20,32 @@ struct State<Job> {
     taken: usize,
     /// Jobs offered so far.
     given: usize,
+    /// Jobs in all.
+    all: usize,
     givers: usize,
     takers: usize,
     places: BTreeMap<usize, Place>,
+    done: Done,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Place {
-    /// Workers with a job.
-    busy: usize,
+    /// When the jobs that its workers have began.
+    busy: Vec<Instant>,
     /// Workers that wait for one.
     asking: usize,
 }
+
+/// Jobs that are done.
+#[derive(Debug, Clone, Copy, Default)]
+struct Done {
+    jobs: u32,
+    /// What they took, together.
+    time: Duration,
+}
+
+/// How often those who leave a job to another place look again.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// One who offers jobs.
 pub struct Giver<'a, Job>(&'a Dispatch<Job>);
@@ -38,19 +54,22 @@ pub struct Giver<'a, Job>(&'a Dispatch<Job>);
 pub struct Taker<'a, Job> {
     dispatch: &'a Dispatch<Job>,
     place: usize,
-    busy: bool,
+    /// When the job that it has began.
+    busy: Option<Instant>,
 }
 
 impl<Job> Dispatch<Job> {
-    /// For so many who give, and takers at these places.
-    pub fn new(givers: usize, places: &[usize]) -> Dispatch<Job> {
+    /// Of so many jobs, for so many who give, and takers at these places.
+    pub fn new(all: usize, givers: usize, places: &[usize]) -> Dispatch<Job> {
         let state = State {
             offered: VecDeque::new(),
             taken: 0,
             given: 0,
+            all,
             givers,
             takers: places.len(),
             places: places.iter().map(|place| (*place, Place::default())).collect(),
+            done: Done::default(),
         };
         Dispatch { state: Mutex::new(state), change: Condvar::new() }
     }
@@ -62,7 +81,7 @@ impl<Job> Dispatch<Job> {
 
     /// One of those who take.
     pub fn taker(&self, place: usize) -> Taker<'_, Job> {
-        Taker { dispatch: self, place, busy: false }
+        Taker { dispatch: self, place, busy: None }
     }
 
     fn state(&self) -> MutexGuard<'_, State<Job>> {
@@ -79,10 +98,35 @@ impl<Job> State<Job> {
         self.places.entry(place).or_default()
     }
 
-    /// Whether nobody waits at a place with less to do.
+    /// Whether nobody waits at a place with less to do, and, of the last jobs, whether no place would be through sooner.
     fn is_next(&self, place: usize) -> bool {
-        let busy = self.places.get(&place).map_or(0, |place| place.busy);
-        self.places.values().all(|other| other.asking == 0 || other.busy >= busy)
+        let Some(own) = self.places.get(&place) else { return true };
+        if self.all - self.taken >= self.takers || self.done.jobs == 0 {
+            return self.places.values().all(|other| other.asking == 0 || other.busy.len() >= own.busy.len());
+        }
+        let left = own.left(self.usual());
+        self.places.values().all(|other| other.left(self.usual()) >= left)
+    }
+
+    /// What a job takes on the average.
+    fn usual(&self) -> Duration {
+        self.done.time / self.done.jobs.max(1)
+    }
+
+    /// Takes a job off those under way.
+    fn end(&mut self, place: usize, began: Option<Instant>) {
+        let Some(began) = began else { return };
+        let busy = &mut self.place(place).busy;
+        busy.iter().position(|other| *other == began).map(|at| busy.swap_remove(at));
+        self.done.jobs += 1;
+        self.done.time += began.elapsed();
+    }
+}
+
+impl Place {
+    /// What is left to do of its jobs, if each takes as long as is usual.
+    fn left(&self, usual: Duration) -> Duration {
+        self.busy.iter().map(|began| usual.saturating_sub(began.elapsed())).sum()
     }
 }
 
@@ -112,7 +156,7 @@ impl<Job> Taker<'_, Job> {
     /// The next job, done with the one before; `None` when there are no more.
     pub fn take(&mut self) -> Option<Job> {
         let mut state = self.dispatch.state();
-        state.place(self.place).busy -= usize::from(std::mem::take(&mut self.busy));
+        state.end(self.place, self.busy.take());
         state.place(self.place).asking += 1;
         self.dispatch.change.notify_all();
         let job = loop {
@@ -122,13 +166,17 @@ impl<Job> Taker<'_, Job> {
             if state.offered.is_empty() && state.givers == 0 {
                 break None;
             }
-            state = self.dispatch.wait(state);
+            state = match state.offered.is_empty() {
+                true => self.dispatch.wait(state),
+                false => self.dispatch.change.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0,
+            };
         };
         state.place(self.place).asking -= 1;
         if job.is_some() {
-            state.place(self.place).busy += 1;
+            let now = Instant::now();
+            state.place(self.place).busy.push(now);
             state.taken += 1;
-            self.busy = true;
+            self.busy = Some(now);
         }
         self.dispatch.change.notify_all();
         job
@@ -138,7 +186,7 @@ impl<Job> Taker<'_, Job> {
 impl<Job> Drop for Taker<'_, Job> {
     fn drop(&mut self) {
         let mut state = self.dispatch.state();
-        state.place(self.place).busy -= usize::from(self.busy);
+        state.end(self.place, self.busy.take());
         state.takers -= 1;
         self.dispatch.change.notify_all();
     }
@@ -152,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_job_goes_where_least_is_done() {
-        let dispatch = Dispatch::new(1, &[0, 0, 1, 1]);
+        let dispatch = Dispatch::new(4, 1, &[0, 0, 1, 1]);
         std::thread::scope(|scope| {
             let (took, who) = channel();
             // Each keeps its first job until it is told to go on.
@@ -186,12 +234,30 @@ mod tests {
     }
 
     #[test]
+    fn the_last_job_goes_where_it_is_done_first() {
+        let dispatch: Dispatch<()> = Dispatch::new(9, 1, &[0, 0, 1, 1]);
+        let mut state = dispatch.state();
+        let (now, usual) = (Instant::now(), Duration::from_secs(60));
+        state.done = Done { jobs: 2, time: 2 * usual };
+        // One has just begun at the first place, which has a worker to spare; both of the second are all but through.
+        let nearly = now.checked_sub(usual - Duration::from_secs(1)).expect("a minute ago");
+        *state.place(0) = Place { busy: vec![now], asking: 1 };
+        *state.place(1) = Place { busy: vec![nearly, nearly], asking: 0 };
+        state.taken = 5;
+        assert!(state.is_next(0), "as many are left as there are workers");
+        state.taken = 8;
+        assert!(!state.is_next(0) && state.is_next(1), "two seconds are less than a minute");
+        state.place(1).busy = vec![now, nearly];
+        assert!(state.is_next(0) && !state.is_next(1), "a minute is less than 61 seconds");
+    }
+
+    #[test]
     fn nobody_left_means_no() {
-        let dispatch = Dispatch::new(1, &[3]);
+        let dispatch = Dispatch::new(1, 1, &[3]);
         let giver = dispatch.giver();
         drop(dispatch.taker(3));
         assert!(!giver.give(()));
-        let other: Dispatch<()> = Dispatch::new(1, &[3]);
+        let other: Dispatch<()> = Dispatch::new(1, 1, &[3]);
         drop(other.giver());
         assert!(other.taker(3).take().is_none());
     }

@@ -70,10 +70,11 @@ pub fn run_at<Job, Loaded, Computed, Written, Worker>(
     Written: Send,
     Worker: Send,
 {
+    let all = jobs.len();
     let jobs = Mutex::new(jobs.into_iter());
     let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
     let places: Vec<usize> = workers.iter().map(place).collect();
-    let dispatch = Dispatch::new(crew.readers, &places);
+    let dispatch = Dispatch::new(all, crew.readers, &places);
     let (to_writers, computed) = bounded(0);
     let (to_end, written) = bounded(0);
     std::thread::scope(|scope| {
