@@ -109,6 +109,7 @@ fn run() -> Result<(), Error> {
     timed(&cuda, bandwidth, "", |n| cuda.spline_coefficients(&images[n]).map(drop))?;
     let splines = images.iter().map(|image| cuda.spline_coefficients(image)).collect::<Result<Vec<_>, _>>()?;
     timed(&cuda, bandwidth, "turned", |n| cuda.warp_spline(&splines[n], &fields[n], &map, &mut targets[n]))?;
+    timed(&cuda, bandwidth, "turned", |n| cuda.warp_sinc(&images[n], &fields[n], &map, &mut targets[n]))?;
     for sigma in [1.0, 2.0, 3.0, 5.5] {
         timed(&cuda, bandwidth, &format!("image, sigma {sigma}"), |n| cuda.smooth(&images[n], [sigma; 3]).map(drop))?;
     }

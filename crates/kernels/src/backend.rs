@@ -126,6 +126,16 @@ pub trait Backend: Sized + Sync {
         out: &mut Self::Image,
     ) -> Result<(), Error>;
 
+    /// As [`warp`](Backend::warp), through a Lanczos-windowed sinc of radius 3; the image continues with zeros. As
+    /// [`WindowedSinc`](crate::apply::Interpolation::WindowedSinc) reads.
+    fn warp_sinc(
+        &self,
+        image: &Self::Image,
+        field: &Self::Field,
+        grid_to_image: &AffineTransform,
+        out: &mut Self::Image,
+    ) -> Result<(), Error>;
+
     /// Assigns each fixed voxel the bin ⌊bins·(value − low)/(high − low)⌋, clamped to 0…bins−1, for
     /// [`correlation_ratio`](Backend::correlation_ratio) and [`joint_entropies`](Backend::joint_entropies). Voxels of zero weight are left out.
     fn bin_fixed(

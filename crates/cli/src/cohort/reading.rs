@@ -39,6 +39,8 @@ pub enum Kernel {
     Linear,
     /// Cubic B-spline through the voxels.
     Spline,
+    /// Windowed sinc.
+    Sinc,
 }
 
 impl Kernel {
@@ -47,7 +49,8 @@ impl Kernel {
         match how {
             ImageInterpolation::Linear => Some(Kernel::Linear),
             ImageInterpolation::Bspline => Some(Kernel::Spline),
-            ImageInterpolation::Nearest | ImageInterpolation::Sinc => None,
+            ImageInterpolation::Sinc => Some(Kernel::Sinc),
+            ImageInterpolation::Nearest => None,
         }
     }
 }
@@ -65,7 +68,7 @@ impl<B: Backend> Source<B> {
     pub fn new(backend: &B, image: &Volume, kernel: Kernel) -> Result<Self, Error> {
         let voxels = backend.upload(image.grid.shape, &image.voxels)?;
         let values = match kernel {
-            Kernel::Linear => voxels,
+            Kernel::Linear | Kernel::Sinc => voxels,
             Kernel::Spline => backend.spline_coefficients(&voxels)?,
         };
         Ok(Source { values, world_to_voxel: image.grid.world_to_voxel(), kernel })
@@ -87,6 +90,8 @@ impl<B: Backend> Source<B> {
             (Kernel::Linear, None) => backend.resample(&self.values, &map, 0.0, out)?,
             (Kernel::Spline, Some(field)) => backend.warp_spline(&self.values, field, &map, out)?,
             (Kernel::Spline, None) => backend.warp_spline(&self.values, &backend.field(grid.shape)?, &map, out)?,
+            (Kernel::Sinc, Some(field)) => backend.warp_sinc(&self.values, field, &map, out)?,
+            (Kernel::Sinc, None) => backend.warp_sinc(&self.values, &backend.field(grid.shape)?, &map, out)?,
         }
         Ok(Volume { grid: grid.clone(), voxels: backend.download(out)? })
     }
@@ -126,7 +131,7 @@ impl Step<'_> {
         let spline = self.kernel == Kernel::Spline;
         // A displacement and what comes out; one image at a time, and its coefficients.
         let largest = images.iter().map(|image| image.voxels.len()).max().unwrap_or(0);
-        let field = if self.displacement.is_some() || spline { 3 } else { 0 };
+        let field = if self.displacement.is_some() || self.kernel != Kernel::Linear { 3 } else { 0 };
         4 * (onto.len() * (field + 1) + largest * (1 + usize::from(spline))) as u64
     }
 
@@ -184,7 +189,7 @@ mod tests {
         let affine = || Transform::Affine(affine);
         let chains = [vec![], vec![affine()], vec![Transform::Displacement(field(&onto)), affine(), affine()]];
         for chain in chains.map(TransformChain::from) {
-            for how in [ImageInterpolation::Linear, ImageInterpolation::Bspline] {
+            for how in [ImageInterpolation::Linear, ImageInterpolation::Bspline, ImageInterpolation::Sinc] {
                 let reading = Reading { images: &images, onto: &onto, chain: &chain, how };
                 let found = reading.step().expect("a backend knows it").run(&Cpu).expect("shapes fit");
                 for (found, expected) in found.iter().zip(reading.here()) {
@@ -209,8 +214,7 @@ mod tests {
             assert!(Reading { images: &images, onto: &onto, chain: &chain, how }.step().is_none());
         }
         let chain = TransformChain::new();
-        for how in [ImageInterpolation::Nearest, ImageInterpolation::Sinc] {
-            assert!(Reading { images: &images, onto: &onto, chain: &chain, how }.step().is_none());
-        }
+        let how = ImageInterpolation::Nearest;
+        assert!(Reading { images: &images, onto: &onto, chain: &chain, how }.step().is_none());
     }
 }

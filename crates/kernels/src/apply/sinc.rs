@@ -44,6 +44,19 @@ fn sinc(x: f64) -> f64 {
     if turn == 0.0 { 1.0 } else { turn.sin() / turn }
 }
 
+/// Weights of voxels floor(x) − 2 … floor(x) + 3 for each tabulated fraction of x.
+pub(crate) fn sinc_table(window: Window) -> Vec<[f32; TAPS]> {
+    let weights = |step: usize| {
+        let fraction = step as f64 / STEPS as f64;
+        std::array::from_fn(|tap| {
+            let x = fraction + (RADIUS - 1) as f64 - tap as f64;
+            // On a voxel the kernel is that voxel alone; sin(πn) is not quite zero in floating point.
+            if x.fract() == 0.0 { f32::from(x == 0.0) } else { (sinc(x) * window.at(x)) as f32 }
+        })
+    };
+    (0..=STEPS + 1).map(weights).collect()
+}
+
 /// Reads an image through a windowed sinc of radius 3, the image continuing with zeros; ITK's
 /// `WindowedSincInterpolateImageFunction` as `antsApplyTransforms` sets it up.
 ///
@@ -51,22 +64,13 @@ fn sinc(x: f64) -> f64 {
 pub struct WindowedSinc<'a> {
     shape: [usize; 3],
     voxels: &'a [f32],
-    /// Weights of voxels floor(x) − 2 … floor(x) + 3 for each tabulated fraction of x.
     table: Vec<[f32; TAPS]>,
 }
 
 impl<'a> WindowedSinc<'a> {
     /// Tabulates the weights.
     pub fn new(shape: [usize; 3], voxels: &'a [f32], window: Window) -> WindowedSinc<'a> {
-        let weights = |step: usize| {
-            let fraction = step as f64 / STEPS as f64;
-            std::array::from_fn(|tap| {
-                let x = fraction + (RADIUS - 1) as f64 - tap as f64;
-                // On a voxel the kernel is that voxel alone; sin(πn) is not quite zero in floating point.
-                if x.fract() == 0.0 { f32::from(x == 0.0) } else { (sinc(x) * window.at(x)) as f32 }
-            })
-        };
-        WindowedSinc { shape, voxels, table: (0..=STEPS + 1).map(weights).collect() }
+        WindowedSinc { shape, voxels, table: sinc_table(window) }
     }
 
     /// First tap and the weights along one axis.
@@ -87,6 +91,14 @@ impl Sample for WindowedSinc<'_> {
 
     #[inline]
     fn at(&self, index: [f64; 3]) -> f32 {
+        self.value(index)
+    }
+}
+
+impl WindowedSinc<'_> {
+    /// The value at a voxel index inside the image.
+    #[inline]
+    pub(crate) fn value(&self, index: [f64; 3]) -> f32 {
         let [nx, ny, nz] = self.shape;
         let [(i, wi), (j, wj), (k, wk)] = index.map(|x| self.weights(x));
         let mut sum = 0.0;

@@ -20,6 +20,7 @@ mod relax;
 mod resample;
 mod samples;
 mod scores;
+mod sinc;
 mod smooth;
 mod spline;
 
@@ -141,6 +142,18 @@ impl Backend for Cpu {
     ) -> Result<(), Error> {
         Error::check_shape("warp_spline", field.shape, out.shape)?;
         spline::warp(coefficients, field, grid_to_image, out);
+        Ok(())
+    }
+
+    fn warp_sinc(
+        &self,
+        image: &Image,
+        field: &Field,
+        grid_to_image: &AffineTransform,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        Error::check_shape("warp_sinc", field.shape, out.shape)?;
+        sinc::warp(image, field, grid_to_image, out);
         Ok(())
     }
 

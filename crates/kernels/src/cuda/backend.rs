@@ -115,6 +115,16 @@ impl Backend for Cuda {
         self.warp_through_spline(coefficients, field, grid_to_image, out)
     }
 
+    fn warp_sinc(
+        &self,
+        image: &Image,
+        field: &Field,
+        grid_to_image: &AffineTransform,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        self.warp_through_sinc(image, field, grid_to_image, out)
+    }
+
     fn bin_fixed(
         &self,
         fixed: &Image,

@@ -133,6 +133,7 @@ module!(Resample, "resample", [resample]);
 module!(ResizeField, "resize_field", [resize_field]);
 module!(Scores, "scores", [jacobian_summary, inverse_consistency]);
 module!(Smooth, "smooth", [smooth_3, smooth_4, smooth_6, smooth_8, smooth_axis]);
+module!(Sinc, "sinc", [warp_sinc]);
 module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
 module!(Relax, "relax", [examine, smooth_listed, change_listed, follow_marked]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
@@ -203,6 +204,7 @@ pub fn all_ptx() -> Vec<Ptx> {
         ResizeField::PTX,
         Scores::PTX,
         Smooth::PTX,
+        Sinc::PTX,
         Spline::PTX,
         Relax::PTX,
         Warp::PTX,
@@ -236,6 +238,7 @@ pub(super) struct Kernels {
     mix: OnceLock<Mix>,
     joint_histogram: OnceLock<JointHistogram>,
     moments: OnceLock<Moments>,
+    sinc: OnceLock<Sinc>,
     spline: OnceLock<Spline>,
     cc_tiled: [OnceLock<CcTiled>; CcTiled::PTX.len()],
 }
@@ -253,6 +256,7 @@ macro_rules! load_at_once {
                 mix: OnceLock::new(),
                 joint_histogram: OnceLock::new(),
                 moments: OnceLock::new(),
+                sinc: OnceLock::new(),
                 spline: OnceLock::new(),
                 cc_tiled: Default::default(),
             })
@@ -298,6 +302,11 @@ impl Kernels {
     /// Moments of pairs of values.
     pub(super) fn moments(&self, device: &Arc<Device>) -> Result<&Moments, Error> {
         once(&self.moments, || Moments::load(device))
+    }
+
+    /// Windowed sincs.
+    pub(super) fn sinc(&self, device: &Arc<Device>) -> Result<&Sinc, Error> {
+        once(&self.sinc, || Sinc::load(device))
     }
 
     /// Cubic splines.

@@ -33,6 +33,7 @@ mod relax;
 mod resample;
 mod samples;
 mod scores;
+mod sinc;
 mod smooth;
 mod spline;
 mod staging;

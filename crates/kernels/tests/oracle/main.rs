@@ -10,6 +10,7 @@ mod naive;
 mod relax;
 mod scene;
 mod scores;
+mod sinc;
 mod slices;
 mod spline;
 mod threads;

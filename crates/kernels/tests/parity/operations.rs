@@ -132,6 +132,8 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     out.image("spline_coefficients", EXACT, &coefficients)?;
     backend.warp_spline(&coefficients, &first, &AffineTransform::identity(), &mut target)?;
     out.image("warp_spline", EXACT, &target)?;
+    backend.warp_sinc(&image, &first, &AffineTransform::identity(), &mut target)?;
+    out.image("warp_sinc", EXACT, &target)?;
     Ok(out.list)
 }
 
@@ -175,6 +177,8 @@ fn splines<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), E
         for angle in [0.0, 0.15] {
             backend.warp_spline(&coefficients, &field, &onto.map(angle), &mut target)?;
             out.image(format!("warp_spline {shape:?} by {angle}"), EXACT, &target)?;
+            backend.warp_sinc(&image, &field, &world.map(angle), &mut target)?;
+            out.image(format!("warp_sinc {shape:?} by {angle}"), EXACT, &target)?;
         }
     }
     Ok(())

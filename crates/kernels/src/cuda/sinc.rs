@@ -1,0 +1,33 @@
+//! Reading through a windowed sinc.
+
+use antsreg_core::AffineTransform;
+
+use super::Cuda;
+use super::buffer::Buffer;
+use super::field::Field;
+use super::image::Image;
+use super::launch::{Affine, Launch, Shape, arguments};
+use crate::Error;
+use crate::apply::{Window, sinc_table};
+
+impl Cuda {
+    pub(super) fn warp_through_sinc(
+        &self,
+        image: &Image,
+        field: &Field,
+        grid_to_image: &AffineTransform,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        Error::check_shape("warp_sinc", field.shape, out.shape)?;
+        let table = Buffer::from_slice(&self.device, sinc_table(Window::Lanczos).as_flattened())?;
+        let kernel = &self.kernels.sinc(&self.device)?.warp_sinc;
+        let bytes = field.bytes() + 4 * (image.len() + out.len()) as u64;
+        let launch = Launch::over_blocks(kernel, out.shape, [32, 2, 2], 1, bytes);
+        let (source, weights, displacement, target) = (image.read(), table.pointer(), field.read(), out.write());
+        let (source_shape, shape) = (Shape::of(image.shape), Shape::of(out.shape));
+        let map = Affine::of(grid_to_image);
+        // SAFETY: field and output have one shape, threads outside it return; taps outside the image are left out, and
+        // fractions of a voxel are less than the table's length.
+        unsafe { self.launch(launch, arguments![source, source_shape, weights, displacement, map, target, shape]) }
+    }
+}
