@@ -62,6 +62,7 @@ fi
 if wanted kinds; then
     build "read linearly" --device "$one" --interpolation linear
     cp atlas/template.nii keep/template_linear.nii
+    build "read by B-splines" --device "$one" --interpolation bspline
     build "trimmed" --device "$one" --average trimmed
     cp atlas/template.nii keep/template_trimmed.nii
     build "sharpened" --device "$one" --sharpen

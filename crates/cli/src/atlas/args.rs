@@ -73,7 +73,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t, value_name = "WHAT", help_heading = "Template")]
     pub average: Average,
     /// How the subjects are read between voxels
-    #[arg(short = 'n', long, value_enum, default_value = "bspline", value_name = "HOW", help_heading = "Template")]
+    #[arg(short = 'n', long, value_enum, default_value = "sinc", value_name = "HOW", help_heading = "Template")]
     pub interpolation: ImageInterpolation,
 
     #[command(flatten)]

@@ -25,8 +25,9 @@ pub fn run(session: &Session) -> Result<(), CliError> {
         StartFrom::Subject(name) | StartFrom::AverageOnto(name) => {
             let images = session.images(session.position(name)?)?;
             let grid = grid_around(&images[0], session.plan.args.margin);
-            let how = session.plan.args.interpolation;
-            let onto = |image: &Volume| apply::resample(image, &grid, &TransformChain::new(), how.into(), 0.0);
+            // Its voxels are the image's: nothing lies between them.
+            let how = apply::Interpolation::Linear;
+            let onto = |image: &Volume| apply::resample(image, &grid, &TransformChain::new(), how, 0.0);
             images.iter().map(onto).collect()
         }
     };
