@@ -57,7 +57,7 @@ impl Devices {
 }
 
 /// Prepares the devices, all at once, each for so many workers; those of a GPU share its kernels. Unless told, a GPU has
-/// two, as its kernels fill only half of a registration's time, and the processor one, which uses all threads.
+/// three, as its kernels fill only half of a registration's time, and the processor one, which uses all threads.
 pub fn open(choices: &[DeviceChoice], workers: Option<usize>) -> Result<Vec<Opened>, CliError> {
     let opened: Vec<_> = std::thread::scope(|scope| {
         let opening: Vec<_> = choices.iter().map(|choice| scope.spawn(move || choice.open())).collect();
@@ -80,7 +80,7 @@ pub fn open(choices: &[DeviceChoice], workers: Option<usize>) -> Result<Vec<Open
 }
 
 /// Workers on each GPU.
-const USUAL_WORKERS: usize = 2;
+const USUAL_WORKERS: usize = 3;
 
 impl FromStr for Devices {
     type Err = ValueError;

@@ -73,7 +73,7 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 
-    /// Registrations at a time on each device [default: 2 on a GPU, 1 on the processor]
+    /// Registrations at a time on each device [default: 3 on a GPU, 1 on the processor]
     #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Registration")]
     pub workers: Option<usize>,
     #[command(flatten)]
