@@ -136,6 +136,8 @@ fn run() -> Result<(), Error> {
     timed(&cuda, bandwidth, "", |n| cuda.jacobian_determinant(&fields[n], &mut targets[n]))?;
     for (note, masked) in [("", false), ("masked", true)] {
         let mask = |n: usize| masked.then_some(&images[n]);
+        let other = |n: usize| &images[(n + 1) % SETS];
+        timed(&cuda, bandwidth, note, |n| cuda.correlation(&images[n], other(n), mask(n)).map(drop))?;
         timed(&cuda, bandwidth, note, |n| cuda.jacobian_summary(&fields[n], mask(n)).map(drop))?;
         timed(&cuda, bandwidth, note, |n| cuda.inverse_consistency(&fields[n], &inverses[n], mask(n)).map(drop))?;
     }

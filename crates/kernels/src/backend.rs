@@ -136,6 +136,15 @@ pub trait Backend: Sized + Sync {
         out: &mut Self::Image,
     ) -> Result<(), Error>;
 
+    /// Pearson's correlation of two images on one grid where `mask`, if there is one, exceeds ½, by sums in double precision.
+    /// NaN where either is constant, or nothing counts.
+    fn correlation(
+        &self,
+        first: &Self::Image,
+        second: &Self::Image,
+        mask: Option<&Self::Image>,
+    ) -> Result<f64, Error>;
+
     /// Assigns each fixed voxel the bin ⌊bins·(value − low)/(high − low)⌋, clamped to 0…bins−1, for
     /// [`correlation_ratio`](Backend::correlation_ratio) and [`joint_entropies`](Backend::joint_entropies). Voxels of zero weight are left out.
     fn bin_fixed(

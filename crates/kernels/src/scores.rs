@@ -4,6 +4,32 @@ use antsreg_core::jacobian::JacobianSummary;
 
 use crate::InverseConsistency;
 
+/// Sums of pairs (a, b) of values.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PairSums {
+    pub(crate) counted: u64,
+    pub(crate) a: f64,
+    pub(crate) b: f64,
+    pub(crate) aa: f64,
+    pub(crate) bb: f64,
+    pub(crate) ab: f64,
+}
+
+impl PairSums {
+    /// Pearson's correlation; NaN where either value is constant.
+    pub(crate) fn correlation(self) -> f64 {
+        /// What rounding leaves of a constant's variance, as a share of its square.
+        const ROUNDING: f64 = 1e-13;
+        let PairSums { counted, a, b, aa, bb, ab } = self;
+        let count = counted as f64;
+        let variance = |sum: f64, squares: f64| {
+            let variance = squares - sum * sum / count;
+            if variance > ROUNDING * squares { variance } else { f64::NAN }
+        };
+        (ab - a * b / count) / (variance(a, aa).sqrt() * variance(b, bb).sqrt())
+    }
+}
+
 /// What a number that each voxel has comes to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Statistics {

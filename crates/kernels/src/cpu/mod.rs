@@ -157,6 +157,13 @@ impl Backend for Cpu {
         Ok(())
     }
 
+    fn correlation(&self, first: &Image, second: &Image, mask: Option<&Image>) -> Result<f64, Error> {
+        for found in [Some(second), mask].into_iter().flatten() {
+            Error::check_shape("correlation", first.shape, found.shape)?;
+        }
+        Ok(scores::correlation(first, second, mask))
+    }
+
     fn bin_fixed(
         &self,
         fixed: &Image,

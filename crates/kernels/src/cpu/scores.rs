@@ -1,4 +1,4 @@
-//! What fields are like: their Jacobian determinants, and how nearly two of them undo each other.
+//! What fields are like, their Jacobian determinants and how nearly two of them undo each other; and how alike images are.
 
 use antsreg_core::jacobian::JacobianSummary;
 use rayon::prelude::*;
@@ -8,7 +8,7 @@ use super::image::Image;
 use super::invert::squared_residual;
 use super::jacobian::determinant_at;
 use crate::InverseConsistency;
-use crate::scores::Statistics;
+use crate::scores::{PairSums, Statistics};
 
 impl Statistics {
     const NOTHING: Statistics =
@@ -59,4 +59,30 @@ pub(super) fn inverse_consistency(first: &Field, then: &Field, mask: Option<&Ima
         squared_residual(&then, at.map(|n| n as f32), u).sqrt()
     };
     Statistics::of(first.shape, mask, distance).inverse_consistency()
+}
+
+/// Pearson's, row by row, then the rows in their order.
+pub(super) fn correlation(first: &Image, second: &Image, mask: Option<&Image>) -> f64 {
+    let nx = first.shape[0];
+    let rows = first.voxels.par_chunks(nx).zip(second.voxels.par_chunks(nx)).enumerate().map(|(row, (a, b))| {
+        let counts = |i: usize| mask.is_none_or(|mask| mask.voxels[row * nx + i] > 0.5);
+        let pairs = a.iter().zip(b).enumerate().filter(|(i, _)| counts(*i));
+        pairs.map(|(_, (a, b))| (f64::from(*a), f64::from(*b))).fold(PairSums::default(), |sums, (a, b)| PairSums {
+            counted: sums.counted + 1,
+            a: sums.a + a,
+            b: sums.b + b,
+            aa: sums.aa + a * a,
+            bb: sums.bb + b * b,
+            ab: sums.ab + a * b,
+        })
+    });
+    let all = rows.collect::<Vec<_>>().into_iter().fold(PairSums::default(), |all, row| PairSums {
+        counted: all.counted + row.counted,
+        a: all.a + row.a,
+        b: all.b + row.b,
+        aa: all.aa + row.aa,
+        bb: all.bb + row.bb,
+        ab: all.ab + row.ab,
+    });
+    all.correlation()
 }

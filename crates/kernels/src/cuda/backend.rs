@@ -125,6 +125,10 @@ impl Backend for Cuda {
         self.warp_through_sinc(image, field, grid_to_image, out)
     }
 
+    fn correlation(&self, first: &Image, second: &Image, mask: Option<&Image>) -> Result<f64, Error> {
+        self.correlation_of(first, second, mask)
+    }
+
     fn bin_fixed(
         &self,
         fixed: &Image,

@@ -119,6 +119,7 @@ module!(
 );
 module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_update]);
 module!(Compose, "compose", [compose_fields, advance]);
+module!(Correlation, "correlation", [correlation]);
 module!(GradientMagnitude, "gradient_magnitude", [gradient_magnitude]);
 module!(Intensity, "intensity", [count_keys, clip]);
 module!(Invert, "invert", [invert]);
@@ -188,6 +189,7 @@ pub fn all_ptx() -> Vec<Ptx> {
         BinFixed::PTX,
         CcDirect::PTX,
         Compose::PTX,
+        Correlation::PTX,
         CorrelationRatio::PTX,
         RatioBricks::PTX,
         GradientMagnitude::PTX,
@@ -219,6 +221,7 @@ pub fn all_ptx() -> Vec<Ptx> {
 pub(super) struct Kernels {
     pub(super) bin_fixed: BinFixed,
     pub(super) compose: Compose,
+    pub(super) correlation: Correlation,
     pub(super) correlation_ratio: CorrelationRatio,
     pub(super) ratio_bricks: RatioBricks,
     pub(super) intensity: Intensity,
@@ -270,6 +273,7 @@ impl Kernels {
             device,
             bin_fixed: BinFixed,
             compose: Compose,
+            correlation: Correlation,
             correlation_ratio: CorrelationRatio,
             ratio_bricks: RatioBricks,
             intensity: Intensity,

@@ -159,7 +159,7 @@ impl Scratch {
         Ok(Scratch {
             partial: Buffer::zeroed(device, 2 << 10)?,
             counter: Buffer::zeroed(device, 1)?,
-            result: Buffer::zeroed(device, 5)?,
+            result: Buffer::zeroed(device, 6)?,
             scale: Buffer::zeroed(device, 1)?,
             batch: Default::default(),
             joint: Default::default(),

@@ -1,4 +1,4 @@
-//! What fields are like: their Jacobian determinants, and how nearly two of them undo each other.
+//! What fields are like, their Jacobian determinants and how nearly two of them undo each other; and how alike images are.
 
 use antsreg_core::jacobian::JacobianSummary;
 
@@ -7,7 +7,7 @@ use super::field::Field;
 use super::image::Image;
 use super::kernels::Kernel;
 use super::launch::{Launch, Shape, arguments};
-use crate::scores::Statistics;
+use crate::scores::{PairSums, Statistics};
 use crate::{Error, InverseConsistency};
 
 impl Cuda {
@@ -30,6 +30,31 @@ impl Cuda {
         }
         let kernel = &self.kernels.scores.inverse_consistency;
         Ok(self.statistics(kernel, first, Some(then), mask)?.inverse_consistency())
+    }
+
+    pub(super) fn correlation_of(&self, first: &Image, second: &Image, mask: Option<&Image>) -> Result<f64, Error> {
+        for found in [Some(second), mask].into_iter().flatten() {
+            Error::check_shape("correlation", first.shape, found.shape)?;
+        }
+        let blocks = (first.len().div_ceil(256) as u32).min(8 * self.device.info.multiprocessors);
+        let kernel = &self.kernels.correlation.correlation;
+        let images = 2 + u64::from(mask.is_some());
+        let bytes = images * 4 * first.len() as u64;
+        let launch = Launch { kernel, grid: [blocks, 1, 1], block: [256, 1, 1], shared: 0, bytes };
+        let mut scratch = self.scratch();
+        // 48 bytes a block.
+        scratch.reserve(&self.device, 3 * blocks as usize)?;
+        let (a, b, shape) = (first.read(), second.read(), Shape::of(first.shape));
+        let mask = mask.map_or(0, Image::read);
+        let (parts, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
+        let result = scratch.result.pointer();
+        // SAFETY: images and mask have one shape, which bounds all reads; `parts` has room for what each block leaves,
+        // `result` for six numbers.
+        unsafe { self.launch(launch, arguments![a, b, mask, shape, parts, counter, result])? };
+        let mut found = [0.0; 6];
+        scratch.result.download_into(&mut found)?;
+        let [a, b, aa, bb, ab, counted] = found;
+        Ok(PairSums { counted: counted as u64, a, b, aa, bb, ab }.correlation())
     }
 
     /// Launches a kernel that says what a number of each voxel comes to, and waits for it. All operands have one shape.

@@ -141,10 +141,42 @@ fn scores_are_those_of_world_space() {
 }
 
 #[test]
+fn correlation_is_pearsons() {
+    for shape in SHAPES {
+        // Far from zero, where sums of squares lose digits.
+        let values = [(50, 0.0), (51, 300.0)].map(|(seed, shift)| {
+            scene::image(shape, seed).into_iter().map(|value| 10.0 * value + shift).collect::<Vec<f32>>()
+        });
+        let [first, second] = values.each_ref().map(|values| Cpu.upload(shape, values).unwrap());
+        for mask in masks(shape) {
+            let image = mask.as_ref().map(|mask| Cpu.upload(shape, mask).unwrap());
+            let [a, b] = values.each_ref().map(|values| {
+                let counted = values.iter().enumerate().filter(|(at, _)| counts(&mask, *at));
+                counted.map(|(_, value)| f64::from(*value)).collect::<Vec<f64>>()
+            });
+            let means = [mean(&a), mean(&b)];
+            let products: f64 = a.iter().zip(&b).map(|(a, b)| (a - means[0]) * (b - means[1])).sum();
+            let squares = |values: &[f64], mean: f64| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+            let expected = products / (squares(&a, means[0]) * squares(&b, means[1])).sqrt();
+            let found = Cpu.correlation(&first, &second, image.as_ref()).unwrap();
+            // A mean 100 times the deviation leaves 12 of 16 digits.
+            assert!(agree(found, expected, 1e-10), "shape {shape:?}: {found}, expected {expected}");
+            let alike = Cpu.correlation(&second, &second, image.as_ref()).unwrap();
+            assert!(agree(alike, if a.is_empty() { f64::NAN } else { 1.0 }, 1e-10), "{alike}");
+        }
+        let constant = Cpu.upload(shape, &vec![0.1; shape.iter().product()]).unwrap();
+        assert!(Cpu.correlation(&first, &constant, None).unwrap().is_nan());
+    }
+}
+
+#[test]
 fn shapes_must_agree() {
     let [a, b] = [[5, 4, 3], [4, 5, 3]].map(|shape| Cpu.field(shape).unwrap());
     let mask = Cpu.image([4, 5, 3]).unwrap();
     assert!(matches!(Cpu.inverse_consistency(&a, &b, None), Err(Error::Shape { .. })));
     assert!(matches!(Cpu.inverse_consistency(&a, &a, Some(&mask)), Err(Error::Shape { .. })));
     assert!(matches!(Cpu.jacobian_summary(&a, Some(&mask)), Err(Error::Shape { .. })));
+    let image = Cpu.image([5, 4, 3]).unwrap();
+    assert!(matches!(Cpu.correlation(&image, &mask, None), Err(Error::Shape { .. })));
+    assert!(matches!(Cpu.correlation(&image, &image, Some(&mask)), Err(Error::Shape { .. })));
 }

@@ -32,6 +32,7 @@ const LOGARITHMS: (f64, &str) = (1e-6, "logarithms of two libraries, rounded to 
 /// Beside that, terms of up to a few thousand samples in single precision.
 const PAIRS: (f64, &str) = (5e-5, "coordinates, products and partial sums in single precision");
 const ENTROPIES: (f64, &str) = (1e-12, "logarithms and sums of double precision in another order");
+const SUMS_OF_PAIRS: (f64, &str) = (1e-11, "differences of sums of double precision in another order");
 const MEAN: (f64, &str) = (1e-12, "sums of double precision in another order");
 
 struct Outcomes<'a, B: Backend> {
@@ -148,6 +149,14 @@ fn images<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     for spacing in [[1.0; 3], [0.8, 1.0, 3.1]] {
         let edges = backend.gradient_magnitude(&image, spacing)?;
         out.image(format!("gradient_magnitude {spacing:?}"), EXACT, &edges)?;
+    }
+    let [first, second] = [3, 4].map(|seed| backend.upload(world.shape, &World::image(world.shape, seed)));
+    let (first, second, mask) = (first?, second?, backend.upload(world.shape, &World::mask(world.shape, 29))?);
+    let nothing = backend.image(world.shape)?;
+    for (name, mask) in [("", None), (", masked", Some(&mask)), (", of nothing", Some(&nothing))] {
+        let correlations =
+            [backend.correlation(&first, &second, mask)?, backend.correlation(&first, &nothing, mask)?];
+        out.values(format!("correlation{name}"), SUMS_OF_PAIRS, correlations.into());
     }
     let mut target = backend.image(world.shape)?;
     for (angle, outside) in [(0.0, 0.0), (0.2, -1.5)] {
