@@ -221,7 +221,8 @@ impl Request<'_> {
         let masked = [self.fixed_mask.is_some(), self.moving_mask.is_some()];
         let grids = [&self.fixed.grid, &self.moving.grid];
         let stages = self.channels() * memory::on_device(grids, masked, self.linear, self.syn) as u64;
-        let images = |wanted| memory::images_on_device(grids, self.syn.is_some(), wanted) as u64;
+        let images =
+            |wanted| memory::images_on_device(grids, self.fixed_mask.is_some(), self.syn.is_some(), wanted) as u64;
         stages.max(self.wanted.images.map_or(0, images))
     }
 
@@ -362,7 +363,8 @@ impl<B: Backend> Registrar<B> {
         if let Some(wanted) = request.wanted.images {
             let began = Instant::now();
             let Request { fixed, moving, initial, .. } = *request;
-            let pair = Pair { fixed, moving, initial, affine: found.affine };
+            let pair =
+                Pair { fixed, mask: request.fixed_mask.map(Arc::as_ref), moving, initial, affine: found.affine };
             found.images = Images::by(backend, &pair, on_device.as_ref(), wanted).map_err(CliError::Device)?;
             found.images_seconds = began.elapsed().as_secs_f64();
         }

@@ -66,34 +66,37 @@ pub struct Source<B: Backend> {
 impl<B: Backend> Source<B> {
     /// Brings an image there.
     pub fn new(backend: &B, image: &Volume, kernel: Kernel) -> Result<Self, Error> {
-        let voxels = backend.upload(image.grid.shape, &image.voxels)?;
+        Source::of(backend, backend.upload(image.grid.shape, &image.voxels)?, &image.grid, kernel)
+    }
+
+    /// Of voxels that are there already.
+    pub fn of(backend: &B, voxels: B::Image, grid: &Grid, kernel: Kernel) -> Result<Self, Error> {
         let values = match kernel {
             Kernel::Linear | Kernel::Sinc => voxels,
             Kernel::Spline => backend.spline_coefficients(&voxels)?,
         };
-        Ok(Source { values, world_to_voxel: image.grid.world_to_voxel(), kernel })
+        Ok(Source { values, world_to_voxel: grid.world_to_voxel(), kernel })
     }
 
-    /// The image on a grid: its points are moved by a field in voxels of that grid, if there is one, then taken to the
-    /// image's world by `affine`. Zero beyond it. `out` has the grid's shape.
-    pub fn onto(
+    /// Gives `out` the image on a grid: its points are moved by a field in voxels of that grid, if there is one, then taken
+    /// to the image's world by `affine`. Zero beyond it. `out` has the grid's shape.
+    pub fn read(
         &self,
         backend: &B,
         grid: &Grid,
         field: Option<&B::Field>,
         affine: &AffineTransform,
         out: &mut B::Image,
-    ) -> Result<Volume, Error> {
+    ) -> Result<(), Error> {
         let map = self.world_to_voxel.after(affine).after(&grid.voxel_to_world());
         match (self.kernel, field) {
-            (Kernel::Linear, Some(field)) => backend.warp(&self.values, field, &map, Sampling::Linear, out)?,
-            (Kernel::Linear, None) => backend.resample(&self.values, &map, 0.0, out)?,
-            (Kernel::Spline, Some(field)) => backend.warp_spline(&self.values, field, &map, out)?,
-            (Kernel::Spline, None) => backend.warp_spline(&self.values, &backend.field(grid.shape)?, &map, out)?,
-            (Kernel::Sinc, Some(field)) => backend.warp_sinc(&self.values, field, &map, out)?,
-            (Kernel::Sinc, None) => backend.warp_sinc(&self.values, &backend.field(grid.shape)?, &map, out)?,
+            (Kernel::Linear, Some(field)) => backend.warp(&self.values, field, &map, Sampling::Linear, out),
+            (Kernel::Linear, None) => backend.resample(&self.values, &map, 0.0, out),
+            (Kernel::Spline, Some(field)) => backend.warp_spline(&self.values, field, &map, out),
+            (Kernel::Spline, None) => backend.warp_spline(&self.values, &backend.field(grid.shape)?, &map, out),
+            (Kernel::Sinc, Some(field)) => backend.warp_sinc(&self.values, field, &map, out),
+            (Kernel::Sinc, None) => backend.warp_sinc(&self.values, &backend.field(grid.shape)?, &map, out),
         }
-        Ok(Volume { grid: grid.clone(), voxels: backend.download(out)? })
     }
 }
 
@@ -140,8 +143,10 @@ impl Step<'_> {
         let Step { reading: Reading { images, onto, .. }, displacement, affine, kernel } = self;
         let field = displacement.map(|field| in_voxels(backend, field)).transpose()?;
         let mut out = backend.image(onto.shape)?;
-        let read =
-            |image| Source::new(backend, image, *kernel)?.onto(backend, onto, field.as_ref(), affine, &mut out);
+        let read = |image| {
+            Source::new(backend, image, *kernel)?.read(backend, onto, field.as_ref(), affine, &mut out)?;
+            Ok(Volume { grid: (*onto).clone(), voxels: backend.download(&out)? })
+        };
         images.iter().map(read).collect()
     }
 }

@@ -85,7 +85,7 @@ impl DeviceMemory {
         let masked = inputs.masks().map(|mask| mask.is_some());
         let grids = [&inputs.fixed.grid, &inputs.moving.grid];
         let planned = on_device_with(grids, &inputs.further(), masked, plan.linear.as_ref(), plan.syn.as_ref());
-        let images = wanted.images.map_or(0, |wanted| images_on_device(grids, plan.syn.is_some(), wanted));
+        let images = wanted.images.map_or(0, |wanted| images_on_device(grids, masked[0], plan.syn.is_some(), wanted));
         let free_bytes = cuda.memory().map_err(CliError::Device)?.free;
         Ok(DeviceMemory { planned_bytes: planned.max(images) as u64, free_bytes, taken_bytes: None })
     }
@@ -132,16 +132,17 @@ pub fn on_device_with(
 }
 
 /// Memory of a GPU that making the images takes at its end, bytes.
-pub fn images_on_device([fixed, moving]: [&Grid; 2], warped: bool, wanted: WantedImages) -> usize {
+pub fn images_on_device([fixed, moving]: [&Grid; 2], masked: bool, warped: bool, wanted: WantedImages) -> usize {
     const FIELD: usize = 3;
     let Some(kernel) = Kernel::of(wanted.how) else { return 0 };
-    // An image and its coefficients; what it becomes; a field on that grid, or for a spline one of zeros.
-    let spline = kernel == Kernel::Spline;
+    // An image and its coefficients; what it becomes; a field on that grid, of zeros where there is none but one is needed.
+    let (coefficients, zeros) = (usize::from(kernel == Kernel::Spline), kernel != Kernel::Linear);
     let reading = |image: &Grid, onto: &Grid, field: bool| {
-        image.len() * (1 + usize::from(spline)) + onto.len() * (1 + FIELD * usize::from(field))
+        image.len() * (1 + coefficients) + onto.len() * (1 + FIELD * usize::from(field))
     };
-    let there = reading(moving, fixed, spline);
-    let back = if wanted.inverse_warped { reading(fixed, moving, warped || spline) } else { 0 };
+    // Besides, what it is compared with.
+    let there = reading(moving, fixed, zeros) + fixed.len() * (1 + usize::from(masked));
+    let back = if wanted.inverse_warped { reading(fixed, moving, warped || zeros) } else { 0 };
     DEVICE_SCRATCH + SCALAR * (fixed.len() * 2 * FIELD * usize::from(warped) + there.max(back))
 }
 
@@ -278,18 +279,20 @@ mod tests {
     fn images_take_little_unless_the_moving_grid_is_fine() {
         let (grid, fine) = (cube(100, 1.0), cube(200, 0.5));
         let planned = |grids, warped, how, inverse_warped| {
-            let bytes = images_on_device(grids, warped, WantedImages { how, inverse_warped }) - DEVICE_SCRATCH;
+            let bytes = images_on_device(grids, false, warped, WantedImages { how, warped: true, inverse_warped })
+                - DEVICE_SCRATCH;
             bytes / (SCALAR * grid.len())
         };
         let (linear, spline) = (ImageInterpolation::Linear, ImageInterpolation::Bspline);
-        // Image and result; with coefficients and a field of zeros; both warps, and one on the moving grid.
-        assert_eq!(planned([&grid, &grid], false, linear, true), 2);
-        assert_eq!(planned([&grid, &grid], false, spline, false), 6);
+        // Both images and the result; with coefficients and a field of zeros; both warps, and one on the moving grid.
+        assert_eq!(planned([&grid, &grid], false, linear, true), 3);
+        assert_eq!(planned([&grid, &grid], false, spline, false), 7);
+        assert_eq!(planned([&grid, &grid], false, ImageInterpolation::Sinc, false), 6);
         assert_eq!(planned([&grid, &grid], true, linear, true), 6 + 5);
         assert_eq!(planned([&grid, &fine], true, linear, true), 6 + 1 + 8 * 4);
-        assert_eq!(planned([&grid, &fine], true, linear, false), 6 + 8 + 1);
-        let nearest = WantedImages { how: ImageInterpolation::Nearest, inverse_warped: true };
-        assert_eq!(images_on_device([&grid, &grid], true, nearest), 0);
+        assert_eq!(planned([&grid, &fine], true, linear, false), 6 + 8 + 2);
+        let nearest = WantedImages { how: ImageInterpolation::Nearest, warped: true, inverse_warped: true };
+        assert_eq!(images_on_device([&grid, &grid], true, true, nearest), 0);
     }
 
     #[test]

@@ -352,7 +352,7 @@ impl JacobianRecord {
 }
 
 /// How alike the fixed and the moving image are: Pearson's correlation where the fixed mask counts, or everywhere.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct Similarity {
     /// Brought over by the start alone.
     pub correlation_at_start: Option<f64>,

@@ -22,8 +22,8 @@ use super::record::{
 };
 use super::settings::Start;
 use crate::error::CliError;
+use crate::overlap;
 use crate::staging::{Outputs, Writing};
-use crate::{compare, overlap};
 
 /// What was written.
 #[derive(Debug)]
@@ -54,14 +54,16 @@ pub fn write(
     let course = syn.as_ref().map(|syn| &syn.course);
     let (course, jacobian) = (course.map(SynRecord::new), course.map(|course| JacobianRecord::new(&course.scores)));
     let ways = Ways::new(&affine, syn)?;
-    let pair = Pair { fixed: &inputs.fixed, moving: &inputs.moving, initial: inputs.initial, affine };
-    let here = || Images::here(&pair, [&ways.forward, &ways.backward], WantedImages::new(args));
-    let images = images.unwrap_or_else(here);
-    let (written, similarity) = rayon::join(
-        || write_volumes(inputs, files, &affine, &ways, &images, &mut outputs),
-        || similarity(inputs, &images),
-    );
-    let ((), similarity) = (written?, similarity?);
+    let images = match images {
+        Some(images) => images,
+        None => {
+            let (fixed, mask, moving) = (&inputs.fixed, inputs.masks()[0], &inputs.moving);
+            let pair = Pair { fixed, mask, moving, initial: inputs.initial, affine };
+            Images::here(&pair, [&ways.forward, &ways.backward], WantedImages::new(args))?
+        }
+    };
+    write_volumes(inputs, files, &affine, &ways, &images, &mut outputs)?;
+    let similarity = images.similarity;
     drop(images);
     let overlap = labels(args, inputs, files, &ways.forward, &mut outputs)?;
     seconds.outputs += began.elapsed().as_secs_f64();
@@ -137,20 +139,13 @@ fn write_volumes(
             all.push((name, Box::new(|path| Ok(itk::write_warp(path, field)?))));
         }
     }
-    let warped = [(&files.warped, Some(&images.warped)), (&files.inverse_warped, images.inverse_warped.as_ref())];
+    let warped = [(&files.warped, &images.warped), (&files.inverse_warped, &images.inverse_warped)];
     for (name, image) in warped {
         if let (Some(name), Some(image)) = (name, image) {
             all.push((name, Box::new(|path| Ok(nifti::write_volume(path, image)?))));
         }
     }
     outputs.write_all(all)
-}
-
-/// How alike the images are, by the start and by the result.
-fn similarity(inputs: &Inputs, images: &Images) -> Result<Similarity, CliError> {
-    let correlation = |image| compare::correlation(&inputs.fixed, image, inputs.masks()[0]);
-    let (at_start, by_result) = rayon::join(|| correlation(&images.at_start), || correlation(&images.warped));
-    Ok(Similarity { correlation_at_start: at_start?, correlation: by_result? })
 }
 
 /// Carries the moving labels, and scores them where there is something to score against.

@@ -124,7 +124,8 @@ fn stages<B: Backend>(
     }
     if let Some(wanted) = wanted.images {
         let began = Instant::now();
-        let pair = Pair { fixed: fixed.0, moving: moving.0, initial: inputs.initial, affine: found.affine };
+        let pair =
+            Pair { fixed: fixed.0, mask: fixed.1, moving: moving.0, initial: inputs.initial, affine: found.affine };
         found.images = Images::by(backend, &pair, warps.as_ref(), wanted).map_err(CliError::Device)?;
         seconds.outputs += began.elapsed().as_secs_f64();
     }
