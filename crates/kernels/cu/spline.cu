@@ -24,9 +24,10 @@ __device__ __forceinline__ float first(const float *line, int length, unsigned i
 {
     double sum = 0.;
     if (length >= SAMPLES) {
-#pragma unroll
+#pragma unroll 8
         for (int k = SAMPLES - 1; k >= 0; --k) sum = (double)(GAIN * line[(size_t)k * stride]) + (double)POLE * sum;
     } else {
+#pragma unroll 1
         for (int k = SAMPLES - 1; k >= 0; --k)
             sum = (double)(GAIN * line[(size_t)mirrored(k, length) * stride]) + (double)POLE * sum;
     }
@@ -83,7 +84,7 @@ struct Tile {
     {
         const int lane = threadIdx.x;
         __syncwarp();
-#pragma unroll
+#pragma unroll 16
         for (int row = 0; row < ROWS; ++row)
             at[row][lane] = row < rows && start + lane < length ? values[(size_t)row * length + (start + lane)] : 0.f;
         __syncwarp();
@@ -93,7 +94,7 @@ struct Tile {
     {
         const int lane = threadIdx.x;
         __syncwarp();
-#pragma unroll
+#pragma unroll 16
         for (int row = 0; row < ROWS; ++row)
             if (row < rows && start + lane < length) values[(size_t)row * length + (start + lane)] = at[row][lane];
     }
