@@ -144,14 +144,20 @@ impl Engine {
     /// The inverse of a warp that has one, and how far points end from where they started after both, where `mask`, on
     /// the warp's grid, exceeds ½.
     pub fn invert(
-        &self,
+        &mut self,
         warp: &DisplacementField,
         limits: &InversionLimits,
         mask: &Volume,
     ) -> Result<(DisplacementField, InverseConsistency), CliError> {
-        match &self.on {
+        /// Both fields, the mask, and a field in the host's order on its way.
+        const SCALARS: usize = 10;
+        let choice = self.description.choice();
+        match &mut self.on {
             On::Cpu(registrar) => invert(&registrar.backend, warp, limits, mask),
-            On::Gpu(gpu) => invert(&gpu.registrar.backend, warp, limits, mask),
+            On::Gpu(gpu) => {
+                let _share = gpu.take((4 * SCALARS * warp.vectors.len()) as u64, choice)?;
+                invert(&gpu.registrar.backend, warp, limits, mask)
+            }
         }
         .map_err(CliError::Device)
     }

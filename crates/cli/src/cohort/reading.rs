@@ -132,10 +132,11 @@ impl Step<'_> {
     pub fn bytes(&self) -> u64 {
         let Reading { images, onto, .. } = self.reading;
         let spline = self.kernel == Kernel::Spline;
-        // A displacement and what comes out; one image at a time, and its coefficients.
+        // A displacement, beside it in the host's order while it is uploaded; what comes out; one image at a time, and its
+        // coefficients.
         let largest = images.iter().map(|image| image.voxels.len()).max().unwrap_or(0);
-        let field = if self.displacement.is_some() || self.kernel != Kernel::Linear { 3 } else { 0 };
-        4 * (onto.len() * (field + 1) + largest * (1 + usize::from(spline))) as u64
+        let field = if self.displacement.is_some() || self.kernel != Kernel::Linear { 3 * onto.len() } else { 0 };
+        4 * (field + field.max(onto.len() + largest * (1 + usize::from(spline)))) as u64
     }
 
     /// Does it.
