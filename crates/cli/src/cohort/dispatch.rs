@@ -104,8 +104,10 @@ impl<Job> State<Job> {
         if self.all - self.taken >= self.takers || self.done.jobs == 0 {
             return self.places.values().all(|other| other.asking == 0 || other.busy.len() >= own.busy.len());
         }
-        let left = own.left(self.usual());
-        self.places.values().all(|other| other.left(self.usual()) >= left)
+        // All at one time: a moment later a place has less left than it had itself.
+        let (usual, now) = (self.usual(), Instant::now());
+        let left = own.left(usual, now);
+        self.places.values().all(|other| other.left(usual, now) >= left)
     }
 
     /// What a job takes on the average.
@@ -125,8 +127,8 @@ impl<Job> State<Job> {
 
 impl Place {
     /// What is left to do of its jobs, if each takes as long as is usual.
-    fn left(&self, usual: Duration) -> Duration {
-        self.busy.iter().map(|began| usual.saturating_sub(began.elapsed())).sum()
+    fn left(&self, usual: Duration, now: Instant) -> Duration {
+        self.busy.iter().map(|began| usual.saturating_sub(now.saturating_duration_since(*began))).sum()
     }
 }
 
