@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Measures `antsreg-gpu atlas` on NVIDIA GPUs: time, sharpness, bias, how much faster several GPUs are, kills, an unreadable
-# subject, dependence on the start.
+# Measures `antsreg-gpu atlas` on NVIDIA GPUs: time, sharpness, bias, how much faster several GPUs are (also of each subject
+# four times, and with the preset `best`), kills, an unreadable subject, dependence on the start.
 #
-#   [ONLY="time kinds kills unreadable starts"] [SEED=N] [DEVICE=cpu] scripts/atlas_bars.sh PROGRAM OUT GPUS SUBJECT…
+#   [ONLY="time scale kinds kills unreadable starts"] [SEED=N] [DEVICE=cpu] scripts/atlas_bars.sh PROGRAM OUT GPUS SUBJECT…
 #
-# Each SUBJECT is a NAME.nii.gz. OUT is a folder on a fast disk with 15 GB to spare; what is in OUT/atlas goes. ONLY makes some
+# Each SUBJECT is a NAME.nii.gz. OUT is a folder on a fast disk with 20 GB to spare; what is in OUT/atlas goes. ONLY makes some
 # of the parts, DEVICE makes all of them on that device. Templates stay in OUT/keep: `scripts/atlas_score.py OUT/keep` measures
 # them apart from the program. Needs no Python here.
 set -uo pipefail
-program=$(realpath "$1") out=$2 gpus=$3
+program=$(realpath "$1") gpus=$3
+mkdir -p "$2"
+out=$(realpath "$2")
 one=${DEVICE:-cuda:0} all=${DEVICE:-cuda:$(seq -s, 0 $((gpus - 1)))}
 shift 3
 subjects=()
@@ -29,7 +31,7 @@ build() { # NAME OPTION…: an atlas from nothing; its figures in one line
 }
 figure() { sed -n "s/.*\"$2\": \([0-9.e-]*\),*/\1/p" "$1" | head -1; }
 seconds() { tr -d '\n ' < atlas/record.json | sed 's/.*"seconds":\(.*\)}/  \1\n/'; }
-wanted() { [[ " ${ONLY:-time kinds kills unreadable starts} " == *" $1 "* ]] && echo "== $1"; }
+wanted() { [[ " ${ONLY:-time scale kinds kills unreadable starts} " == *" $1 "* ]] && echo "== $1"; }
 same() { (cd atlas && sha256sum --check --quiet ../reference.txt) && echo "the same bytes in $(wc -l < reference.txt) files"; }
 
 # Compiles the kernels for this GPU, if that was not done before.
@@ -57,6 +59,24 @@ if wanted time; then
         same
         seconds
     done
+fi
+
+if wanted scale && [ "$gpus" -gt 1 ]; then
+    six=("${subjects[@]}")
+    mkdir -p many
+    for n in 1 2 3 4; do
+        for subject in "${six[@]}"; do ln -sf "$subject" "many/${n}_$(basename "$subject")"; done
+    done
+    for preset in default best; do
+        for people in 1 4; do
+            [ "$people" = 1 ] && subjects=("${six[@]}") || subjects=("$out"/many/*)
+            for device in "$one" "$all"; do
+                build "${#subjects[@]} subjects, $preset, $device" --device "$device" --preset "$preset"
+                seconds
+            done
+        done
+    done
+    subjects=("${six[@]}")
 fi
 
 if wanted kinds; then
