@@ -400,7 +400,7 @@ pub struct Seconds {
     pub linear: Option<f64>,
     /// Diffeomorphic stage.
     pub syn: Option<f64>,
-    /// Warping, labels, Jacobian and writing.
+    /// Warped images, labels and writing.
     pub outputs: f64,
     /// Everything up to this record.
     pub total: f64,
