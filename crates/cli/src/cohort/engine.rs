@@ -1,65 +1,19 @@
-//! What registers: one worker on one device, with the fixed side it has prepared there.
+//! What registers: a worker on one device, whose memory it shares with others.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
-use std::time::Instant;
 
 use antsreg_core::report::Observer;
-use antsreg_core::{AffineTransform, DisplacementField, Volume};
+use antsreg_core::{DisplacementField, Volume};
 use antsreg_kernels::{Backend, Cpu, Cuda, InverseConsistency, InversionLimits};
-use antsreg_linear::{self as linear, Start};
-use antsreg_syn as syn;
 
 use super::budget::{Budget, Share};
 use super::reading::Reading;
+use super::registrar::Registrar;
+use super::request::{Registered, Request};
 use crate::device::{Description, Device, DeviceChoice, Opened};
 use crate::error::CliError;
-use crate::register::{Diffeomorphism, Images, Pair, Wanted, memory};
-
-/// One registration.
-#[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    /// The image that stays. What is prepared of it serves every request that shares it.
-    pub fixed: &'a Arc<Volume>,
-    /// Further images of the same space, for the diffeomorphic stage.
-    pub fixed_channels: &'a [Arc<Volume>],
-    /// Its voxels that count.
-    pub fixed_mask: Option<&'a Arc<Volume>>,
-    /// The image that is brought to it.
-    pub moving: &'a Volume,
-    /// Further images of its space, as many.
-    pub moving_channels: &'a [&'a Volume],
-    /// Its voxels that count.
-    pub moving_mask: Option<&'a Volume>,
-    /// Start of the diffeomorphic stage where there is no affine one, fixed → moving, RAS mm.
-    pub initial: AffineTransform,
-    /// Parameters of the affine stage, unless left out.
-    pub linear: Option<&'a linear::Options>,
-    /// Parameters of the diffeomorphic stage, unless left out.
-    pub syn: Option<&'a syn::Options>,
-    /// What is wanted of it; images where a GPU registers only.
-    pub wanted: Wanted,
-}
-
-/// What a registration found, and how long each stage took.
-#[derive(Debug)]
-pub struct Registered {
-    /// Fixed → moving, RAS mm.
-    pub affine: AffineTransform,
-    /// Outcome of the affine stage.
-    pub linear: Option<linear::Outcome>,
-    /// Seconds of the affine stage.
-    pub linear_seconds: Option<f64>,
-    /// What the diffeomorphic stage found.
-    pub syn: Option<Diffeomorphism>,
-    /// Seconds of the diffeomorphic stage.
-    pub syn_seconds: Option<f64>,
-    /// What the device made of the images, if it did.
-    pub images: Option<Images>,
-    /// Seconds of that.
-    pub images_seconds: f64,
-}
 
 /// A worker on a device.
 pub struct Engine {
@@ -87,7 +41,7 @@ pub fn engines(opened: Vec<Opened>) -> Result<Vec<Engine>, CliError> {
     let mut engines = Vec::new();
     for Opened { device, description, .. } in opened {
         let on = match device {
-            Device::Cpu => On::Cpu(Box::new(Registrar { backend: Cpu, prepared: None })),
+            Device::Cpu => On::Cpu(Box::new(Registrar::new(Cpu))),
             Device::Cuda(cuda) => {
                 let budget = match budgets.entry(cuda.info().index) {
                     Entry::Occupied(known) => known.get().clone(),
@@ -95,7 +49,7 @@ pub fn engines(opened: Vec<Opened>) -> Result<Vec<Engine>, CliError> {
                         place.insert(Budget::new(cuda.memory().map_err(CliError::Device)?.free)).clone()
                     }
                 };
-                On::Gpu(Box::new(Gpu { registrar: Registrar { backend: *cuda, prepared: None }, budget, kept: None }))
+                On::Gpu(Box::new(Gpu { registrar: Registrar::new(*cuda), budget, kept: None }))
             }
         };
         engines.push(Engine { description, on });
@@ -125,7 +79,7 @@ impl Engine {
     pub fn place(&self) -> usize {
         match &self.on {
             On::Cpu(_) => 0,
-            On::Gpu(gpu) => gpu.registrar.backend.info().index,
+            On::Gpu(gpu) => gpu.registrar.backend().info().index,
         }
     }
 
@@ -135,7 +89,7 @@ impl Engine {
         match (&mut self.on, reading.step()) {
             (On::Gpu(gpu), Some(step)) => {
                 let _share = gpu.take(step.bytes(), choice)?;
-                step.run(&gpu.registrar.backend).map_err(CliError::Device)
+                step.run(gpu.registrar.backend()).map_err(CliError::Device)
             }
             _ => Ok(reading.here()),
         }
@@ -153,10 +107,10 @@ impl Engine {
         const SCALARS: usize = 10;
         let choice = self.description.choice();
         match &mut self.on {
-            On::Cpu(registrar) => invert(&registrar.backend, warp, limits, mask),
+            On::Cpu(registrar) => invert(registrar.backend(), warp, limits, mask),
             On::Gpu(gpu) => {
                 let _share = gpu.take((4 * SCALARS * warp.vectors.len()) as u64, choice)?;
-                invert(&gpu.registrar.backend, warp, limits, mask)
+                invert(gpu.registrar.backend(), warp, limits, mask)
             }
         }
         .map_err(CliError::Device)
@@ -172,7 +126,7 @@ impl Gpu {
     ) -> Result<Registered, CliError> {
         let mut share = self.reserve(request, device)?;
         let found = self.registrar.register(request, observer);
-        if self.registrar.prepared.is_none() {
+        if !self.registrar.has_prepared() {
             self.kept = None;
         } else if self.kept.is_none() {
             share.keep(request.prepared_bytes());
@@ -216,31 +170,8 @@ impl Gpu {
     }
 
     fn forget(&mut self) {
-        self.registrar.prepared = None;
+        self.registrar.forget();
         self.kept = None;
-    }
-}
-
-impl Request<'_> {
-    /// Memory of a GPU that it takes while it runs.
-    fn bytes(&self) -> u64 {
-        let masked = [self.fixed_mask.is_some(), self.moving_mask.is_some()];
-        let grids = [&self.fixed.grid, &self.moving.grid];
-        let stages = self.channels() * memory::on_device(grids, masked, self.linear, self.syn) as u64;
-        let images =
-            |wanted| memory::images_on_device(grids, self.fixed_mask.is_some(), self.syn.is_some(), wanted) as u64;
-        stages.max(self.wanted.images.map_or(0, images))
-    }
-
-    /// Memory of a GPU that its fixed side keeps afterwards.
-    fn prepared_bytes(&self) -> u64 {
-        let masked = self.fixed_mask.is_some();
-        self.channels() * memory::prepared_on_device(&self.fixed.grid, masked, self.linear, self.syn) as u64
-    }
-
-    /// Each takes at most as much memory again as one.
-    fn channels(&self) -> u64 {
-        1 + self.fixed_channels.len() as u64
     }
 }
 
@@ -270,110 +201,4 @@ fn invert<B: Backend>(
     let missed = backend.inverse_consistency(&field, &inverse, Some(&mask))?;
     let vectors = backend.download_field_in(&inverse, &grid.voxel_to_world().matrix.cast())?;
     Ok((DisplacementField { grid: grid.clone(), vectors }, missed))
-}
-
-/// A backend, and the fixed side it has prepared last.
-struct Registrar<B: Backend> {
-    backend: B,
-    prepared: Option<Prepared<B>>,
-}
-
-/// A fixed image on a device, ready for any number of registrations.
-struct Prepared<B: Backend> {
-    fixed: Arc<Volume>,
-    channels: Vec<Arc<Volume>>,
-    mask: Option<Arc<Volume>>,
-    linear: Option<linear::Fixed<B>>,
-    syn: Option<syn::Fixed<B>>,
-}
-
-impl<B: Backend> Prepared<B> {
-    fn new(backend: &B, request: &Request) -> Result<Prepared<B>, CliError> {
-        let mask = request.fixed_mask.map(Arc::as_ref);
-        let linear = request.linear.map(|options| linear::Fixed::new(backend, request.fixed, mask, options));
-        let syn = request.syn.map(|options| {
-            let channels = [request.fixed].into_iter().chain(request.fixed_channels).map(Arc::as_ref).collect();
-            let images = syn::Images { channels, mask };
-            syn::Fixed::new(backend, images, options).and_then(|fixed| fixed.keep_pyramid(backend))
-        });
-        Ok(Prepared {
-            fixed: request.fixed.clone(),
-            channels: request.fixed_channels.to_vec(),
-            mask: request.fixed_mask.cloned(),
-            linear: linear.transpose()?,
-            syn: syn.transpose()?,
-        })
-    }
-
-    fn serves(&self, request: &Request) -> bool {
-        let same_mask = match (&self.mask, request.fixed_mask) {
-            (Some(mask), Some(other)) => Arc::ptr_eq(mask, other),
-            (mask, other) => mask.is_none() && other.is_none(),
-        };
-        // Each registration brings its own start.
-        let linear = request.linear.map(|options| linear::Options { start: Start::Headers, ..options.clone() });
-        let own = self.linear.as_ref().map(linear::Fixed::options);
-        let own = own.map(|options| linear::Options { start: Start::Headers, ..options.clone() });
-        let same_channels = self.channels.len() == request.fixed_channels.len()
-            && self.channels.iter().zip(request.fixed_channels).all(|(own, other)| Arc::ptr_eq(own, other));
-        Arc::ptr_eq(&self.fixed, request.fixed)
-            && same_channels
-            && same_mask
-            && linear == own
-            && self.syn.as_ref().map(syn::Fixed::options) == request.syn
-    }
-}
-
-impl<B: Backend> Registrar<B> {
-    fn serves(&self, request: &Request) -> bool {
-        self.prepared.as_ref().is_some_and(|prepared| prepared.serves(request))
-    }
-
-    fn register(&mut self, request: &Request, observer: &mut dyn Observer) -> Result<Registered, CliError> {
-        if !self.serves(request) {
-            // Before the next one is made: there need not be room for two.
-            self.prepared = None;
-        }
-        let backend = &self.backend;
-        let prepared = match &mut self.prepared {
-            Some(prepared) => prepared,
-            none => none.insert(Prepared::new(backend, request)?),
-        };
-        let mut found = Registered {
-            affine: request.initial,
-            linear: None,
-            linear_seconds: None,
-            syn: None,
-            syn_seconds: None,
-            images: None,
-            images_seconds: 0.0,
-        };
-        if let (Some(fixed), Some(options)) = (&prepared.linear, request.linear) {
-            let began = Instant::now();
-            let (moving, mask) = (request.moving, request.moving_mask);
-            let outcome = fixed.register(backend, moving, mask, options.start, observer)?;
-            found.linear_seconds = Some(began.elapsed().as_secs_f64());
-            found.affine = outcome.transform;
-            found.linear = Some(outcome);
-        }
-        let mut on_device = None;
-        if let Some(fixed) = &prepared.syn {
-            let began = Instant::now();
-            let channels = [request.moving].into_iter().chain(request.moving_channels.iter().copied()).collect();
-            let moving = syn::Images { channels, mask: request.moving_mask };
-            let (warps, course) = fixed.find(backend, moving, &found.affine, observer)?;
-            found.syn = Some(Diffeomorphism::fetch(backend, &warps, course, request.wanted)?);
-            on_device = Some(warps);
-            found.syn_seconds = Some(began.elapsed().as_secs_f64());
-        }
-        if let Some(wanted) = request.wanted.images {
-            let began = Instant::now();
-            let Request { fixed, moving, initial, .. } = *request;
-            let pair =
-                Pair { fixed, mask: request.fixed_mask.map(Arc::as_ref), moving, initial, affine: found.affine };
-            found.images = Images::by(backend, &pair, on_device.as_ref(), wanted).map_err(CliError::Device)?;
-            found.images_seconds = began.elapsed().as_secs_f64();
-        }
-        Ok(found)
-    }
 }

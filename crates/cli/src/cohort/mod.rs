@@ -7,11 +7,14 @@ mod dispatch;
 mod engine;
 mod pipeline;
 mod reading;
+mod registrar;
+mod request;
 mod subjects;
 
 pub use aside::Aside;
 pub use backlog::Backlog;
-pub use engine::{Engine, Registered, Request, engines};
+pub use engine::{Engine, engines};
 pub use pipeline::{Crew, run, run_at};
 pub use reading::{Kernel, Reading, Source};
+pub use request::{Registered, Request};
 pub use subjects::{Listing, Subject, channels_of, is_image, list};

@@ -1,0 +1,142 @@
+//! Registrations on one backend, with the fixed side that it has prepared.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use antsreg_core::Volume;
+use antsreg_core::report::Observer;
+use antsreg_kernels::Backend;
+use antsreg_linear::{self as linear, Start};
+use antsreg_syn as syn;
+
+use super::request::{Registered, Request};
+use crate::error::CliError;
+use crate::register::{Diffeomorphism, Images, Pair};
+
+/// A backend, and the fixed side it has prepared last.
+pub struct Registrar<B: Backend> {
+    backend: B,
+    prepared: Option<Prepared<B>>,
+}
+
+/// A fixed image on a device, ready for any number of registrations.
+struct Prepared<B: Backend> {
+    fixed: Arc<Volume>,
+    channels: Vec<Arc<Volume>>,
+    mask: Option<Arc<Volume>>,
+    linear: Option<linear::Fixed<B>>,
+    syn: Option<syn::Fixed<B>>,
+}
+
+impl<B: Backend> Prepared<B> {
+    fn new(backend: &B, request: &Request) -> Result<Prepared<B>, CliError> {
+        let mask = request.fixed_mask.map(Arc::as_ref);
+        let linear = request.linear.map(|options| linear::Fixed::new(backend, request.fixed, mask, options));
+        let syn = request.syn.map(|options| {
+            let channels = [request.fixed].into_iter().chain(request.fixed_channels).map(Arc::as_ref).collect();
+            let images = syn::Images { channels, mask };
+            syn::Fixed::new(backend, images, options).and_then(|fixed| fixed.keep_pyramid(backend))
+        });
+        Ok(Prepared {
+            fixed: request.fixed.clone(),
+            channels: request.fixed_channels.to_vec(),
+            mask: request.fixed_mask.cloned(),
+            linear: linear.transpose()?,
+            syn: syn.transpose()?,
+        })
+    }
+
+    fn serves(&self, request: &Request) -> bool {
+        let same_mask = match (&self.mask, request.fixed_mask) {
+            (Some(mask), Some(other)) => Arc::ptr_eq(mask, other),
+            (mask, other) => mask.is_none() && other.is_none(),
+        };
+        // Each registration brings its own start.
+        let linear = request.linear.map(|options| linear::Options { start: Start::Headers, ..options.clone() });
+        let own = self.linear.as_ref().map(linear::Fixed::options);
+        let own = own.map(|options| linear::Options { start: Start::Headers, ..options.clone() });
+        let same_channels = self.channels.len() == request.fixed_channels.len()
+            && self.channels.iter().zip(request.fixed_channels).all(|(own, other)| Arc::ptr_eq(own, other));
+        Arc::ptr_eq(&self.fixed, request.fixed)
+            && same_channels
+            && same_mask
+            && linear == own
+            && self.syn.as_ref().map(syn::Fixed::options) == request.syn
+    }
+}
+
+impl<B: Backend> Registrar<B> {
+    /// With nothing prepared.
+    pub fn new(backend: B) -> Registrar<B> {
+        Registrar { backend, prepared: None }
+    }
+
+    /// What it computes on.
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
+
+    /// Whether it holds a prepared fixed side.
+    pub fn has_prepared(&self) -> bool {
+        self.prepared.is_some()
+    }
+
+    /// Lets go of what is prepared.
+    pub fn forget(&mut self) {
+        self.prepared = None;
+    }
+
+    /// Whether what is prepared is the fixed side of this request.
+    pub fn serves(&self, request: &Request) -> bool {
+        self.prepared.as_ref().is_some_and(|prepared| prepared.serves(request))
+    }
+
+    /// Registers, preparing the fixed side if need be.
+    pub fn register(&mut self, request: &Request, observer: &mut dyn Observer) -> Result<Registered, CliError> {
+        if !self.serves(request) {
+            // Before the next one is made: there need not be room for two.
+            self.prepared = None;
+        }
+        let backend = &self.backend;
+        let prepared = match &mut self.prepared {
+            Some(prepared) => prepared,
+            none => none.insert(Prepared::new(backend, request)?),
+        };
+        let mut found = Registered {
+            affine: request.initial,
+            linear: None,
+            linear_seconds: None,
+            syn: None,
+            syn_seconds: None,
+            images: None,
+            images_seconds: 0.0,
+        };
+        if let (Some(fixed), Some(options)) = (&prepared.linear, request.linear) {
+            let began = Instant::now();
+            let (moving, mask) = (request.moving, request.moving_mask);
+            let outcome = fixed.register(backend, moving, mask, options.start, observer)?;
+            found.linear_seconds = Some(began.elapsed().as_secs_f64());
+            found.affine = outcome.transform;
+            found.linear = Some(outcome);
+        }
+        let mut on_device = None;
+        if let Some(fixed) = &prepared.syn {
+            let began = Instant::now();
+            let channels = [request.moving].into_iter().chain(request.moving_channels.iter().copied()).collect();
+            let moving = syn::Images { channels, mask: request.moving_mask };
+            let (warps, course) = fixed.find(backend, moving, &found.affine, observer)?;
+            found.syn = Some(Diffeomorphism::fetch(backend, &warps, course, request.wanted)?);
+            on_device = Some(warps);
+            found.syn_seconds = Some(began.elapsed().as_secs_f64());
+        }
+        if let Some(wanted) = request.wanted.images {
+            let began = Instant::now();
+            let Request { fixed, moving, initial, .. } = *request;
+            let pair =
+                Pair { fixed, mask: request.fixed_mask.map(Arc::as_ref), moving, initial, affine: found.affine };
+            found.images = Images::by(backend, &pair, on_device.as_ref(), wanted).map_err(CliError::Device)?;
+            found.images_seconds = began.elapsed().as_secs_f64();
+        }
+        Ok(found)
+    }
+}
