@@ -42,9 +42,9 @@ measure() { # GPUS WORKERS FORMAT [OPTION…]
 
 gpus=$("$program" info | grep -c '^ *cuda:[0-9]')
 for workers in 1 2 3 4; do measure 1 "$workers" nii; done
-measure 1 2 nii.gz
+measure 1 3 nii.gz
 first=
-for ((n = 1; n <= gpus; n *= 2)); do measure "$n" 2 nii; done
+for ((n = 1; n <= gpus; n *= 2)); do measure "$n" 3 nii; done
 printf '\n| GPUs | workers each | format | subjects | a second | of the first | all | core-seconds a subject |\n|---|---|---|---|---|---|---|---|\n'
 printf '%s\n' "${rows[@]}"
 [ "$gpus" -gt 1 ] || echo "There is one GPU here: with several, the last lines compare them."
