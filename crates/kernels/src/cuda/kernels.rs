@@ -133,7 +133,7 @@ module!(Moments, "moments", [moments, moments_totals]);
 module!(Resample, "resample", [resample]);
 module!(ResizeField, "resize_field", [resize_field]);
 module!(Scores, "scores", [jacobian_summary, inverse_consistency]);
-module!(Smooth, "smooth", [smooth_3, smooth_4, smooth_6, smooth_8, smooth_axis]);
+module!(Smooth, "smooth", [smooth_3, smooth_4, smooth_6, smooth_8, smooth_axis, blend]);
 module!(Sinc, "sinc", [warp_sinc]);
 module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
 module!(Relax, "relax", [examine, smooth_listed, change_listed, follow_marked]);

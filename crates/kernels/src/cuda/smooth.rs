@@ -4,7 +4,7 @@ use super::Cuda;
 use super::field::Field;
 use super::image::Image;
 use super::kernels::Kernel;
-use super::launch::{Argument, Launch, Shape, arguments};
+use super::launch::{Argument, Launch, Shape, arguments, grid_of_voxels};
 use crate::{Error, gaussian};
 
 /// Kernel errors as ITK chooses them for images and for fields.
@@ -66,6 +66,13 @@ impl Planes {
     }
 }
 
+/// A thread a voxel of all planes.
+fn over_planes(kernel: &Kernel, planes: Planes, bytes: u64) -> Launch<'_> {
+    let mut grid = grid_of_voxels(planes.shape);
+    grid[2] *= planes.count;
+    Launch { kernel, grid, block: Launch::VOXEL_BLOCK, shared: 0, bytes }
+}
+
 impl Cuda {
     pub(super) fn smooth_image(&self, image: &Image, sigma_voxels: [f64; 3]) -> Result<Image, Error> {
         if sigma_voxels == [0.0; 3] {
@@ -110,7 +117,10 @@ impl Cuda {
         let planes = Planes { shape: field.shape, count: 3 };
         match self.fused(plan.radius) {
             // SAFETY: both fields have this shape and do not overlap.
-            Some(kernel) => unsafe { self.smooth_fused(kernel, field.read(), out.write(), planes, &plan) },
+            Some(kernel) => unsafe {
+                self.smooth_fused(kernel, field.read(), out.write(), planes, &plan)?;
+                self.blend(field.read(), out.write(), planes, &plan)
+            },
             // Kernels this wide are of variances that are not blended.
             // SAFETY: as above.
             None => unsafe { self.smooth_by_axis(field.write(), out.write(), planes, &plan) },
@@ -122,7 +132,7 @@ impl Cuda {
         let smooth = &self.kernels.smooth;
         let fused = |kernel, reach, rows| Some(Fused { kernel, reach, rows });
         match radius {
-            0..=3 => fused(&smooth.smooth_3, 3, 8),
+            0..=3 => fused(&smooth.smooth_3, 3, 12),
             4 => fused(&smooth.smooth_4, 4, 8),
             5..=6 => fused(&smooth.smooth_6, 6, 8),
             7..=8 => fused(&smooth.smooth_8, 8, 4),
@@ -141,11 +151,10 @@ impl Cuda {
         plan: &Plan,
     ) -> Result<(), Error> {
         let [nx, ny, nz] = planes.shape;
-        // Tiles as narrow as their number allows, in whole runs of a thread along x.
-        let widest = (MOST_THREADS - 2 * reach) / rows * rows;
-        let columns = nx.div_ceil(widest);
-        let width = nx.div_ceil(columns).next_multiple_of(rows);
-        let threads = (width + 2 * reach).next_multiple_of(32) as u32;
+        // Tiles as narrow as their number allows. Along x a thread smooths as many voxels as a tile has rows.
+        let columns = nx.div_ceil(MOST_THREADS - 2 * reach);
+        let width = nx.div_ceil(columns);
+        let threads = (width + 2 * reach).max(width.next_multiple_of(rows)).next_multiple_of(32) as u32;
         let lines = ny.div_ceil(rows);
         let tiles = columns * lines * planes.count as usize;
         let depth = self.depth_of_blocks(kernel, threads, tiles, nz, 2 * reach)?;
@@ -158,9 +167,23 @@ impl Cuda {
             bytes: 2 * planes.bytes(),
         };
         let (shape, weights, width) = (Shape::of(planes.shape), plan.weights, width as i32);
-        let (chunks, depth, blend, clear) = (chunks as i32, depth as i32, plan.blend, i32::from(plan.clear_border));
+        let (chunks, depth, clear) = (chunks as i32, depth as i32, i32::from(plan.clear_border));
         // SAFETY: the caller's promise; reads are clamped to the shape, writes checked against it.
-        unsafe { self.launch(launch, arguments![from, to, shape, weights, width, chunks, depth, blend, clear]) }
+        unsafe { self.launch(launch, arguments![from, to, shape, weights, width, chunks, depth, clear]) }
+    }
+
+    /// Mixes what was smoothed with what was there before, if the plan says so.
+    ///
+    /// # Safety
+    /// As [`smooth_fused`](Cuda::smooth_fused).
+    unsafe fn blend(&self, before: u64, smoothed: u64, planes: Planes, plan: &Plan) -> Result<(), Error> {
+        if plan.blend == 1.0 {
+            return Ok(());
+        }
+        let launch = over_planes(&self.kernels.smooth.blend, planes, 3 * planes.bytes());
+        let (shape, share, clear) = (Shape::of(planes.shape), plan.blend, i32::from(plan.clear_border));
+        // SAFETY: the caller's promise; threads beyond the last voxel return.
+        unsafe { self.launch(launch, arguments![before, smoothed, shape, share, clear]) }
     }
 
     /// One axis after the other: `from` → `to` → `from` → `to`.
@@ -168,15 +191,7 @@ impl Cuda {
     /// # Safety
     /// As [`smooth_fused`](Cuda::smooth_fused); `from` is overwritten.
     unsafe fn smooth_by_axis(&self, from: u64, to: u64, planes: Planes, plan: &Plan) -> Result<(), Error> {
-        let mut grid = super::launch::grid_of_voxels(planes.shape);
-        grid[2] *= planes.count;
-        let launch = Launch {
-            kernel: &self.kernels.smooth.smooth_axis,
-            grid,
-            block: Launch::VOXEL_BLOCK,
-            shared: 0,
-            bytes: 2 * planes.bytes(),
-        };
+        let launch = over_planes(&self.kernels.smooth.smooth_axis, planes, 2 * planes.bytes());
         let (shape, weights, radius) = (Shape::of(planes.shape), plan.weights, plan.radius as i32);
         for (axis, (source, target)) in [(from, to), (to, from), (from, to)].into_iter().enumerate() {
             let (axis, clear) = (axis as i32, i32::from(plan.clear_border && axis == 2));

@@ -135,6 +135,14 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     out.image("warp_spline", EXACT, &target)?;
     backend.warp_sinc(&image, &first, &AffineTransform::identity(), &mut target)?;
     out.image("warp_sinc", EXACT, &target)?;
+    // Wider than a tile of the kernels that smooth, in several chunks, with every radius of theirs.
+    let wide = [205, 93, 131];
+    let (mut smoothed, mut scratch) =
+        (backend.upload_field(wide, &World::field(wide, 3.0, 7))?, backend.field(wide)?);
+    for variance in [0.3, 1.0, 1.5, 3.0, 5.0] {
+        backend.smooth_field(&mut smoothed, variance, &mut scratch)?;
+        out.field(format!("smooth_field {variance}"), SUMS, &smoothed)?;
+    }
     Ok(out.list)
 }
 
