@@ -133,13 +133,20 @@ module!(Moments, "moments", [moments, moments_totals]);
 module!(Resample, "resample", [resample]);
 module!(ResizeField, "resize_field", [resize_field]);
 module!(Scores, "scores", [jacobian_summary, inverse_consistency]);
-module!(Smooth, "smooth", [smooth_3, smooth_4, smooth_6, smooth_8, smooth_axis, blend]);
+module!(Smooth, "smooth", [smooth_axis, blend]);
+module!(Smooth3, "smooth_3", [smooth_3]);
+module!(Smooth4, "smooth_4", [smooth_4]);
+module!(Smooth6, "smooth_6", [smooth_6]);
+module!(Smooth8, "smooth_8", [smooth_8]);
 module!(Sinc, "sinc", [warp_sinc]);
 module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
 module!(Relax, "relax", [examine, smooth_listed, change_listed, follow_marked]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
-/// The kernels of one radius of the windowed cross-correlation, loaded when that radius is first used.
+/// The radius whose kernels are loaded in any case: it takes long to compile them.
+const USUAL_CC_RADIUS: usize = 2;
+
+/// The kernels of one radius of the windowed cross-correlation; but for the usual one, loaded when first used.
 pub(super) struct CcTiled {
     pub(super) centre: Kernel,
     pub(super) centre_masked: Kernel,
@@ -206,6 +213,10 @@ pub fn all_ptx() -> Vec<Ptx> {
         ResizeField::PTX,
         Scores::PTX,
         Smooth::PTX,
+        Smooth3::PTX,
+        Smooth4::PTX,
+        Smooth6::PTX,
+        Smooth8::PTX,
         Sinc::PTX,
         Spline::PTX,
         Relax::PTX,
@@ -233,6 +244,10 @@ pub(super) struct Kernels {
     pub(super) resize_field: ResizeField,
     pub(super) scores: Scores,
     pub(super) smooth: Smooth,
+    pub(super) smooth_3: Smooth3,
+    pub(super) smooth_4: Smooth4,
+    pub(super) smooth_6: Smooth6,
+    pub(super) smooth_8: Smooth8,
     pub(super) relax: Relax,
     pub(super) warp: Warp,
     cc_direct: OnceLock<CcDirect>,
@@ -251,6 +266,9 @@ macro_rules! load_at_once {
     ($device:ident, $($field:ident: $type:ident),+ $(,)?) => {
         std::thread::scope(|scope| {
             $(let $field = scope.spawn(|| $type::load($device));)+
+            let cc_tiled: [OnceLock<CcTiled>; CcTiled::PTX.len()] = Default::default();
+            let usual = USUAL_CC_RADIUS - 1;
+            once(&cc_tiled[usual], || CcTiled::load(&CcTiled::PTX[usual], $device))?;
             Ok(Kernels {
                 $($field: $field.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,)+
                 cc_direct: OnceLock::new(),
@@ -261,7 +279,7 @@ macro_rules! load_at_once {
                 moments: OnceLock::new(),
                 sinc: OnceLock::new(),
                 spline: OnceLock::new(),
-                cc_tiled: Default::default(),
+                cc_tiled,
             })
         })
     };
@@ -285,6 +303,10 @@ impl Kernels {
             resize_field: ResizeField,
             scores: Scores,
             smooth: Smooth,
+            smooth_3: Smooth3,
+            smooth_4: Smooth4,
+            smooth_6: Smooth6,
+            smooth_8: Smooth8,
             relax: Relax,
             warp: Warp,
         )

@@ -11,7 +11,7 @@ use crate::{Error, gaussian};
 const IMAGE_ERROR: f64 = 0.01;
 const FIELD_ERROR: f64 = 0.001;
 
-/// A kernel of `cu/smooth.cu` that does all axes at once: the reach of its Gaussian, and the rows of its tiles.
+/// A kernel of `cu/smooth.cuh` that does all axes at once: the reach of its Gaussian, and the rows of its tiles.
 struct Fused<'a> {
     kernel: &'a Kernel,
     reach: usize,
@@ -21,7 +21,7 @@ struct Fused<'a> {
 /// Threads of its blocks at most, one for each column of a tile and its margins.
 const MOST_THREADS: usize = 192;
 
-/// `Weights` of `cu/smooth.cu`: half kernels, zero beyond their end.
+/// `Weights` of `cu/smooth.cuh`: half kernels, zero beyond their end.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weights([[f32; 16]; 3]);
@@ -129,13 +129,13 @@ impl Cuda {
 
     /// The kernel that does all axes at once, if the radius is not too wide for it.
     fn fused(&self, radius: usize) -> Option<Fused<'_>> {
-        let smooth = &self.kernels.smooth;
+        let kernels = &self.kernels;
         let fused = |kernel, reach, rows| Some(Fused { kernel, reach, rows });
         match radius {
-            0..=3 => fused(&smooth.smooth_3, 3, 12),
-            4 => fused(&smooth.smooth_4, 4, 8),
-            5..=6 => fused(&smooth.smooth_6, 6, 8),
-            7..=8 => fused(&smooth.smooth_8, 8, 4),
+            0..=3 => fused(&kernels.smooth_3.smooth_3, 3, 12),
+            4 => fused(&kernels.smooth_4.smooth_4, 4, 8),
+            5..=6 => fused(&kernels.smooth_6.smooth_6, 6, 8),
+            7..=8 => fused(&kernels.smooth_8.smooth_8, 8, 4),
             _ => None,
         }
     }
