@@ -136,10 +136,11 @@ impl Cuda {
             grown(&mut buffers.sums, 4 * transforms * fixed.segment_count, |len| Buffer::uninitialised(device, len))?
                 .pointer();
         let cost_buffer = grown(&mut buffers.costs, transforms, |len| Buffer::uninitialised(device, len))?;
+        let kernels = self.kernels.correlation_ratio(device)?;
         let launch = Launch {
             kernel: match filtered {
-                true => &self.kernels.correlation_ratio.correlation_ratio_filtered,
-                false => &self.kernels.correlation_ratio.correlation_ratio_exact,
+                true => &kernels.correlation_ratio_filtered,
+                false => &kernels.correlation_ratio_exact,
             },
             grid: [fixed.segment_count as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
@@ -154,7 +155,7 @@ impl Cuda {
         // `weights`; textures clamp their coordinates.
         unsafe { self.launch(launch, arguments![sorted, weights, segments, shape, moving, maps, sums])? };
         let launch = Launch {
-            kernel: &self.kernels.correlation_ratio.correlation_ratio_costs,
+            kernel: &kernels.correlation_ratio_costs,
             grid: [transforms as u32, 1, 1],
             block: [1024, 1, 1],
             shared: 0,

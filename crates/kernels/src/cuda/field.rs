@@ -210,7 +210,7 @@ impl Cuda {
 
     pub(super) fn jacobian(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
         Error::check_shape("jacobian_determinant", field.shape, out.shape)?;
-        let kernel = &self.kernels.jacobian.jacobian_determinant;
+        let kernel = &self.kernels.jacobian(&self.device)?.jacobian_determinant;
         let launch = Launch {
             kernel,
             grid: grid_of_voxels(field.shape),

@@ -143,10 +143,7 @@ module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
 module!(Relax, "relax", [examine, smooth_listed, change_listed, follow_marked]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
-/// The radius whose kernels are loaded in any case: it takes long to compile them.
-const USUAL_CC_RADIUS: usize = 2;
-
-/// The kernels of one radius of the windowed cross-correlation; but for the usual one, loaded when first used.
+/// The kernels of one radius of the windowed cross-correlation, loaded when that radius is first used.
 pub(super) struct CcTiled {
     pub(super) centre: Kernel,
     pub(super) centre_masked: Kernel,
@@ -228,36 +225,23 @@ pub fn all_ptx() -> Vec<Ptx> {
     all
 }
 
-/// All kernels of a device.
+/// All kernels of a device: those that nearly every registration needs, and others that are loaded when first used.
 pub(super) struct Kernels {
     pub(super) bin_fixed: BinFixed,
     pub(super) compose: Compose,
     pub(super) correlation: Correlation,
-    pub(super) correlation_ratio: CorrelationRatio,
     pub(super) ratio_bricks: RatioBricks,
     pub(super) intensity: Intensity,
     pub(super) invert: Invert,
-    pub(super) jacobian: Jacobian,
     pub(super) layout: Layout,
     pub(super) max_norm: MaxNorm,
     pub(super) resample: Resample,
     pub(super) resize_field: ResizeField,
     pub(super) scores: Scores,
     pub(super) smooth: Smooth,
-    pub(super) smooth_3: Smooth3,
-    pub(super) smooth_4: Smooth4,
-    pub(super) smooth_6: Smooth6,
-    pub(super) smooth_8: Smooth8,
     pub(super) relax: Relax,
     pub(super) warp: Warp,
-    cc_direct: OnceLock<CcDirect>,
-    mattes: OnceLock<Mattes>,
-    gradient_magnitude: OnceLock<GradientMagnitude>,
-    mix: OnceLock<Mix>,
-    joint_histogram: OnceLock<JointHistogram>,
-    moments: OnceLock<Moments>,
-    sinc: OnceLock<Sinc>,
-    spline: OnceLock<Spline>,
+    later: Later,
     cc_tiled: [OnceLock<CcTiled>; CcTiled::PTX.len()],
 }
 
@@ -266,24 +250,47 @@ macro_rules! load_at_once {
     ($device:ident, $($field:ident: $type:ident),+ $(,)?) => {
         std::thread::scope(|scope| {
             $(let $field = scope.spawn(|| $type::load($device));)+
-            let cc_tiled: [OnceLock<CcTiled>; CcTiled::PTX.len()] = Default::default();
-            let usual = USUAL_CC_RADIUS - 1;
-            once(&cc_tiled[usual], || CcTiled::load(&CcTiled::PTX[usual], $device))?;
             Ok(Kernels {
                 $($field: $field.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,)+
-                cc_direct: OnceLock::new(),
-                mattes: OnceLock::new(),
-                gradient_magnitude: OnceLock::new(),
-                mix: OnceLock::new(),
-                joint_histogram: OnceLock::new(),
-                moments: OnceLock::new(),
-                sinc: OnceLock::new(),
-                spline: OnceLock::new(),
-                cc_tiled,
+                later: Later::default(),
+                cc_tiled: Default::default(),
             })
         })
     };
 }
+
+/// Modules that are loaded when first used: each takes the driver a while to compile.
+macro_rules! load_later {
+    ($($field:ident: $type:ident),+ $(,)?) => {
+        #[derive(Default)]
+        struct Later {
+            $($field: OnceLock<$type>,)+
+        }
+
+        impl Kernels {
+            $(pub(super) fn $field(&self, device: &Arc<Device>) -> Result<&$type, Error> {
+                once(&self.later.$field, || $type::load(device))
+            })+
+        }
+    };
+}
+
+load_later!(
+    cc_direct: CcDirect,
+    correlation_ratio: CorrelationRatio,
+    gradient_magnitude: GradientMagnitude,
+    jacobian: Jacobian,
+    joint_histogram: JointHistogram,
+    mattes: Mattes,
+    mix: Mix,
+    moments: Moments,
+    sinc: Sinc,
+    smooth_3: Smooth3,
+    smooth_4: Smooth4,
+    smooth_6: Smooth6,
+    smooth_8: Smooth8,
+    spline: Spline,
+);
 
 impl Kernels {
     pub(super) fn load(device: &Arc<Device>) -> Result<Kernels, Error> {
@@ -292,21 +299,15 @@ impl Kernels {
             bin_fixed: BinFixed,
             compose: Compose,
             correlation: Correlation,
-            correlation_ratio: CorrelationRatio,
             ratio_bricks: RatioBricks,
             intensity: Intensity,
             invert: Invert,
-            jacobian: Jacobian,
             layout: Layout,
             max_norm: MaxNorm,
             resample: Resample,
             resize_field: ResizeField,
             scores: Scores,
             smooth: Smooth,
-            smooth_3: Smooth3,
-            smooth_4: Smooth4,
-            smooth_6: Smooth6,
-            smooth_8: Smooth8,
             relax: Relax,
             warp: Warp,
         )
@@ -318,46 +319,6 @@ impl Kernels {
             return Ok(None);
         };
         once(&self.cc_tiled[index], || CcTiled::load(&CcTiled::PTX[index], device)).map(Some)
-    }
-
-    /// Joint histograms.
-    pub(super) fn joint_histogram(&self, device: &Arc<Device>) -> Result<&JointHistogram, Error> {
-        once(&self.joint_histogram, || JointHistogram::load(device))
-    }
-
-    /// Moments of pairs of values.
-    pub(super) fn moments(&self, device: &Arc<Device>) -> Result<&Moments, Error> {
-        once(&self.moments, || Moments::load(device))
-    }
-
-    /// Windowed sincs.
-    pub(super) fn sinc(&self, device: &Arc<Device>) -> Result<&Sinc, Error> {
-        once(&self.sinc, || Sinc::load(device))
-    }
-
-    /// Cubic splines.
-    pub(super) fn spline(&self, device: &Arc<Device>) -> Result<&Spline, Error> {
-        once(&self.spline, || Spline::load(device))
-    }
-
-    /// The direct cross-correlation.
-    pub(super) fn cc_direct(&self, device: &Arc<Device>) -> Result<&CcDirect, Error> {
-        once(&self.cc_direct, || CcDirect::load(device))
-    }
-
-    /// Mutual information.
-    pub(super) fn mattes(&self, device: &Arc<Device>) -> Result<&Mattes, Error> {
-        once(&self.mattes, || Mattes::load(device))
-    }
-
-    /// The edges of an image.
-    pub(super) fn gradient_magnitude(&self, device: &Arc<Device>) -> Result<&GradientMagnitude, Error> {
-        once(&self.gradient_magnitude, || GradientMagnitude::load(device))
-    }
-
-    /// What several channels need.
-    pub(super) fn mix(&self, device: &Arc<Device>) -> Result<&Mix, Error> {
-        once(&self.mix, || Mix::load(device))
     }
 }
 

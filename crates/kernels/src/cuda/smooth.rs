@@ -81,7 +81,7 @@ impl Cuda {
         let plan = Plan::new(&sigma_voxels.map(|sigma| gaussian::kernel(sigma * sigma, IMAGE_ERROR)));
         let mut out = Image::uninitialised(&self.device, image.shape)?;
         let planes = Planes { shape: image.shape, count: 1 };
-        match self.fused(plan.radius) {
+        match self.fused(plan.radius)? {
             // SAFETY: both images have this shape and do not overlap.
             Some(kernel) => unsafe { self.smooth_fused(kernel, image.read(), out.write(), planes, &plan)? },
             None => {
@@ -115,7 +115,7 @@ impl Cuda {
         plan.blend = if variance_voxels < 0.5 { (variance_voxels / 0.5) as f32 } else { 1.0 };
         plan.clear_border = true;
         let planes = Planes { shape: field.shape, count: 3 };
-        match self.fused(plan.radius) {
+        match self.fused(plan.radius)? {
             // SAFETY: both fields have this shape and do not overlap.
             Some(kernel) => unsafe {
                 self.smooth_fused(kernel, field.read(), out.write(), planes, &plan)?;
@@ -128,16 +128,16 @@ impl Cuda {
     }
 
     /// The kernel that does all axes at once, if the radius is not too wide for it.
-    fn fused(&self, radius: usize) -> Option<Fused<'_>> {
-        let kernels = &self.kernels;
+    fn fused(&self, radius: usize) -> Result<Option<Fused<'_>>, Error> {
+        let (kernels, device) = (&self.kernels, &self.device);
         let fused = |kernel, reach, rows| Some(Fused { kernel, reach, rows });
-        match radius {
-            0..=3 => fused(&kernels.smooth_3.smooth_3, 3, 12),
-            4 => fused(&kernels.smooth_4.smooth_4, 4, 8),
-            5..=6 => fused(&kernels.smooth_6.smooth_6, 6, 8),
-            7..=8 => fused(&kernels.smooth_8.smooth_8, 8, 4),
+        Ok(match radius {
+            0..=3 => fused(&kernels.smooth_3(device)?.smooth_3, 3, 12),
+            4 => fused(&kernels.smooth_4(device)?.smooth_4, 4, 8),
+            5..=6 => fused(&kernels.smooth_6(device)?.smooth_6, 6, 8),
+            7..=8 => fused(&kernels.smooth_8(device)?.smooth_8, 8, 4),
             _ => None,
-        }
+        })
     }
 
     /// # Safety
