@@ -113,7 +113,7 @@ fn run() -> Result<(), Error> {
     for sigma in [1.0, 2.0, 3.0, 5.5] {
         timed(&cuda, bandwidth, &format!("image, sigma {sigma}"), |n| cuda.smooth(&images[n], [sigma; 3]).map(drop))?;
     }
-    for variance in [0.5, 1.0, 3.0, 6.0] {
+    for variance in [0.3, 0.5, 1.0, 3.0, 6.0] {
         let mut own = (0..SETS as u32).map(|seed| field(&cuda, 17 + seed)).collect::<Result<Vec<_>, _>>()?;
         timed(&cuda, bandwidth, &format!("field, variance {variance}"), |n| {
             cuda.smooth_field(&mut own[n], variance, &mut outs[n])
