@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::mpsc::{self, Receiver, Sender};
 
 use serde::Serialize;
 
@@ -13,7 +12,7 @@ use super::plan::Plan;
 use super::session::Session;
 use super::start::make_folder;
 use super::{Error, finish, manifest, pass, start};
-use crate::cohort::{self, Aside, Backlog, Engine};
+use crate::cohort::{self, Aside, Backlog};
 use crate::device::{Description, Opened};
 use crate::devices;
 use crate::error::{CliError, UsageError};
@@ -48,45 +47,25 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let Some(folder) = &args.output else {
         return Err(UsageError::Missing { option: "--output", why: "to have a place for the atlas" }.into());
     };
-    // A device is waited for even where something fails: a program must not end while a driver starts.
-    let (session, _lock) = std::thread::scope(|scope| {
-        let (ready, opened) = mpsc::channel();
-        if !args.plan_only {
-            scope.spawn(move || open(args, &ready));
-        }
-        let (session, lock) = begin(args, folder, console)?;
-        if !args.plan_only {
-            passes(&session, &opened, console)?;
-            console.note(format_args!("wrote {}", folder.display()));
-        }
-        Ok::<_, CliError>((session, lock))
-    })?;
+    let (session, opened) = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| match args.plan_only {
+            true => Ok(Vec::new()),
+            false => devices::open(&args.settings.device.all()?, None),
+        });
+        // A device is waited for even where this fails: a program must not end while a driver starts.
+        let session = begin(args, folder, console);
+        (session, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let ((session, _lock), opened) = (session?, opened?);
+    if !args.plan_only {
+        passes(&session, opened, console)?;
+        console.note(format_args!("wrote {}", folder.display()));
+    }
     let subjects = &session.plan.file.subjects;
     let left_out: Vec<String> = subjects.iter().filter_map(|subject| subject.complaint()).collect();
     match left_out.is_empty() {
         true => Ok(()),
         false => Err(Error::LeftOut { subjects: left_out, all: subjects.len() }.into()),
-    }
-}
-
-/// Devices that have got ready.
-type Ready = Result<Vec<Opened>, CliError>;
-
-/// Prepares the devices: the first, then the others, which are of use only once there is something to share out.
-fn open(args: &Args, ready: &Sender<Ready>) {
-    let send = |opened| {
-        // Nobody listens any more where planning has failed.
-        let _ = ready.send(opened);
-    };
-    match args.settings.device.all() {
-        Err(reason) => send(Err(reason)),
-        Ok(choices) => {
-            let (first, others) = choices.split_at(1.min(choices.len()));
-            send(devices::open(first, None));
-            if !others.is_empty() {
-                send(devices::open(others, None));
-            }
-        }
     }
 }
 
@@ -107,26 +86,16 @@ fn begin(args: &Args, folder: &Path, console: &mut Console) -> Result<(Session, 
     Ok((session, lock))
 }
 
-/// All passes. The affine one is the first device's: the others join it when they are ready.
-fn passes(session: &Session, ready: &Receiver<Ready>, console: &mut Console) -> Result<(), CliError> {
-    let mut engines = Vec::new();
-    let join = |engines: &mut Vec<Engine>, console: &mut Console| -> Result<(), CliError> {
-        let Ok(opened) = ready.recv() else { return Ok(()) };
-        let opened = opened?;
-        opened.iter().filter_map(Opened::note).for_each(|note| console.note(note));
-        engines.extend(cohort::engines(opened)?);
-        Ok(())
-    };
-    join(&mut engines, console)?;
+fn passes(session: &Session, opened: Vec<Opened>, console: &mut Console) -> Result<(), CliError> {
     let mut seconds = Seconds { ready: console.elapsed().as_secs_f64(), ..Seconds::default() };
+    for note in opened.iter().filter_map(Opened::note) {
+        console.note(note);
+    }
+    let mut engines = cohort::engines(opened)?;
     let aside = Aside::of(&engines, console.threads)?;
     Backlog::with(console.threads, session.included.len(), aside, |backlog| {
         let mut last: Option<Box<Done>> = None;
         for number in session.plan.file.first_pass..=session.plan.file.last_pass {
-            // The affine pass is over before the others are ready.
-            if !session.is_affine(number) {
-                join(&mut engines, console)?;
-            }
             match pass::run(session, &mut engines, number, last.as_deref(), backlog, console)? {
                 Pass::NotNeeded => break,
                 Pass::DoneBefore => {}
