@@ -63,11 +63,7 @@ extern "C" __global__ void __launch_bounds__(128, 8)
     const Vector start = along_row(grid_to_image, voxel.x, voxel.y, voxel.z);
     if (!within(voxel, shape)) return;
     const size_t here = offset(voxel, shape);
-    const Vector u = load(field, plane(shape), here);
-    const float *m = grid_to_image.f;
-    const Vector point = {start.x + (m[0] * u.x + m[1] * u.y + m[2] * u.z),
-                          start.y + (m[4] * u.x + m[5] * u.y + m[6] * u.z),
-                          start.z + (m[8] * u.x + m[9] * u.y + m[10] * u.z)};
+    const Vector point = moved(start, grid_to_image, load(field, plane(shape), here));
     float value = 0.f;
     if (contains(image_shape, point)) {
         const Weights x(point.x, table), y(point.y, table), z(point.z, table);

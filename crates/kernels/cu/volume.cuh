@@ -115,6 +115,14 @@ __device__ __forceinline__ Vector along_row(const Affine &map, int x, int y, int
     return {start.x + i * map.f[0], start.y + i * map.f[4], start.z + i * map.f[8]};
 }
 
+// Where a displacement, which the map turns, takes a mapped point.
+__device__ __forceinline__ Vector moved(const Vector &point, const Affine &map, const Vector &u)
+{
+    const float *m = map.f;
+    return {point.x + (m[0] * u.x + m[1] * u.y + m[2] * u.z), point.y + (m[4] * u.x + m[5] * u.y + m[6] * u.z),
+            point.z + (m[8] * u.x + m[9] * u.y + m[10] * u.z)};
+}
+
 // Low corner and position within the cell (0…1) of a coordinate clamped to the volume. The corner comes as the bits of
 // 2²³ + itself: adding 2²³ downwards is floor, and faster than converting to an integer and back.
 __device__ __forceinline__ unsigned int locate(float at, float last, float last_cell, float &within)
