@@ -7,6 +7,7 @@
 mod args;
 mod average;
 mod build;
+mod carry;
 mod chart;
 mod content;
 mod digest;
