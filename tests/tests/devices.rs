@@ -33,6 +33,8 @@ fn a_device_that_is_not_there_is_refused_with_the_reason_and_what_is_there() {
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
+    // Not even an atlas's folder stays behind.
+    place.refuse(1, "atlas f.nii.gz m.nii.gz -o atlas --device cuda:9999");
     let before = place.names();
     let run = without_gpu(&place, &format!("{line} --device cuda"));
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{}", run.stderr);

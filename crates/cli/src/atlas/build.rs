@@ -47,43 +47,36 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let Some(folder) = &args.output else {
         return Err(UsageError::Missing { option: "--output", why: "to have a place for the atlas" }.into());
     };
-    let (session, opened) = std::thread::scope(|scope| {
+    let (made, opened) = std::thread::scope(|scope| {
         let opening = scope.spawn(|| match args.plan_only {
             true => Ok(Vec::new()),
             false => devices::open(&args.settings.device.all()?, None),
         });
         // A device is waited for even where this fails: a program must not end while a driver starts.
-        let session = begin(args, folder, console);
-        (session, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let made = Plan::make(args);
+        (made, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
-    let ((session, _lock), opened) = (session?, opened?);
-    if !args.plan_only {
-        passes(&session, opened, console)?;
-        console.note(format_args!("wrote {}", folder.display()));
-    }
-    let subjects = &session.plan.file.subjects;
-    let left_out: Vec<String> = subjects.iter().filter_map(|subject| subject.complaint()).collect();
-    match left_out.is_empty() {
-        true => Ok(()),
-        false => Err(Error::LeftOut { subjects: left_out, all: subjects.len() }.into()),
-    }
-}
-
-/// Plans it, takes its folder, and makes the template before all passes.
-fn begin(args: &Args, folder: &Path, console: &mut Console) -> Result<(Session, File), CliError> {
-    let (plan, images) = Plan::make(args)?;
+    let ((plan, images), opened) = (made?, opened?);
     make_folder(folder)?;
-    let lock = lock(folder)?;
+    let _lock = lock(folder)?;
     plan.settle(folder)?;
     remove_leftovers(folder);
     crate::staging::resumable();
-    for complaint in plan.file.subjects.iter().filter_map(|subject| subject.complaint()) {
+    let left_out: Vec<String> = plan.file.subjects.iter().filter_map(|subject| subject.complaint()).collect();
+    for complaint in &left_out {
         console.warn(format_args!("left out: {complaint}"));
     }
     let session = Session::new(plan, folder);
     session.keep(images);
     start::run(&session)?;
-    Ok((session, lock))
+    if !args.plan_only {
+        passes(&session, opened, console)?;
+        console.note(format_args!("wrote {}", folder.display()));
+    }
+    match left_out.is_empty() {
+        true => Ok(()),
+        false => Err(Error::LeftOut { subjects: left_out, all: session.plan.file.subjects.len() }.into()),
+    }
 }
 
 fn passes(session: &Session, opened: Vec<Opened>, console: &mut Console) -> Result<(), CliError> {
