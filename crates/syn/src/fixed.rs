@@ -9,7 +9,7 @@ use antsreg_kernels::Backend;
 
 use crate::levels::run;
 use crate::load::Loaded;
-use crate::{Course, Error, Images, Options, Outcome, Warps};
+use crate::{Course, Error, Images, Options, Outcome, Scores, Warps};
 
 /// The fixed images on a device, and the parameters of all registrations to it.
 pub struct Fixed<B: Backend> {
@@ -69,7 +69,13 @@ impl<B: Backend> Fixed<B> {
     ) -> Result<Outcome, Error> {
         let (warps, course) = self.find(backend, moving, initial, observer)?;
         let [warp, inverse_warp] = [warps.download_warp(backend)?, warps.download_inverse_warp(backend)?];
-        Ok(Outcome { warp, inverse_warp, course })
+        let scores = self.scores(backend, &warps)?;
+        Ok(Outcome { warp, inverse_warp, course, scores })
+    }
+
+    /// What warps to these images are like where their mask counts, or everywhere.
+    pub fn scores(&self, backend: &B, warps: &Warps<B>) -> Result<Scores, Error> {
+        warps.scores(backend, self.loaded.mask())
     }
 
     /// The same, but the warps stay on the device.

@@ -86,6 +86,5 @@ pub(crate) fn run<B: Backend>(
         moving_side = moving_side.on(backend, &grid, full)?;
     }
     let (warps, relaxed) = warps(backend, full, &fixed_side, &moving_side, options.largest_residual_voxels)?;
-    let scores = warps.scores(backend, fixed.loaded.mask())?;
-    Ok((warps, Course { levels, relaxed, scores }))
+    Ok((warps, Course { levels, relaxed }))
 }

@@ -13,19 +13,19 @@ pub struct Outcome {
     pub warp: DisplacementField,
     /// Its inverse: `1InverseWarp`.
     pub inverse_warp: DisplacementField,
-    /// How they were found, and how good they are.
+    /// How they were found.
     pub course: Course,
+    /// What they are like where the fixed mask counts, or everywhere.
+    pub scores: Scores,
 }
 
-/// How the warps were found, and how good they are.
+/// How the warps were found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
     /// Level by level, coarsest first.
     pub levels: Vec<LevelOutcome>,
     /// What it took to make the two inverse to each other everywhere.
     pub relaxed: Relaxed,
-    /// What they are like where the fixed mask counts, or everywhere.
-    pub scores: Scores,
 }
 
 /// What a level did.

@@ -194,8 +194,8 @@ fn the_scores_are_those_of_the_warps_where_the_mask_counts() {
     for mask in [None, Some(&half)] {
         let outcome =
             register(&Cpu, (&fixed, mask), (&moving, None), &affine, &options, &mut ()).expect("it registers");
-        let Outcome { warp, inverse_warp, course } = outcome;
-        let Scores { warp: forward, inverse_warp: backward, warp_then_inverse, inverse_then_warp } = course.scores;
+        let Outcome { warp, inverse_warp, scores, .. } = outcome;
+        let Scores { warp: forward, inverse_warp: backward, warp_then_inverse, inverse_then_warp } = scores;
         for (field, found) in [(&warp, forward), (&inverse_warp, backward)] {
             let expected = JacobianSummary::of(&apply::jacobian(field), mask).expect("one grid");
             let [found, expected] =

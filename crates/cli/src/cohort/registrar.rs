@@ -125,7 +125,7 @@ impl<B: Backend> Registrar<B> {
             let channels = [request.moving].into_iter().chain(request.moving_channels.iter().copied()).collect();
             let moving = syn::Images { channels, mask: request.moving_mask };
             let (warps, course) = fixed.find(backend, moving, &found.affine, observer)?;
-            found.syn = Some(Diffeomorphism::fetch(backend, &warps, course, request.wanted)?);
+            found.syn = Some(Diffeomorphism::fetch(backend, fixed, &warps, course, request.wanted)?);
             on_device = Some(warps);
             found.syn_seconds = Some(began.elapsed().as_secs_f64());
         }

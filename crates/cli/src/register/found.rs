@@ -32,17 +32,19 @@ pub struct Found {
 pub struct Wanted {
     /// The inverse warp as well.
     pub inverse_warp: bool,
+    /// What the two are like.
+    pub scores: bool,
     /// Images, if they are to be made on the device.
     pub images: Option<WantedImages>,
 }
 
 impl Wanted {
     /// The warp alone.
-    pub const WARP: Wanted = Wanted { inverse_warp: false, images: None };
+    pub const WARP: Wanted = Wanted { inverse_warp: false, scores: false, images: None };
 
     /// What the options ask for.
     pub fn new(args: &Args) -> Wanted {
-        Wanted { inverse_warp: !args.no_inverse, images: Some(WantedImages::new(args)) }
+        Wanted { inverse_warp: !args.no_inverse, scores: true, images: Some(WantedImages::new(args)) }
     }
 
     /// The same without images: the processor makes them more exactly.
@@ -58,14 +60,17 @@ pub struct Diffeomorphism {
     pub warp: DisplacementField,
     /// Its inverse, if it was asked for.
     pub inverse_warp: Option<DisplacementField>,
-    /// How they were found, and how good they are.
+    /// How they were found.
     pub course: syn::Course,
+    /// What they are like, if that was asked for.
+    pub scores: Option<syn::Scores>,
 }
 
 impl Diffeomorphism {
-    /// Fetches the warps from the device, as far as they are wanted.
+    /// Fetches the warps to `fixed` from the device, as far as they are wanted.
     pub fn fetch<B: Backend>(
         backend: &B,
+        fixed: &syn::Fixed<B>,
         warps: &syn::Warps<B>,
         course: syn::Course,
         wanted: Wanted,
@@ -74,6 +79,7 @@ impl Diffeomorphism {
             warp: warps.download_warp(backend)?,
             inverse_warp: wanted.inverse_warp.then(|| warps.download_inverse_warp(backend)).transpose()?,
             course,
+            scores: wanted.scores.then(|| fixed.scores(backend, warps)).transpose()?,
         })
     }
 }

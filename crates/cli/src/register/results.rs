@@ -51,8 +51,8 @@ pub fn write(
     let began = Instant::now();
     let mut outputs = Outputs::new();
     let Found { affine, linear, syn, images, device_memory, profile } = found;
-    let course = syn.as_ref().map(|syn| &syn.course);
-    let (course, jacobian) = (course.map(SynRecord::new), course.map(|course| JacobianRecord::new(&course.scores)));
+    let course = syn.as_ref().map(|syn| SynRecord::new(&syn.course));
+    let jacobian = syn.as_ref().and_then(|syn| syn.scores.as_ref()).map(JacobianRecord::new);
     let ways = Ways::new(&affine, syn)?;
     let images = match images {
         Some(images) => images,

@@ -112,9 +112,9 @@ fn stages<B: Backend>(
     if let Some(options) = &plan.syn {
         let [fixed, moving] = inputs.sides();
         let (outcome, took) = console.stage(|observer| {
-            let (warps, course) =
-                syn::Fixed::new(backend, fixed, options)?.find(backend, moving, &found.affine, observer)?;
-            let fetched = Diffeomorphism::fetch(backend, &warps, course, wanted)?;
+            let fixed = syn::Fixed::new(backend, fixed, options)?;
+            let (warps, course) = fixed.find(backend, moving, &found.affine, observer)?;
+            let fetched = Diffeomorphism::fetch(backend, &fixed, &warps, course, wanted)?;
             Ok::<_, CliError>((warps, fetched))
         });
         let (on_device, fetched) = outcome?;

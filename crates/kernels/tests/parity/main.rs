@@ -9,6 +9,7 @@
 #[path = "../ptx_digest/mod.rs"]
 mod ptx_digest;
 
+mod costs;
 mod histograms;
 mod operations;
 mod oracle;

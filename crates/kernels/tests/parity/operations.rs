@@ -1,12 +1,10 @@
 //! Every operation of the backend, once for each way of calling it.
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{
-    Backend, CcDerivative, CcParameters, Error, InversionLimits, JointParameters, JointSampling, MiParameters,
-    Moments, RelaxLimits, RelaxRound, Sampling,
-};
+use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits, RelaxRound, Sampling};
 use nalgebra::Matrix3;
 
+use crate::costs;
 use crate::world::World;
 
 /// What an operation gave, and how far two backends may differ, as a share of the largest magnitude.
@@ -18,34 +16,28 @@ pub struct Outcome {
 }
 
 /// The same operations on the same numbers in the same order.
-const EXACT: (f64, &str) = (0.0, "the same arithmetic on both sides");
+pub const EXACT: (f64, &str) = (0.0, "the same arithmetic on both sides");
 /// A Gaussian's sum has up to 31 terms an axis.
 const SUMS: (f64, &str) = (2e-6, "sums of single precision in another order");
-/// A, B and C are differences of sums of up to 13³ terms; where an image hardly varies, few digits are left.
-const WINDOWS: (f64, &str) = (3e-3, "window sums in another order, and their differences");
-/// A row of voxels has windows of three, whose A and B may be a thousandth of the sums.
-const ENERGY: (f64, &str) = (1e-4, "window sums in another order, averaged");
-/// Coordinates are rounded at about 1e-5 voxel, and products to single precision.
-const MOMENTS: (f64, &str) = (5e-5, "coordinates and products in single precision");
-/// Histograms are the same to the bit; the two libraries' logarithms are not always.
-const LOGARITHMS: (f64, &str) = (1e-6, "logarithms of two libraries, rounded to single precision");
-/// Beside that, terms of up to a few thousand samples in single precision.
-const PAIRS: (f64, &str) = (5e-5, "coordinates, products and partial sums in single precision");
-const ENTROPIES: (f64, &str) = (1e-12, "logarithms and sums of double precision in another order");
 const SUMS_OF_PAIRS: (f64, &str) = (1e-11, "differences of sums of double precision in another order");
-const MEAN: (f64, &str) = (1e-12, "sums of double precision in another order");
+pub const MEAN: (f64, &str) = (1e-12, "sums of double precision in another order");
 
-struct Outcomes<'a, B: Backend> {
-    backend: &'a B,
+pub struct Outcomes<'a, B: Backend> {
+    pub backend: &'a B,
     list: Vec<Outcome>,
 }
 
 impl<B: Backend> Outcomes<'_, B> {
-    fn values(&mut self, operation: impl Into<String>, (tolerance, cause): (f64, &'static str), values: Vec<f64>) {
+    pub fn values(
+        &mut self,
+        operation: impl Into<String>,
+        (tolerance, cause): (f64, &'static str),
+        values: Vec<f64>,
+    ) {
         self.list.push(Outcome { operation: operation.into(), values, tolerance, cause });
     }
 
-    fn image(
+    pub fn image(
         &mut self,
         operation: impl Into<String>,
         rule: (f64, &'static str),
@@ -56,7 +48,7 @@ impl<B: Backend> Outcomes<'_, B> {
         Ok(())
     }
 
-    fn field(
+    pub fn field(
         &mut self,
         operation: impl Into<String>,
         rule: (f64, &'static str),
@@ -75,12 +67,12 @@ pub fn run<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error
     splines(&mut out, world)?;
     intensities(&mut out, world)?;
     fields(&mut out, world)?;
-    correlation_ratio(&mut out, world)?;
-    joint_histograms(&mut out, world)?;
-    moments(&mut out, world)?;
-    slices(&mut out, world)?;
-    cross_correlation(&mut out, world)?;
-    mutual_information(&mut out, world)?;
+    costs::correlation_ratio(&mut out, world)?;
+    costs::joint_histograms(&mut out, world)?;
+    costs::moments(&mut out, world)?;
+    costs::slices(&mut out, world)?;
+    costs::cross_correlation(&mut out, world)?;
+    costs::mutual_information(&mut out, world)?;
     Ok(out.list)
 }
 
@@ -314,201 +306,4 @@ fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     let mut determinant = backend.image(shape)?;
     backend.jacobian_determinant(&first, &mut determinant)?;
     out.image("jacobian_determinant", EXACT, &determinant)
-}
-
-fn correlation_ratio<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
-    let backend = out.backend;
-    let fixed = backend.upload(world.shape, &World::image(world.shape, 13))?;
-    let weight = backend.upload(world.shape, &World::mask(world.shape, 17))?;
-    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
-    let moving_weight = backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?;
-    let mut maps: Vec<AffineTransform> = (0..37).map(|n| world.map(0.02 * f64::from(n) - 0.3)).collect();
-    maps[5].translation.x += 1e4;
-    maps[6].matrix[(0, 0)] = f64::NAN;
-    for (bins, edge) in [(32, [4.0, 3.0, 2.0]), (256, [0.5; 3]), (7, [0.0; 3])] {
-        for (weights, fixed_weight, moving_weight) in
-            [("", None, None), (", weighted", Some(&weight), Some(&moving_weight))]
-        {
-            let sorted = backend.bin_fixed(&fixed, fixed_weight, (0.1, 0.9), bins)?;
-            let costs = backend.correlation_ratio(&sorted, &moving, moving_weight, edge, &maps)?;
-            out.values(format!("correlation_ratio {bins}{weights}"), MOMENTS, costs);
-        }
-    }
-    let island = backend.upload(world.other_shape, &World::island(world.other_shape, 19, 0.0))?;
-    for (bins, edge) in [(64, [0.0; 3]), (256, [3.0, 2.0, 2.5])] {
-        let sorted = backend.bin_fixed(&fixed, None, (0.1, 0.9), bins)?;
-        let costs = backend.correlation_ratio(&sorted, &island, None, edge, &maps)?;
-        out.values(format!("correlation_ratio {bins}, mostly empty"), MOMENTS, costs);
-    }
-    let sorted = backend.bin_fixed(&fixed, None, (0.0, 1.0), 16)?;
-    let mut changed = backend.image(world.other_shape)?;
-    for angle in [0.0, 0.1] {
-        // An image that was read as a texture and written since must be read anew.
-        backend.resample(&moving, &world.map(angle), 0.0, &mut changed)?;
-        let costs = backend.correlation_ratio(&sorted, &changed, None, [1.0; 3], &maps[..1])?;
-        out.values("correlation_ratio, rewritten", MOMENTS, costs);
-    }
-    Ok(())
-}
-
-fn joint_histograms<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
-    let backend = out.backend;
-    let fixed = backend.upload(world.shape, &World::image(world.shape, 13))?;
-    let weight = backend.upload(world.shape, &World::mask(world.shape, 17))?;
-    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
-    let moving_weight = backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?;
-    let mut maps: Vec<AffineTransform> = (0..37).map(|n| world.map(0.02 * f64::from(n) - 0.3)).collect();
-    maps[5].translation.x += 1e4;
-    maps[6].matrix[(0, 0)] = f64::NAN;
-    for sampling in [JointSampling::Trilinear, JointSampling::PartialVolume] {
-        for (fixed_bins, bins, edge) in [(32, 64, [4.0, 3.0, 2.0]), (2, 300, [0.5; 3]), (100, 7, [0.0; 3])] {
-            for (weights, fixed_weight, moving_weight) in
-                [("", None, None), (", weighted", Some(&weight), Some(&moving_weight))]
-            {
-                let name = format!("{sampling:?} {fixed_bins}×{bins}{weights}");
-                let sorted = backend.bin_fixed(&fixed, fixed_weight, (0.1, 0.9), fixed_bins)?;
-                let parameters = JointParameters { sampling, bins, low_high: (0.05, 0.95) };
-                for map in [&maps[0], &maps[15], &maps[30], &maps[5], &maps[6], &AffineTransform::identity()] {
-                    let counts = backend.joint_histogram(&sorted, &moving, moving_weight, edge, &parameters, map)?;
-                    let counts = counts.into_iter().map(|count| count as f64).collect();
-                    out.values(format!("joint_histogram {name}"), EXACT, counts);
-                }
-                let entropies = backend.joint_entropies(&sorted, &moving, moving_weight, edge, &parameters, &maps)?;
-                let values = entropies.iter().flat_map(|found| [found.fixed, found.moving, found.joint]).collect();
-                out.values(format!("joint_entropies {name}"), ENTROPIES, values);
-                let weights = entropies.iter().map(|found| found.weight).collect();
-                out.values(format!("joint_entropies {name}, weight"), EXACT, weights);
-            }
-        }
-    }
-    Ok(())
-}
-
-fn moments<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
-    let backend = out.backend;
-    let fixed = backend.upload(world.shape, &World::image(world.shape, 13))?;
-    let weight = backend.upload(world.shape, &World::mask(world.shape, 17))?;
-    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
-    let moving_weight = backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?;
-    let mut maps: Vec<AffineTransform> = (0..37).map(|n| world.map(0.02 * f64::from(n) - 0.3)).collect();
-    maps[5].translation.x += 1e4;
-    maps[6].matrix[(0, 0)] = f64::NAN;
-    for edge in [[4.0, 3.0, 2.0], [0.0; 3]] {
-        for weights in [[None, None], [Some(&weight), Some(&moving_weight)]] {
-            let found = backend.moments(&fixed, &moving, weights, [(0.1, 0.9), (0.0, 2.0)], edge, &maps)?;
-            let name = format!("moments, {} weights", weights.iter().flatten().count());
-            let part = |get: fn(&Moments) -> f64| found.iter().map(get).collect::<Vec<f64>>();
-            let parts: [fn(&Moments) -> f64; 6] =
-                [|m| m.weight, |m| m.fixed, |m| m.moving, |m| m.fixed_fixed, |m| m.moving_moving, |m| m.fixed_moving];
-            for get in parts {
-                out.values(name.clone(), PAIRS, part(get));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The costs of two-dimensional images, which have no edge along the third axis.
-fn slices<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
-    if [world.shape[2], world.other_shape[2]] != [1, 1] {
-        return Ok(());
-    }
-    let backend = out.backend;
-    let fixed = backend.upload(world.shape, &World::image(world.shape, 13))?;
-    let weight = backend.upload(world.shape, &World::mask(world.shape, 17))?;
-    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
-    let moving_weight = backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?;
-    let mut maps: Vec<AffineTransform> = (0..37).map(|n| world.plane_map(0.17 * f64::from(n) - 3.1)).collect();
-    // Beside the slice, out of its plane, beyond its border, nowhere.
-    maps[1].translation.z = 0.5;
-    maps[2].matrix[(2, 0)] = 1e-3;
-    maps[5].translation.x += 1e4;
-    maps[6].matrix[(0, 0)] = f64::NAN;
-    for weights in [[None, None], [Some(&weight), Some(&moving_weight)]] {
-        let name = format!("of slices, {} weights", weights.iter().flatten().count());
-        let sorted = backend.bin_fixed(&fixed, weights[0], (0.1, 0.9), 32)?;
-        let edge = [2.0, 3.0, 0.0];
-        let costs = backend.correlation_ratio(&sorted, &moving, weights[1], edge, &maps)?;
-        out.values(format!("correlation_ratio {name}"), MOMENTS, costs);
-        for sampling in [JointSampling::Trilinear, JointSampling::PartialVolume] {
-            let parameters = JointParameters { sampling, bins: 32, low_high: (0.05, 0.95) };
-            for map in &maps[..8] {
-                let counts = backend.joint_histogram(&sorted, &moving, weights[1], edge, &parameters, map)?;
-                let counts = counts.into_iter().map(|count| count as f64).collect();
-                out.values(format!("joint_histogram {name}, {sampling:?}"), EXACT, counts);
-            }
-            let entropies = backend.joint_entropies(&sorted, &moving, weights[1], edge, &parameters, &maps)?;
-            let joint = entropies.iter().map(|found| found.joint).collect();
-            out.values(format!("joint_entropies {name}, {sampling:?}"), ENTROPIES, joint);
-        }
-        let moments = backend.moments(&fixed, &moving, weights, [(0.1, 0.9), (0.0, 2.0)], edge, &maps)?;
-        out.values(format!("moments {name}"), PAIRS, moments.iter().map(|found| found.fixed_moving).collect());
-        out.values(format!("moments {name}, weight"), PAIRS, moments.iter().map(|found| found.weight).collect());
-    }
-    Ok(())
-}
-
-fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
-    let (backend, shape) = (out.backend, world.shape);
-    let fixed = backend.upload(shape, &World::image(shape, 29))?;
-    let moving = backend.upload(shape, &World::image(shape, 31))?;
-    let masks = [backend.upload(shape, &World::mask(shape, 37))?, backend.upload(shape, &World::mask(shape, 41))?];
-    let mut workspace = backend.cc_workspace(shape)?;
-    let (mut to_fixed, mut to_moving) = (backend.field(shape)?, backend.field(shape)?);
-    for radius in 1..=6 {
-        for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
-            for masks in [[None, None], [Some(&masks[0]), None], [Some(&masks[0]), Some(&masks[1])]] {
-                let masked = masks.iter().flatten().count();
-                // The device has no tiles of this radius; its direct kernel knows the plain case alone.
-                if radius > 5 && (derivative == CcDerivative::Exact || masked > 0) {
-                    continue;
-                }
-                let noise_variance = if radius % 2 == 0 { 1e-3 } else { 0.0 };
-                let parameters = CcParameters { radius, derivative, noise_variance, spacing: world.spacing };
-                let energy = backend.cc_update(
-                    &fixed,
-                    &moving,
-                    masks,
-                    &parameters,
-                    &mut workspace,
-                    &mut to_fixed,
-                    &mut to_moving,
-                )?;
-                let name = format!("cc {derivative:?} {radius}, {masked} masks");
-                out.values(format!("{name}: energy"), ENERGY, vec![energy]);
-                out.field(format!("{name}: fixed"), WINDOWS, &to_fixed)?;
-                out.field(format!("{name}: moving"), WINDOWS, &to_moving)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn mutual_information<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
-    let (backend, shape) = (out.backend, world.shape);
-    let fixed = backend.upload(shape, &World::image(shape, 43))?;
-    let moving = backend.upload(shape, &World::image(shape, 47))?;
-    let masks = [backend.upload(shape, &World::mask(shape, 37))?, backend.upload(shape, &World::mask(shape, 41))?];
-    let (mut to_fixed, mut to_moving) = (backend.field(shape)?, backend.field(shape)?);
-    // Few bins, the usual number, one that is no multiple of anything, and so many that they do not fit at once.
-    for bins in [8, 32, 45, 200] {
-        let mut workspace = backend.mi_workspace(bins)?;
-        for masks in [[None, None], [None, Some(&masks[1])], [Some(&masks[0]), Some(&masks[1])]] {
-            let name = format!("mi {bins}, {} masks", masks.iter().flatten().count());
-            let parameters = MiParameters { bins, ranges: [(0.0, 1.0), (0.1, 0.9)], spacing: world.spacing };
-            let energy = backend.mi_update(
-                &fixed,
-                &moving,
-                masks,
-                &parameters,
-                &mut workspace,
-                &mut to_fixed,
-                &mut to_moving,
-            )?;
-            out.values(format!("{name}: energy"), MEAN, vec![energy]);
-            out.field(format!("{name}: fixed"), LOGARITHMS, &to_fixed)?;
-            out.field(format!("{name}: moving"), LOGARITHMS, &to_moving)?;
-        }
-    }
-    Ok(())
 }
