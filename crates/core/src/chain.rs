@@ -98,6 +98,22 @@ impl TransformChain {
         TransformChain::default()
     }
 
+    /// The first displacement field among the steps, if there is one.
+    pub fn displacement(&self) -> Option<&DisplacementField> {
+        self.steps.iter().find_map(|step| match &step.transform {
+            Transform::Displacement(field) => Some(field),
+            Transform::Affine(_) => None,
+        })
+    }
+
+    /// The same, taken out of the chain.
+    pub fn into_displacement(self) -> Option<DisplacementField> {
+        self.steps.into_iter().find_map(|step| match step.transform {
+            Transform::Displacement(field) => Some(field),
+            Transform::Affine(_) => None,
+        })
+    }
+
     /// Appends a step, the last to act on a point so far. `inverted` asks for the inverse of `transform`: exact for an
     /// affine, refused for a field.
     pub fn push(&mut self, name: impl Into<String>, transform: Transform, inverted: bool) -> Result<(), ChainError> {

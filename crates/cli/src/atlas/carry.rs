@@ -15,7 +15,7 @@ use super::content::{Content, write_all};
 use super::layout::SubjectFiles;
 use super::manifest::{Manifest, Stage};
 use super::pass::Done;
-use super::register_one::{Contribution, displacement, read_through};
+use super::register_one::{Contribution, read_through};
 use super::session::{Session, Template};
 use super::{Error, slices};
 use crate::cohort::Engine;
@@ -241,7 +241,7 @@ impl Carrying<'_> {
                 Some(apply::resample_labels(&labels, grid, &chain, apply::LabelInterpolation::GenericLabel))
             }
         };
-        let warp = displacement(chain).unwrap_or_else(|| DisplacementField::zeros(grid.clone()));
+        let warp = chain.into_displacement().unwrap_or_else(|| DisplacementField::zeros(grid.clone()));
         let results = SubjectResults {
             correlation: likeness(&template.images[0], &warped[0], &template.mask)?,
             warp_mean_voxels: Movement::of(&warp, &template.mask)?.mean_voxels,

@@ -146,7 +146,7 @@ fn bring(
     // The affine average is what others are measured by: read as it usually is.
     let how = if session.is_affine(pass) { ImageInterpolation::Linear } else { session.plan.args.interpolation };
     let warped = read_through(engine, images, grid, &chain, how)?;
-    Ok(Contribution { affine, warp: displacement(chain), warped })
+    Ok(Contribution { affine, warp: chain.into_displacement(), warped })
 }
 
 /// Sees how well it fits.
@@ -213,14 +213,6 @@ fn range_with_zero(voxels: &[f32]) -> [f32; 2] {
     };
     let extremes = |[low, high]: [f32; 2], [least, most]: [f32; 2]| [low.min(least), high.max(most)];
     voxels.par_chunks(1 << 16).map(of_piece).reduce(|| [0.0; 2], extremes)
-}
-
-/// The field of a chain that has one.
-pub fn displacement(chain: TransformChain) -> Option<DisplacementField> {
-    chain.steps.into_iter().find_map(|step| match step.transform {
-        Transform::Displacement(warp) => Some(warp),
-        Transform::Affine(_) => None,
-    })
 }
 
 impl Contribution {

@@ -14,7 +14,7 @@ use super::Error;
 use super::average::Averaged;
 use super::content::{Content, write_all};
 use super::manifest::Manifest;
-use super::register_one::{displacement, read_through};
+use super::register_one::read_through;
 use super::session::{Session, Template};
 use crate::cohort::Engine;
 use crate::error::CliError;
@@ -91,7 +91,7 @@ pub fn compute(
         // The affine pass makes the start: what it moved says nothing about the passes to come.
         converged: !session.is_affine(pass) && moved.mean_voxels < args.stop_below,
     };
-    let shape = displacement(chain).unwrap_or_else(none);
+    let shape = chain.into_displacement().unwrap_or_else(none);
     Ok(Updated { template: Arc::new(template), shape, results })
 }
 

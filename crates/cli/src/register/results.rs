@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::overlap::Overlap;
-use antsreg_core::{AffineTransform, DisplacementField, Transform, TransformChain};
+use antsreg_core::{AffineTransform, Transform, TransformChain};
 use antsreg_kernels::apply;
 
 use super::args::Args;
@@ -110,14 +110,6 @@ impl Ways {
     }
 }
 
-/// The displacement of a chain that has one.
-fn displacement(chain: &TransformChain) -> Option<&DisplacementField> {
-    chain.steps.iter().find_map(|step| match &step.transform {
-        Transform::Displacement(field) => Some(field),
-        Transform::Affine(_) => None,
-    })
-}
-
 /// Writes transforms and images, all at once: each is encoded by many threads, but goes into its file by one.
 fn write_volumes(
     inputs: &Inputs,
@@ -135,7 +127,7 @@ fn write_volumes(
     })?;
     let mut all: Vec<(&Path, Writing)> = Vec::new();
     for (name, chain) in [(&files.warp, &ways.forward), (&files.inverse_warp, &ways.backward)] {
-        if let (Some(name), Some(field)) = (name, displacement(chain)) {
+        if let (Some(name), Some(field)) = (name, chain.displacement()) {
             all.push((name, Box::new(|path| Ok(itk::write_warp(path, field)?))));
         }
     }
