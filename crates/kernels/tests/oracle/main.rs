@@ -14,6 +14,7 @@ mod sinc;
 mod slices;
 mod spline;
 mod threads;
+mod warped;
 
 /// Largest difference between what is and what should be.
 fn worst<'a>(found: impl IntoIterator<Item = &'a f32>, expected: impl IntoIterator<Item = f64>) -> f64 {

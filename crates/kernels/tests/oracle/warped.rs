@@ -1,0 +1,51 @@
+//! Images read through a displacement field and an oblique map, point by point, whatever the way of reading.
+
+use antsreg_core::AffineTransform;
+use antsreg_kernels::{Backend, Cpu};
+
+use super::naive::{apply, displaced, within_half_a_voxel};
+use super::scene::{self, voxels};
+
+/// Where images are read to.
+const GRID: [usize; 3] = [35, 30, 9];
+
+pub struct Warped {
+    pub map: AffineTransform,
+    pub field: <Cpu as Backend>::Field,
+    vectors: Vec<[f32; 3]>,
+}
+
+impl Warped {
+    pub fn new() -> Warped {
+        let vectors = scene::rough_field(GRID, 3.0, 4);
+        Warped { map: scene::oblique_map(), field: Cpu.upload_field(GRID, &vectors).unwrap(), vectors }
+    }
+
+    /// What an operation writes there of an image of this shape is `value(point)`, and 0 outside the image.
+    pub fn check(
+        &self,
+        shape: [usize; 3],
+        tolerance: f64,
+        operation: impl FnOnce(&Warped, &mut <Cpu as Backend>::Image),
+        value: impl Fn([f64; 3]) -> f64,
+    ) {
+        let mut out = Cpu.image(GRID).unwrap();
+        operation(self, &mut out);
+        let (mut compared, mut inside) = (0, 0);
+        for ((voxel, found), u) in voxels(GRID).zip(Cpu.download(&out).unwrap()).zip(&self.vectors) {
+            let point = apply(&self.map, displaced(voxel, *u));
+            // Where rounding decides which voxel is nearest or where the image ends, either answer is right.
+            if point.iter().any(|p| ((p - 0.5) - (p - 0.5).round()).abs() < 1e-4) {
+                continue;
+            }
+            compared += 1;
+            let expected = if within_half_a_voxel(shape, point) { value(point) } else { 0.0 };
+            inside += usize::from(expected != 0.0);
+            assert!(
+                (f64::from(found) - expected).abs() < tolerance,
+                "{found} for {expected} at {voxel:?} of {shape:?}"
+            );
+        }
+        assert!(compared > voxels(GRID).count() * 9 / 10 && inside > 10, "{inside} of {compared} inside {shape:?}");
+    }
+}
