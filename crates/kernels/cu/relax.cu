@@ -42,8 +42,11 @@ __device__ __forceinline__ void mark_around(unsigned int *marks, const Shape &sh
     const int x0 = brick_along(at.x - margin, shape.last.x), x1 = brick_along(at.x + margin, shape.last.x);
     const int y0 = brick_along(at.y - margin, shape.last.y), y1 = brick_along(at.y + margin, shape.last.y);
     const int z0 = brick_along(at.z - margin, shape.last.z), z1 = brick_along(at.z + margin, shape.last.z);
+#pragma unroll 1
     for (int z = z0; z <= z1; ++z)
+#pragma unroll 1
         for (int y = y0; y <= y1; ++y)
+#pragma unroll 1
             for (int x = x0; x <= x1; ++x) marks[(z * ny + y) * nx + x] = 1;
 }
 
@@ -116,8 +119,11 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
                 const int reach = round.reach, limit = (reach + 1) * (reach + 1);
                 const float excess = sqrtf(missed) / sqrtf(round.largest_residual_squared) - 1.f;
                 const float strength = folds ? 1.f : fminf(0.5f * excess + 0.05f, 1.f);
+#pragma unroll 1
                 for (int z = max(v.z - reach, 0); z <= min(v.z + reach, shape.z - 1); ++z)
+#pragma unroll 1
                     for (int y = max(v.y - reach, 0); y <= min(v.y + reach, shape.y - 1); ++y)
+#pragma unroll 1
                         for (int x = max(v.x - reach, 0); x <= min(v.x + reach, shape.x - 1); ++x) {
                             const int dx = x - v.x, dy = y - v.y, dz = z - v.z;
                             const int rest = limit - (dx * dx + dy * dy + dz * dz);
@@ -140,6 +146,7 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
 template <typename Value> __device__ __forceinline__ float taps(const float *weights, int radius, Value value)
 {
     float sum = weights[0] * value(0);
+#pragma unroll 2
     for (int k = 1; k <= radius; ++k) sum = sum + weights[k] * (value(-k) + value(k));
     return sum;
 }
@@ -161,6 +168,7 @@ extern "C" __global__ void __launch_bounds__(SHARING)
         if (share == CORRECTED) continue;
         const Voxel v = voxel_of(here, shape);
         __syncthreads();
+#pragma unroll 1
         for (int row = threadIdx.x; row < 3 * area; row += SHARING) {
             const int y = min(max(v.y + row % width - radius, 0), shape.y - 1);
             const int z = min(max(v.z + row / width % width - radius, 0), shape.z - 1);
@@ -169,6 +177,7 @@ extern "C" __global__ void __launch_bounds__(SHARING)
                                 [&](int k) { return from[min(max(v.x + k, 0), shape.x - 1)]; });
         }
         __syncthreads();
+#pragma unroll 1
         for (int row = threadIdx.x; row < 3 * width; row += SHARING)
             along_y[row] = taps(gaussian.y, shape.y > 1 ? radius : 0,
                                 [&](int k) { return along_x[row * width + radius + k]; });
