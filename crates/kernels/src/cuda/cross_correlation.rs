@@ -5,7 +5,7 @@ use super::buffer::Buffer;
 use super::direct::DirectCc;
 use super::field::{Field, plane};
 use super::image::Image;
-use super::kernels::Kernel;
+use super::kernels::{CcKernel, Kernel};
 use super::launch::{Argument, Launch, Shape, Vector, arguments};
 use super::pending::Pending;
 use crate::{CcDerivative, CcParameters, Error};
@@ -91,22 +91,20 @@ impl Cuda {
             Error::check_shape("cc_update", shape, mask.shape)?;
         }
         let masked = masks.iter().any(Option::is_some);
-        let Some(kernels) = self.kernels.cc_tiled(parameters.radius, &self.device)? else {
-            if masked || parameters.derivative == CcDerivative::Exact || parameters.radius == 0 {
-                return Err(Error::Radius { radius: parameters.radius, least: 1, most: Cuda::MOST_CC_RADIUS });
-            }
+        if parameters.radius > Cuda::MOST_CC_RADIUS && !masked && parameters.derivative == CcDerivative::Centre {
             let direct = match &mut workspace.direct {
                 Some(direct) => direct,
                 none => none.insert(self.direct_cc(shape)?),
             };
             let sums = &mut workspace.sums;
             return direct.update(self, fixed, moving, parameters, sums, fixed_update, moving_update);
-        };
+        }
+        let compiled = |which| self.kernels.cc_tiled(which, parameters.radius, &self.device);
         let pair = Pair::new(fixed, moving, masks, parameters.spacing, parameters.noise_variance);
         let voxels = fixed.len() as u64;
         match parameters.derivative {
             CcDerivative::Centre => {
-                let kernel = if masked { &kernels.centre_masked } else { &kernels.centre };
+                let kernel = compiled(if masked { CcKernel::CentreMasked } else { CcKernel::Centre })?;
                 let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 6) * 4 * voxels)?;
                 let mut scratch = self.scratch();
                 scratch.reserve(&self.device, launch.blocks())?;
@@ -122,7 +120,7 @@ impl Cuda {
                     Some(terms) => terms,
                     None => workspace.terms.insert(Buffer::uninitialised(&self.device, 5 * plane(shape))?),
                 };
-                let kernel = if masked { &kernels.terms_masked } else { &kernels.terms };
+                let kernel = compiled(if masked { CcKernel::TermsMasked } else { CcKernel::Terms })?;
                 let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 5) * 4 * voxels)?;
                 let mut scratch = self.scratch();
                 scratch.reserve(&self.device, launch.blocks())?;
@@ -132,8 +130,8 @@ impl Cuda {
                 // SAFETY: as above; `terms` has five planes.
                 unsafe { self.launch(launch, arguments![pair, depth, windows, partial, counter, result])? };
                 workspace.sums.under_way()?;
-                let (launch, depth) =
-                    self.tiles(&kernels.exact, shape, parameters.radius, (2 + 5 + 6) * 4 * voxels)?;
+                let kernel = compiled(CcKernel::Exact)?;
+                let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 5 + 6) * 4 * voxels)?;
                 // SAFETY: as above.
                 unsafe { self.launch(launch, arguments![pair, depth, windows, f, m]) }
             }

@@ -1,23 +1,14 @@
-//! The kernels: PTX committed beside its source, compiled by the driver, every name resolved when it is loaded.
+//! The kernels: compiled by the driver, every name resolved when its module is loaded.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use cust::module::Module;
 use cust::sys;
 
 use super::device::{Device, check, driver_error};
+use super::ptx::Ptx;
 use crate::Error;
-
-/// One compiled source file.
-#[derive(Debug, Clone, Copy)]
-pub struct Ptx {
-    /// Its name in `cu/`, without `.ptx`.
-    pub name: &'static str,
-    /// What the driver compiles.
-    pub text: &'static str,
-    /// The kernels that are looked up in it.
-    pub kernels: &'static [&'static str],
-}
 
 /// A kernel of a loaded module.
 pub(super) struct Kernel {
@@ -54,7 +45,7 @@ impl Kernel {
     }
 }
 
-/// A loaded module; it unloads before its device goes.
+/// Kernels compiled together; they are unloaded before their device goes.
 pub(super) struct Loaded {
     module: Option<Module>,
     device: Arc<Device>,
@@ -63,7 +54,7 @@ pub(super) struct Loaded {
 impl Loaded {
     pub(super) fn new(ptx: &Ptx, device: &Arc<Device>) -> Result<Loaded, Error> {
         device.bind(ptx.name)?;
-        let module = Module::from_ptx(ptx.text, &[]).map_err(|error| driver_error(ptx.name, error))?;
+        let module = Module::from_ptx(ptx.without_others(), &[]).map_err(|error| driver_error(ptx.name, error))?;
         Ok(Loaded { module: Some(module), device: device.clone() })
     }
 
@@ -83,7 +74,7 @@ impl Drop for Loaded {
     }
 }
 
-/// A struct of the kernels of one source file, which loads them all.
+/// A struct of kernels of one source file that are loaded together.
 macro_rules! module {
     ($type:ident, $file:literal, [$($kernel:ident),+ $(,)?]) => {
         pub(super) struct $type {
@@ -115,8 +106,9 @@ module!(
 module!(
     RatioBricks,
     "correlation_ratio_bricks",
-    [ratio_bricks_exact, ratio_bricks_filtered, ratio_bricks_costs, place_bins, empty_cells, cell_distances]
+    [ratio_bricks_exact, ratio_bricks_costs, place_bins, empty_cells, cell_distances]
 );
+module!(RatioBricksFiltered, "correlation_ratio_bricks", [ratio_bricks_filtered]);
 module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_update]);
 module!(Compose, "compose", [compose_fields, advance]);
 module!(Correlation, "correlation", [correlation]);
@@ -143,14 +135,14 @@ module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
 module!(Relax, "relax", [examine, smooth_listed, change_listed, follow_marked]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
-/// The kernels of one radius of the windowed cross-correlation, loaded when that radius is first used.
-pub(super) struct CcTiled {
-    pub(super) centre: Kernel,
-    pub(super) centre_masked: Kernel,
-    pub(super) terms: Kernel,
-    pub(super) terms_masked: Kernel,
-    pub(super) exact: Kernel,
-    _loaded: Loaded,
+/// The kernels of the windowed cross-correlation, one after the other as `CC_TILED` names them.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CcKernel {
+    Centre,
+    CentreMasked,
+    Terms,
+    TermsMasked,
+    Exact,
 }
 
 macro_rules! cc_tiled_ptx {
@@ -169,26 +161,26 @@ macro_rules! cc_tiled_ptx {
     };
 }
 
-impl CcTiled {
-    /// Radius 1 first.
-    pub(super) const PTX: [Ptx; 5] = cc_tiled_ptx!(1, 2, 3, 4, 5);
+/// Radius 1 first.
+pub(super) const CC_TILED: [Ptx; 5] = cc_tiled_ptx!(1, 2, 3, 4, 5);
 
-    fn load(ptx: &Ptx, device: &Arc<Device>) -> Result<Self, Error> {
-        let loaded = Loaded::new(ptx, device)?;
-        let kernel = |index: usize| loaded.kernel(ptx.kernels[index]);
-        Ok(CcTiled {
-            centre: kernel(0)?,
-            centre_masked: kernel(1)?,
-            terms: kernel(2)?,
-            terms_masked: kernel(3)?,
-            exact: kernel(4)?,
-            _loaded: loaded,
-        })
+/// A kernel that is loaded alone.
+struct Alone {
+    kernel: Kernel,
+    _loaded: Loaded,
+}
+
+impl Alone {
+    /// The kernel of this number in the file.
+    fn load(ptx: &Ptx, number: usize, device: &Arc<Device>) -> Result<Alone, Error> {
+        let name = ptx.kernels[number];
+        let loaded = Loaded::new(&Ptx { kernels: &ptx.kernels[number..=number], ..*ptx }, device)?;
+        Ok(Alone { kernel: loaded.kernel(name)?, _loaded: loaded })
     }
 }
 
-/// Every compiled source file.
-pub fn all_ptx() -> Vec<Ptx> {
+/// Every compiled source file, with the kernels that are loaded together of it.
+fn groups() -> Vec<Ptx> {
     let mut all = vec![
         BinFixed::PTX,
         CcDirect::PTX,
@@ -196,6 +188,7 @@ pub fn all_ptx() -> Vec<Ptx> {
         Correlation::PTX,
         CorrelationRatio::PTX,
         RatioBricks::PTX,
+        RatioBricksFiltered::PTX,
         GradientMagnitude::PTX,
         Intensity::PTX,
         Invert::PTX,
@@ -219,10 +212,14 @@ pub fn all_ptx() -> Vec<Ptx> {
         Relax::PTX,
         Warp::PTX,
     ];
-    all.extend(CcTiled::PTX);
+    all.extend(CC_TILED);
     all.extend(super::histograms::PTX);
-    all.sort_by_key(|ptx| ptx.name);
     all
+}
+
+/// Name and text of every compiled source file, in the order of their names.
+pub fn all_ptx() -> BTreeMap<&'static str, &'static str> {
+    groups().iter().map(|ptx| (ptx.name, ptx.text)).collect()
 }
 
 /// All kernels of a device: those that nearly every registration needs, and others that are loaded when first used.
@@ -242,7 +239,7 @@ pub(super) struct Kernels {
     pub(super) relax: Relax,
     pub(super) warp: Warp,
     later: Later,
-    cc_tiled: [OnceLock<CcTiled>; CcTiled::PTX.len()],
+    cc_tiled: [[OnceLock<Alone>; 5]; CC_TILED.len()],
 }
 
 /// Loads modules side by side: where the driver has not kept them from an earlier run, it compiles each.
@@ -284,6 +281,7 @@ load_later!(
     mattes: Mattes,
     mix: Mix,
     moments: Moments,
+    ratio_bricks_filtered: RatioBricksFiltered,
     sinc: Sinc,
     smooth_3: Smooth3,
     smooth_4: Smooth4,
@@ -313,12 +311,13 @@ impl Kernels {
         )
     }
 
-    /// The tiled cross-correlation of this radius, if there is one.
-    pub(super) fn cc_tiled(&self, radius: usize, device: &Arc<Device>) -> Result<Option<&CcTiled>, Error> {
-        let Some(index) = radius.checked_sub(1).filter(|index| *index < CcTiled::PTX.len()) else {
-            return Ok(None);
-        };
-        once(&self.cc_tiled[index], || CcTiled::load(&CcTiled::PTX[index], device)).map(Some)
+    /// A kernel of the tiled cross-correlation of this radius.
+    pub(super) fn cc_tiled(&self, which: CcKernel, radius: usize, device: &Arc<Device>) -> Result<&Kernel, Error> {
+        let index = radius.checked_sub(1).filter(|index| *index < CC_TILED.len());
+        let index = index.ok_or(Error::Radius { radius, least: 1, most: CC_TILED.len() })?;
+        let number = which as usize;
+        let alone = once(&self.cc_tiled[index][number], || Alone::load(&CC_TILED[index], number, device))?;
+        Ok(&alone.kernel)
     }
 }
 
@@ -337,7 +336,7 @@ mod tests {
 
     #[test]
     fn every_kernel_stands_in_its_ptx() {
-        for ptx in all_ptx() {
+        for ptx in groups() {
             for kernel in ptx.kernels {
                 assert!(ptx.text.contains(&format!(".entry {kernel}(")), "{kernel} is not in {}.ptx", ptx.name);
             }
@@ -346,8 +345,8 @@ mod tests {
 
     #[test]
     fn the_ptx_is_for_volta_and_later() {
-        for ptx in all_ptx() {
-            assert!(ptx.text.contains(".target sm_70\n"), "{}.ptx has another target", ptx.name);
+        for (name, text) in all_ptx() {
+            assert!(text.contains(".target sm_70\n"), "{name}.ptx has another target");
         }
     }
 }

@@ -28,6 +28,7 @@ mod mix;
 mod moments;
 mod pending;
 mod profile;
+mod ptx;
 mod ratio_bricks;
 mod relax;
 mod resample;
@@ -47,7 +48,7 @@ pub use device::{DeviceInfo, Memory};
 pub use direct::DirectCc;
 pub use field::Field;
 pub use image::Image;
-pub use kernels::{Ptx, all_ptx};
+pub use kernels::all_ptx;
 pub use mattes::MiWorkspace;
 pub use profile::KernelTime;
 pub use relax::Relaxation;
@@ -87,7 +88,7 @@ struct Scratch {
 
 impl Cuda {
     /// The largest window of the tiled cross-correlation. Wider ones are for the centre's term without masks only.
-    pub const MOST_CC_RADIUS: usize = kernels::CcTiled::PTX.len();
+    pub const MOST_CC_RADIUS: usize = kernels::CC_TILED.len();
 
     /// Every device of this machine, or why there is none.
     pub fn devices() -> Result<Vec<DeviceInfo>, Error> {

@@ -189,7 +189,10 @@ impl Batch<'_> {
         let backdrop = self.moving.backdrop(cuda)?;
         let bricks = count(self.shape, BRICK);
         let kernels = &cuda.kernels.ratio_bricks;
-        let kernel = if self.filtered { &kernels.ratio_bricks_filtered } else { &kernels.ratio_bricks_exact };
+        let kernel = match self.filtered {
+            true => &cuda.kernels.ratio_bricks_filtered(device)?.ratio_bricks_filtered,
+            false => &kernels.ratio_bricks_exact,
+        };
         let resident = kernel.resident_blocks(THREADS as u32)? * device.info.multiprocessors as usize;
         let brick_count = bricks.iter().product();
         let blocks = blocks(brick_count, transforms, resident);

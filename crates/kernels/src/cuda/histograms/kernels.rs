@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::Error;
 use crate::cuda::device::Device;
-use crate::cuda::kernels::{Kernel, Loaded, Ptx};
+use crate::cuda::kernels::{Kernel, Loaded};
+use crate::cuda::ptx::Ptx;
 
 macro_rules! ptx {
     ($file:literal, [$($kernel:ident),+ $(,)?]) => {
