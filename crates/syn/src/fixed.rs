@@ -8,7 +8,7 @@ use antsreg_core::schedule::Level;
 use antsreg_kernels::Backend;
 
 use crate::levels::run;
-use crate::load::Loaded;
+use crate::load::{Loaded, Smoothed};
 use crate::{Course, Error, Images, Options, Outcome, Scores, Warps};
 
 /// The fixed images on a device, and the parameters of all registrations to it.
@@ -16,22 +16,22 @@ pub struct Fixed<B: Backend> {
     pub(crate) loaded: Loaded<B>,
     pub(crate) options: Options,
     /// The images smoothed for each level; empty unless kept.
-    pyramid: Vec<Vec<B::Image>>,
+    pyramid: Vec<Smoothed<B>>,
 }
 
 /// What is kept or was made for the moment.
-pub(crate) enum Smoothed<'a, I> {
-    Kept(&'a I),
-    Made(I),
+pub(crate) enum KeptOrMade<'a, T> {
+    Kept(&'a T),
+    Made(T),
 }
 
-impl<I> Deref for Smoothed<'_, I> {
-    type Target = I;
+impl<T> Deref for KeptOrMade<'_, T> {
+    type Target = T;
 
-    fn deref(&self) -> &I {
+    fn deref(&self) -> &T {
         match self {
-            Smoothed::Kept(images) => images,
-            Smoothed::Made(images) => images,
+            KeptOrMade::Kept(kept) => kept,
+            KeptOrMade::Made(made) => made,
         }
     }
 }
@@ -90,10 +90,10 @@ impl<B: Backend> Fixed<B> {
     }
 
     /// The images smoothed for a level.
-    pub(crate) fn smoothed(&self, backend: &B, level: usize) -> Result<Smoothed<'_, Vec<B::Image>>, Error> {
+    pub(crate) fn smoothed(&self, backend: &B, level: usize) -> Result<KeptOrMade<'_, Smoothed<B>>, Error> {
         if let Some(images) = self.pyramid.get(level) {
-            return Ok(Smoothed::Kept(images));
+            return Ok(KeptOrMade::Kept(images));
         }
-        Ok(Smoothed::Made(self.loaded.smoothed(backend, self.options.levels[level].sigma_voxels)?))
+        Ok(KeptOrMade::Made(self.loaded.smoothed(backend, self.options.levels[level].sigma_voxels)?))
     }
 }

@@ -26,8 +26,8 @@ impl<B: Backend> Stepper<B> {
         options: &Options,
     ) -> Result<Self, Error> {
         Ok(Stepper {
-            fixed: Pull::new(backend, grid.shape, fixed)?,
-            moving: Pull::new(backend, grid.shape, moving)?,
+            fixed: Pull::new(backend, grid.shape, fixed.mask.is_some())?,
+            moving: Pull::new(backend, grid.shape, moving.mask.is_some())?,
             metrics: Metrics::new(backend, grid, options)?,
             pulls: options.pulls(),
         })
@@ -76,8 +76,10 @@ impl<B: Backend> Stepper<B> {
                 [self.fixed.updates.of_channel(n), self.moving.updates.of_channel(n)],
             )?;
             let weight_ratio = channel.weight / self.pulls[0].weight;
-            self.fixed.updates.add(backend, n, weight_ratio)?;
-            self.moving.updates.add(backend, n, weight_ratio)?;
+            if self.pulls.len() > 1 {
+                self.fixed.updates.add(backend, n, weight_ratio)?;
+                self.moving.updates.add(backend, n, weight_ratio)?;
+            }
             pulled.last_weight = weight_ratio;
             pulled.weights += weight_ratio;
         }

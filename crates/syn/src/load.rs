@@ -67,31 +67,47 @@ impl<B: Backend> Loaded<B> {
     }
 
     /// What pulls on a level: every channel smoothed, then the edges of those that have them.
-    pub(crate) fn smoothed(&self, backend: &B, sigma_voxels: f64) -> Result<Vec<B::Image>, Error> {
+    pub(crate) fn smoothed(&self, backend: &B, sigma_voxels: f64) -> Result<Smoothed<B>, Error> {
         let smooth = |(image, _): &(B::Image, Grid)| backend.smooth(image, [sigma_voxels; 3]);
-        let mut images = self.channels.iter().map(smooth).collect::<Result<Vec<_>, _>>()?;
-        for &n in &self.edged {
-            images.push(backend.gradient_magnitude(&images[n], self.channels[n].1.spacing.into())?);
+        let mut smoothed = Smoothed { channels: Vec::new(), edges: Vec::new() };
+        if sigma_voxels > 0.0 {
+            smoothed.channels = self.channels.iter().map(smooth).collect::<Result<_, _>>()?;
         }
-        Ok(images)
+        for &n in &self.edged {
+            let (image, grid) = (self.channel(&smoothed, n), &self.channels[n].1);
+            smoothed.edges.push(backend.gradient_magnitude(image, grid.spacing.into())?);
+        }
+        Ok(smoothed)
+    }
+
+    fn channel<'a>(&'a self, smoothed: &'a Smoothed<B>, n: usize) -> &'a B::Image {
+        smoothed.channels.get(n).unwrap_or(&self.channels[n].0)
     }
 
     /// What a level on `grid` reads; `from_fixed_world` maps the world of the middle space (the fixed one) to this side's.
     pub(crate) fn sources<'a>(
         &'a self,
-        smoothed: &'a [B::Image],
+        smoothed: &'a Smoothed<B>,
         grid: &Grid,
         from_fixed_world: &AffineTransform,
     ) -> Sources<'a, B> {
         let to_world = from_fixed_world.after(&grid.voxel_to_world());
         let source =
             |image: &'a B::Image, own: &Grid| Source { image, grid_to_image: own.world_to_voxel().after(&to_world) };
-        let grids = self.channels.iter().chain(self.edged.iter().map(|n| &self.channels[*n])).map(|(_, own)| own);
+        let channels = (0..self.channels.len()).map(|n| (self.channel(smoothed, n), n));
+        let edges = smoothed.edges.iter().zip(self.edged.iter().copied());
         Sources {
-            channels: smoothed.iter().zip(grids).map(|(image, own)| source(image, own)).collect(),
+            channels: channels.chain(edges).map(|(image, n)| source(image, &self.channels[n].1)).collect(),
             mask: self.mask.as_ref().map(|(mask, own)| source(mask, own)),
         }
     }
+}
+
+/// The images of one side as a level reads them.
+pub(crate) struct Smoothed<B: Backend> {
+    /// Empty where nothing is smoothed: the images as they are loaded.
+    channels: Vec<B::Image>,
+    edges: Vec<B::Image>,
 }
 
 /// An image on the device, its voxels between two quantiles as 0…1; `None` where there is nothing between them.

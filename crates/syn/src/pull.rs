@@ -13,21 +13,14 @@ pub(crate) struct Pull<B: Backend> {
     pub(crate) warped: B::Image,
     pub(crate) warped_mask: Option<B::Image>,
     pub(crate) updates: Updates<B>,
-    scratch: B::Field,
 }
 
 impl<B: Backend> Pull<B> {
-    pub(crate) fn new(backend: &B, shape: [usize; 3], sources: &Sources<B>) -> Result<Self, Error> {
-        let several = sources.channels.len() > 1;
+    pub(crate) fn new(backend: &B, shape: [usize; 3], masked: bool) -> Result<Self, Error> {
         Ok(Pull {
             warped: backend.image(shape)?,
-            warped_mask: sources.mask.as_ref().map(|_| backend.image(shape)).transpose()?,
-            updates: Updates {
-                sum: backend.field(shape)?,
-                next: several.then(|| backend.field(shape)).transpose()?,
-                first_magnitude: 0.0,
-            },
-            scratch: backend.field(shape)?,
+            warped_mask: masked.then(|| backend.image(shape)).transpose()?,
+            updates: Updates { sum: backend.field(shape)?, next: backend.field(shape)?, first_magnitude: 0.0 },
         })
     }
 
@@ -53,7 +46,8 @@ impl<B: Backend> Pull<B> {
         reinvert: bool,
         side: &mut Side<B>,
     ) -> Result<(), Error> {
-        let (update, scratch) = (&mut self.updates.sum, &mut self.scratch);
+        // All updates are added up, so there is none to come.
+        let (update, scratch) = (&mut self.updates.sum, &mut self.updates.next);
         backend.smooth_field(update, options.update_variance, scratch)?;
         // The image is read through φ⁻¹, so φ moves against the direction in which the reading point should go.
         backend.advance(&side.to_middle, update, -options.gradient_step, scratch)?;
@@ -77,33 +71,29 @@ impl<B: Backend> Pull<B> {
 /// anyway, and so a channel given twice pulls as one does, to the bit.
 pub(crate) struct Updates<B: Backend> {
     pub(crate) sum: B::Field,
-    /// The update of a channel after the first.
-    next: Option<B::Field>,
+    /// The update of a channel after the first, until it is added.
+    next: B::Field,
     first_magnitude: f64,
 }
 
 impl<B: Backend> Updates<B> {
     /// Where the nth channel's update is to be written.
     pub(crate) fn of_channel(&mut self, n: usize) -> &mut B::Field {
-        match &mut self.next {
-            Some(next) if n > 0 => next,
-            _ => &mut self.sum,
-        }
+        if n == 0 { &mut self.sum } else { &mut self.next }
     }
 
     /// Adds the nth channel's update, whose weight is `weight_ratio` times the first one's.
     pub(crate) fn add(&mut self, backend: &B, n: usize, weight_ratio: f64) -> Result<(), Error> {
-        let Some(next) = &self.next else { return Ok(()) };
         if n == 0 {
             self.first_magnitude = backend.magnitude(&self.sum)?;
             return Ok(());
         }
-        let magnitude = backend.magnitude(next)?;
+        let magnitude = backend.magnitude(&self.next)?;
         if magnitude == 0.0 {
             return Ok(());
         }
         // A first channel that pulls nowhere leaves the length open.
         let length = if self.first_magnitude > 0.0 { self.first_magnitude } else { 1.0 };
-        backend.add_scaled(&mut self.sum, next, weight_ratio * length / magnitude)
+        backend.add_scaled(&mut self.sum, &self.next, weight_ratio * length / magnitude)
     }
 }

@@ -1,6 +1,7 @@
 //! How much memory a registration takes, here and on a GPU: an estimate before, the measured peak after.
 
 use antsreg_core::Grid;
+use antsreg_core::schedule::Level;
 use antsreg_kernels::{CcDerivative, Cuda};
 use antsreg_linear as linear;
 use antsreg_syn as syn;
@@ -36,8 +37,8 @@ pub fn estimate(fixed: &Grid, moving: &Grid, masks: usize, syn: Option<&syn::Opt
         let iterating = level * (8 * VECTOR + (2 + 6) * SCALAR);
         // At the end the four fields are on the full grid, and so are the warps composed of them.
         let leaving = fixed.len() * 8 * VECTOR;
-        // Besides, both images clipped and smoothed.
-        2 * images + iterating.max(leaving)
+        // Besides, both images clipped.
+        images + iterating.max(leaving)
     });
     PROGRAM + inputs + linear.max(diffeomorphic)
 }
@@ -48,10 +49,9 @@ pub fn subject(grid: &Grid, labels: bool) -> usize {
     grid.len() * (SCALAR + 2 * VECTOR + 3 * SCALAR + 2 * SCALAR * usize::from(labels))
 }
 
-/// What further pairs of images add to that: each as read, clipped and smoothed; two more updates.
-pub fn estimate_further(further: &[&Grid], fixed: &Grid, syn: &syn::Options) -> usize {
-    let updates = if further.is_empty() { 0 } else { 2 * VECTOR * finest_level(fixed, syn) };
-    updates + 3 * SCALAR * further.iter().map(|grid| grid.len()).sum::<usize>()
+/// What further images add to that: each as read and clipped.
+pub fn estimate_further(further: &[&Grid]) -> usize {
+    2 * SCALAR * further.iter().map(|grid| grid.len()).sum::<usize>()
 }
 
 /// Voxels of the finest level.
@@ -157,7 +157,9 @@ pub fn prepared_on_device(
     // The sorted lists of all levels: 1 + 1/8 + 1/64 + … of the finest one's.
     let level = linear.map(|options| level_voxels(fixed, fixed.spacing.min().max(options.finest_mm).max(1.0)));
     let lists = level.map_or(0, |level| images + 8 * level * (1 + usize::from(masked)) / 7);
-    let pyramid = syn.map_or(0, |options| images + options.levels.len() * fixed.len());
+    let pyramid = syn.map_or(0, |options| {
+        images + fixed.len() * options.levels.iter().map(|level| images_of(level, options)).sum::<usize>()
+    });
     SCALAR * (lists + pyramid)
 }
 
@@ -183,6 +185,12 @@ fn linear_on_device([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &li
     loaded + blurring.max(searching)
 }
 
+/// Images that a level makes of each: smoothed, where it asks for that, and its edges.
+fn images_of(level: &Level, options: &syn::Options) -> usize {
+    let edged = options.uses(syn::Metric::Cc) && options.edge_weight > 0.0;
+    usize::from(level.sigma_voxels > 0.0) + usize::from(edged)
+}
+
 /// The most scalars that the diffeomorphic stage has on a GPU at once.
 fn syn_on_device([fixed, moving]: [&Grid; 2], further: &[&Grid], masked: [bool; 2], options: &syn::Options) -> usize {
     const FIELD: usize = 3;
@@ -190,8 +198,7 @@ fn syn_on_device([fixed, moving]: [&Grid; 2], further: &[&Grid], masked: [bool; 
     let (images, largest) = (each().sum::<usize>(), each().max().unwrap_or(0));
     let [fixed_mask, moving_mask] = masked.map(usize::from);
     let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
-    let level = finest_level(fixed, options);
-    // Four fields; the updates, and two scratches; the warped pair and its masks; what the metric keeps for each window:
+    // Four fields, two updates, two scratches; the warped pair and its masks; what the metric keeps for each window:
     // five terms of the exact derivative, or five surfaces and two textures for windows wider than the tiled kernels take.
     let correlated = options.uses(syn::Metric::Cc);
     let terms = if !correlated {
@@ -201,12 +208,12 @@ fn syn_on_device([fixed, moving]: [&Grid; 2], further: &[&Grid], masked: [bool; 
     } else {
         5 * usize::from(options.derivative == CcDerivative::Exact)
     };
-    // Edges are images of their own; all that pulls beside the first pair shares an update more on either side.
-    let edged = correlated && options.edge_weight > 0.0;
-    let updates = if further.is_empty() && !edged { 2 } else { 4 };
-    let iterating = level * ((6 + updates) * FIELD + 2 + fixed_mask + moving_mask + terms);
-    // Besides, all images smoothed and their edges; while that is done, one more.
-    let smoothed = images * (1 + usize::from(edged)) + largest.max(iterating);
+    let iterating = 8 * FIELD + 2 + fixed_mask + moving_mask + terms;
+    // Besides, what each level makes of the images; while that is done, one more.
+    let levels = options.levels.iter().map(|level| {
+        images * images_of(level, options) + largest.max(fixed.shrink([level.shrink; 3]).len() * iterating)
+    });
+    let smoothed = levels.max().unwrap_or(0);
     // At the end the four fields on the full grid and the two warps; relaxing lists voxels, what weighs on them, and what
     // they become.
     let leaving = fixed.len() * (7 * FIELD + 2);
@@ -215,7 +222,6 @@ fn syn_on_device([fixed, moving]: [&Grid; 2], further: &[&Grid], masked: [bool; 
 
 #[cfg(test)]
 mod tests {
-    use antsreg_core::schedule::Level;
     use nalgebra::{Matrix3, Point3, Vector3};
 
     use super::*;
@@ -244,7 +250,7 @@ mod tests {
     #[test]
     fn each_stage_takes_what_its_hungriest_moment_has() {
         // Scalars a voxel, counted by hand: with one grid for both images and a level on it.
-        for (masked, linear, syn) in [([false; 2], 6, 35), ([true, false], 9, 37), ([true; 2], 12, 39)] {
+        for (masked, linear, syn) in [([false; 2], 6, 33), ([true, false], 9, 35), ([true; 2], 12, 37)] {
             let grid = cube(100, 1.0);
             let grids = [&grid, &grid];
             for (plan, scalars) in
@@ -267,10 +273,15 @@ mod tests {
             let bytes = on_device_with([&grid, &grid], further, [false; 2], None, plan.syn.as_ref());
             (bytes - DEVICE_SCRATCH) as f64 / (SCALAR * grid.len()) as f64
         };
-        // Each further image as loaded and smoothed, an update for each side.
-        assert_eq!(planned(&plan, &[&grid, &grid]), 35.0 + 4.0 + 6.0);
-        assert_eq!(planned(&plan, &[&half, &half]), 35.0 + 0.5 + 6.0);
-        // Mutual information keeps nothing for a voxel.
+        // Each further image as loaded, and smoothed where the level asks for it.
+        assert_eq!(planned(&plan, &[&grid, &grid]), 33.0 + 2.0);
+        assert_eq!(planned(&plan, &[&half, &half]), 33.0 + 0.25);
+        plan.syn.iter_mut().for_each(|syn| syn.levels[0].sigma_voxels = 1.0);
+        assert_eq!(planned(&plan, &[&half, &half]), 35.0 + 0.5);
+        // Edges of every image.
+        plan.syn.iter_mut().for_each(|syn| syn.edge_weight = 0.3);
+        assert_eq!(planned(&plan, &[]), 35.0 + 2.0);
+        // Mutual information has no edges, and keeps nothing for a voxel.
         plan.syn.iter_mut().for_each(|syn| syn.channels[0].metric = syn::Metric::Mattes);
         assert_eq!(planned(&plan, &[]), 30.0);
     }

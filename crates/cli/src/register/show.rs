@@ -44,7 +44,7 @@ pub fn plan(
     let _ = writeln!(text, "Start    {}", inputs.start);
     let _ = writeln!(text, "Device   {}, threads {threads}", plan.device);
     let masks = inputs.masks().iter().flatten().count();
-    let further = plan.syn.as_ref().map_or(0, |syn| memory::estimate_further(&inputs.further(), fixed, syn));
+    let further = plan.syn.as_ref().map_or(0, |_| memory::estimate_further(&inputs.further()));
     let bytes = memory::estimate(fixed, moving, masks, plan.syn.as_ref()) + further;
     let _ = writeln!(text, "Memory   about {}", gigabytes(bytes));
     if let Some(DeviceMemory { planned_bytes, free_bytes, .. }) = on_device {
