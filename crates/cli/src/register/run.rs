@@ -66,8 +66,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliErr
         found.profile = args.profile.then(|| Profile::finish(cuda, console)).transpose()?;
     }
     let total = |_: &Seconds| console.elapsed().as_secs_f64();
-    let Written { record, overlap, paths } =
-        results::write(args, &inputs, &plan, &files, found, seconds, console.threads, total)?;
+    let Written { record, overlap, paths } = std::thread::scope(|scope| {
+        // A driver takes a while to let go of a device.
+        scope.spawn(|| drop(device));
+        results::write(args, &inputs, &plan, &files, found, seconds, console.threads, total)
+    })?;
     for path in paths {
         console.note(format_args!("wrote {}", path.display()));
     }
