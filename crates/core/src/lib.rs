@@ -1,4 +1,5 @@
-//! Geometry, volumes, transforms and file formats: no device, no terminal, and no threads but those that compress.
+//! Geometry, volumes, transforms and file formats: no device, no terminal, and no threads but
+//! those that compress and those that find quantiles.
 //!
 //! One world inside: RAS millimetres, the world of NIfTI headers. The LPS world of ITK and the scaled
 //! millimetres of FSL exist in [`io`] only.

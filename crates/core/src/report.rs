@@ -3,7 +3,7 @@
 /// The stage that reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Rigid to affine, by correlation ratio.
+    /// Rigid to affine, by any of its costs.
     Linear,
     /// Symmetric diffeomorphic.
     Syn,

@@ -10,7 +10,8 @@ use crate::{Relaxed, Warps};
 pub(crate) const INVERSION: InversionLimits =
     InversionLimits { steps: 20, tolerance_voxels: 0.03, untouched_voxels: 0.0 };
 
-/// The warps that are handed out fold nowhere: their Jacobian determinants, by central differences, are at least this.
+/// What relaxing aims at: nowhere a Jacobian determinant, by central differences, below this.
+/// [`Relaxed::beyond`](crate::Relaxed::beyond) tells where it failed.
 const SMALLEST_JACOBIAN: f32 = 0.03;
 /// Rounds of relaxing by growing strength: variance, voxels², and reach, voxels. The first ones settle nearly everything as
 /// gently as can be; what resists them is smoothed more.

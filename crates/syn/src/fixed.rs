@@ -73,12 +73,7 @@ impl<B: Backend> Fixed<B> {
         Ok(Outcome { warp, inverse_warp, course, scores })
     }
 
-    /// What warps to these images are like where their mask counts, or everywhere.
-    pub fn scores(&self, backend: &B, warps: &Warps<B>) -> Result<Scores, Error> {
-        warps.scores(backend, self.loaded.mask())
-    }
-
-    /// The same, but the warps stay on the device.
+    /// As [`register`](Fixed::register), but the warps stay on the device.
     pub fn find<'a>(
         &self,
         backend: &B,
@@ -87,6 +82,11 @@ impl<B: Backend> Fixed<B> {
         observer: &mut dyn Observer,
     ) -> Result<(Warps<B>, Course), Error> {
         run(backend, self, &moving.into(), initial, observer)
+    }
+
+    /// What warps to these images are like where their mask counts, or everywhere.
+    pub fn scores(&self, backend: &B, warps: &Warps<B>) -> Result<Scores, Error> {
+        warps.scores(backend, self.loaded.mask())
     }
 
     /// The images smoothed for a level.

@@ -31,7 +31,7 @@ pub struct Options {
     /// Of Mattes: bins of each image, two at either end beyond its range; 8 to 256.
     pub bins: usize,
     /// How far the warp and its inverse may miss each other at any voxel, voxels: where they miss by more, both are
-    /// smoothed.
+    /// corrected, or smoothed where that does not help.
     pub largest_residual_voxels: f64,
     /// Coarse to fine.
     pub levels: Vec<Level>,

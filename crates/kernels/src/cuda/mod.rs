@@ -1,8 +1,9 @@
-//! An NVIDIA GPU: every operation of [`Backend`](crate::Backend) as kernels, one file an operation, of the same name as
-//! its source in `cu/` and its twin in `cpu/`.
+//! An NVIDIA GPU: every operation of [`Backend`](crate::Backend) as kernels. `backend.rs` names the function of each
+//! operation, `kernels.rs` the kernels of each source file in `cu/`.
 //!
 //! The one place with `unsafe`: kernels take raw pointers. Each launch stands in a function that takes typed operands and
-//! says which bound makes it sound. All work goes to one stream, in the order of the calls.
+//! says which bound makes it sound. All work goes to one stream, in the order of the calls, but
+//! for what [`both`](crate::Backend::both) is given, which goes to two.
 #![expect(unsafe_code, reason = "kernel launches and driver calls take raw pointers")]
 
 mod arrays;
@@ -58,7 +59,7 @@ use buffer::Buffer;
 use device::Device;
 use kernels::Kernels;
 
-/// The GPU backend: one device, one stream, its kernels and their small buffers.
+/// The GPU backend: one device, its streams, its kernels and their small buffers.
 pub struct Cuda {
     kernels: Arc<Kernels>,
     /// One a stream.
@@ -95,7 +96,7 @@ impl Cuda {
         device::list()
     }
 
-    /// Prepares the device of this index: context, stream, kernels.
+    /// Prepares the device of this index: context, streams, kernels.
     pub fn open(index: usize) -> Result<Cuda, Error> {
         let device = Arc::new(Device::open(index)?);
         let kernels = Arc::new(Kernels::load(&device)?);
