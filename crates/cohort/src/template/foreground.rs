@@ -5,7 +5,7 @@ use antsreg_core::{Grid, Volume};
 use nalgebra::{Point3, Vector3};
 use rayon::prelude::*;
 
-/// Voxels brighter than this share of the way from the darkest to the 98th percentile of the voxels are foreground.
+/// Voxels brighter than this share of the way from the 2nd to the 98th percentile of the voxels are foreground.
 const SHARE: f64 = 0.1;
 
 /// 1 where an image is brighter than a tenth of its range, outliers apart, else 0.
