@@ -67,7 +67,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         .iter()
         .map(|job| {
             let files = Files::new(&job.args);
-            let parameters = register::parameters(&job.args, &fixed.start, &plan);
+            let parameters = register::Parameters::new(&job.args, &fixed.start, &plan);
             let record = args.resume.then(|| resume::finished(&job.args, &files, &parameters)).flatten();
             let status = if record.is_some() { Status::Skipped } else { Status::Failed("not begun".into()) };
             Row { subject: job.name.clone(), status, record: record.unwrap_or(Value::Null), files }

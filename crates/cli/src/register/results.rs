@@ -15,12 +15,11 @@ use super::found::{Diffeomorphism, Found};
 use super::images::{Images, Pair, WantedImages};
 use super::inputs::Inputs;
 use super::memory;
+use super::parameters::Parameters;
 use super::plan::Plan;
 use super::record::{
-    ImageRecord, InputsRecord, JacobianRecord, LinearParameters, LinearRecord, OverlapRecord, Parameters, Record,
-    Seconds, Similarity, SynRecord,
+    ImageRecord, InputsRecord, JacobianRecord, LinearRecord, OverlapRecord, Record, Seconds, Similarity, SynRecord,
 };
-use super::settings::Start;
 use crate::error::CliError;
 use crate::overlap;
 use crate::staging::{Outputs, Writing};
@@ -186,7 +185,7 @@ fn blank(
             fixed_labels: args.fixed_labels.clone(),
             moving_labels: args.moving_labels.clone(),
         },
-        parameters: parameters(args, &inputs.start, plan),
+        parameters: Parameters::new(args, &inputs.start, plan),
         linear: None,
         syn: None,
         affine_ras: std::array::from_fn(|row| std::array::from_fn(|column| matrix[(row, column)])),
@@ -198,18 +197,5 @@ fn blank(
         device_memory: None,
         profile: None,
         outputs: files.all().into_iter().map(Into::into).collect(),
-    }
-}
-
-/// What was asked for, as the record has it.
-pub fn parameters(args: &Args, start: &Start, plan: &Plan) -> Parameters {
-    Parameters {
-        transform: args.settings.model().to_string(),
-        preset: args.settings.preset,
-        start: start.to_string(),
-        interpolation: args.interpolation,
-        label_interpolation: args.label_interpolation,
-        linear: plan.linear.as_ref().map(|options| LinearParameters::new(options, plan.slices)),
-        syn: plan.syn.as_ref().map(Into::into),
     }
 }

@@ -155,6 +155,17 @@ struct Scratch {
     differences: Differences,
 }
 
+/// The patches of one block to be compared, and where what is chosen for them goes.
+struct Task<'a> {
+    /// The block's first voxel.
+    start: [usize; 3],
+    /// Numbers in the block of the voxels that have a patch.
+    voxels: &'a [u16],
+    /// A number of a shift, and a weight, for each of these and each atlas.
+    chosen: &'a mut [u16],
+    weights: &'a mut [f32],
+}
+
 /// Searches every atlas and weighs it, patch by patch.
 fn choose(
     target: &Volume,
@@ -166,60 +177,62 @@ fn choose(
     let count = atlases.len();
     let mut choices = Choices { shift: vec![0; patches.count * count], weight: vec![0.0; patches.count * count] };
     let (mut shift, mut weight) = (&mut choices.shift[..], &mut choices.weight[..]);
-    let mut work = Vec::with_capacity(patches.blocks.len());
+    let mut tasks = Vec::with_capacity(patches.blocks.len());
     for (start, voxels) in &patches.blocks {
-        let (shifts, weights);
-        (shifts, shift) = std::mem::take(&mut shift).split_at_mut(voxels.len() * count);
+        let (chosen, weights);
+        (chosen, shift) = std::mem::take(&mut shift).split_at_mut(voxels.len() * count);
         (weights, weight) = std::mem::take(&mut weight).split_at_mut(voxels.len() * count);
-        work.push((*start, voxels, shifts, weights));
+        tasks.push(Task { start: *start, voxels, chosen, weights });
     }
     let target = Scaled::new(target);
-    let images: Vec<Scaled> = atlases.iter().map(|atlas| Scaled::new(atlas.image)).collect();
-    work.into_par_iter().for_each_init(Scratch::default, |scratch, (start, voxels, chosen, weights)| {
+    let images = atlases.iter().map(|atlas| Scaled::new(atlas.image)).collect();
+    let comparison = Comparison { target, images, options, shifts };
+    tasks.into_par_iter().for_each_init(Scratch::default, |scratch, task| {
         pulp::Arch::new().dispatch(
             #[inline(always)]
-            || block(scratch, &target, &images, options, shifts, start, voxels, chosen, weights),
+            || comparison.block(scratch, task),
         );
     });
     choices
 }
 
-/// One block of [`choose`].
-#[inline(always)]
-fn block(
-    scratch: &mut Scratch,
-    target: &Scaled,
-    images: &[Scaled],
-    options: &JointOptions,
-    shifts: &[[i32; 3]],
-    start: [usize; 3],
-    voxels: &[u16],
-    chosen: &mut [u16],
-    weights: &mut [f32],
-) {
-    let (radius, width) = (options.search_radius, 2 * options.patch_radius + 1);
-    let Scratch { target: here, atlases: there, found, differences } = scratch;
-    here.0.read(target, start, options.patch_radius, BLOCK.map(|extent| extent + width - 1));
-    here.1.measure(&here.0, width);
-    there.resize_with(images.len(), Default::default);
-    found.resize_with(images.len(), Default::default);
-    for ((image, atlas), found) in images.iter().zip(there.iter_mut()).zip(found.iter_mut()) {
-        let margin = options.patch_radius + radius;
-        atlas.0.read(image, start, margin, BLOCK.map(|extent| extent + 2 * margin));
-        atlas.1.measure(&atlas.0, width);
-        found.run((&here.0, &here.1), (&atlas.0, &atlas.1), width, radius, shifts);
-    }
-    let each = chosen.chunks_exact_mut(images.len()).zip(weights.chunks_exact_mut(images.len()));
-    for (number, (chosen, weights)) in voxels.iter().map(|number| usize::from(*number)).zip(each) {
-        for (chosen, found) in chosen.iter_mut().zip(found.iter()) {
-            *chosen = found.best[number] as u16;
+/// What is compared, and how.
+struct Comparison<'a> {
+    target: Scaled<'a>,
+    images: Vec<Scaled<'a>>,
+    options: &'a JointOptions,
+    shifts: &'a [[i32; 3]],
+}
+
+impl Comparison<'_> {
+    /// One block of [`choose`].
+    #[inline(always)]
+    fn block(&self, scratch: &mut Scratch, Task { start, voxels, chosen, weights }: Task) {
+        let Comparison { target, images, options, shifts } = self;
+        let (radius, width) = (options.search_radius, 2 * options.patch_radius + 1);
+        let Scratch { target: here, atlases: there, found, differences } = scratch;
+        here.0.read(target, start, options.patch_radius, BLOCK.map(|extent| extent + width - 1));
+        here.1.measure(&here.0, width);
+        there.resize_with(images.len(), Default::default);
+        found.resize_with(images.len(), Default::default);
+        for ((image, atlas), found) in images.iter().zip(there.iter_mut()).zip(found.iter_mut()) {
+            let margin = options.patch_radius + radius;
+            atlas.0.read(image, start, margin, BLOCK.map(|extent| extent + 2 * margin));
+            atlas.1.measure(&atlas.0, width);
+            found.run((&here.0, &here.1), (&atlas.0, &atlas.1), width, radius, shifts);
         }
-        let offset = |shift: &u16| shifts[usize::from(*shift)].map(|along| (along + radius as i32) as usize);
-        let shifted = there.iter().map(View::from).zip(chosen.iter().map(offset));
-        differences.take(place(number), width, View::from(&*here), shifted);
-        let errors = differences.errors(images.len(), options.alpha, options.beta);
-        for (weight, solved) in weights.iter_mut().zip(solve(errors).iter()) {
-            *weight = *solved as f32;
+        let each = chosen.chunks_exact_mut(images.len()).zip(weights.chunks_exact_mut(images.len()));
+        for (number, (chosen, weights)) in voxels.iter().map(|number| usize::from(*number)).zip(each) {
+            for (chosen, found) in chosen.iter_mut().zip(found.iter()) {
+                *chosen = found.best[number] as u16;
+            }
+            let offset = |shift: &u16| shifts[usize::from(*shift)].map(|along| (along + radius as i32) as usize);
+            let shifted = there.iter().map(View::from).zip(chosen.iter().map(offset));
+            differences.take(place(number), width, View::from(&*here), shifted);
+            let errors = differences.errors(images.len(), options.alpha, options.beta);
+            for (weight, solved) in weights.iter_mut().zip(solve(errors).iter()) {
+                *weight = *solved as f32;
+            }
         }
     }
 }
