@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 use std::time::Instant;
 
-use antsreg_kernels::cuda::DeviceInfo;
+use antsreg_kernels::cuda::{DeviceInfo, see_first_only};
 use antsreg_kernels::{Cuda, Error};
 use serde::Serialize;
 
@@ -27,8 +27,16 @@ impl DeviceChoice {
     /// Every valid value, for messages and help.
     pub const NAMES: &'static str = "auto, cpu, cuda or cuda:N";
 
-    /// Prepares the device, which takes a GPU up to a second.
+    /// Prepares the device, the only one of this program. That takes a GPU up to a second.
     pub fn open(self) -> Result<Opened, CliError> {
+        if matches!(self, DeviceChoice::Auto | DeviceChoice::Cuda(0)) {
+            see_first_only();
+        }
+        self.open_among_others()
+    }
+
+    /// Prepares the device, perhaps beside others.
+    pub fn open_among_others(self) -> Result<Opened, CliError> {
         let began = Instant::now();
         let index = match self {
             DeviceChoice::Cpu => return Ok(Opened::cpu(None)),

@@ -59,8 +59,9 @@ impl Devices {
 /// Prepares the devices, all at once, each for so many workers; those of a GPU share its kernels. Unless told, a GPU has
 /// three, as its kernels fill only half of a registration's time, and the processor one, which uses all threads.
 pub fn open(choices: &[DeviceChoice], workers: Option<usize>) -> Result<Vec<Opened>, CliError> {
+    let open = if choices.len() == 1 { DeviceChoice::open } else { DeviceChoice::open_among_others };
     let opened: Vec<_> = std::thread::scope(|scope| {
-        let opening: Vec<_> = choices.iter().map(|choice| scope.spawn(move || choice.open())).collect();
+        let opening: Vec<_> = choices.iter().map(|choice| scope.spawn(move || open(*choice))).collect();
         // All are waited for, also where one fails: a program must not end while a driver starts.
         opening
             .into_iter()

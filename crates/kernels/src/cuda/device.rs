@@ -61,6 +61,17 @@ pub(super) struct Device {
     context: Context,
 }
 
+/// Lets the driver see the first device only, as it takes 0.2 s to get each of them ready. Nothing changes once the driver
+/// runs, by [`Cuda::open`](super::Cuda::open) or [`Cuda::devices`](super::Cuda::devices).
+pub fn see_first_only() {
+    const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
+    let visible = std::env::var(VISIBLE).unwrap_or_else(|_| "0".into());
+    let first = visible.split(',').next().unwrap_or_default();
+    // SAFETY: Rust's own readers of the environment are kept out meanwhile, and no other thread calls C code that reads it:
+    // the driver does when it starts, which is later.
+    unsafe { std::env::set_var(VISIBLE, first) };
+}
+
 /// Opens the driver and counts devices.
 fn count() -> Result<usize, Error> {
     antsreg_cuda_driver::load().map_err(|reason| Error::NoDriver { reason })?;
