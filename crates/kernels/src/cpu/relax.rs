@@ -1,4 +1,4 @@
-//! Smooths two fields where they fold, and where they are not inverse to each other, brick by brick.
+//! Draws two fields together where they fold or are not inverse to each other, brick by brick.
 
 use std::ops::RangeInclusive;
 

@@ -57,30 +57,30 @@ fn clear_border(field: &mut Field) {
     });
 }
 
-/// Convolves `data` (`width` floats a voxel) with one half kernel per axis; the result is in `out`, `data` is scratch.
-fn separable(data: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3], kernels: &[Vec<f32>; 3]) {
+/// Convolves `voxels` (`width` floats each) with one half kernel per axis; the result is in `out`, `voxels` is overwritten.
+fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3], kernels: &[Vec<f32>; 3]) {
     let [nx, ny, nz] = shape;
     let row = nx * width;
     let slice = row * ny;
     let slices = slab(nz);
-    // x into `out`, y back into `data`, a slice at a time so that it stays in cache.
-    data.par_chunks_mut(slice).zip(out.par_chunks_mut(slice)).for_each(|(data, out)| {
+    // x into `out`, y back into `voxels`, a slice at a time so that it stays in cache.
+    voxels.par_chunks_mut(slice).zip(out.par_chunks_mut(slice)).for_each(|(voxels, out)| {
         wide(|| {
-            for (source, target) in data.chunks_exact(row).zip(out.chunks_exact_mut(row)) {
+            for (source, target) in voxels.chunks_exact(row).zip(out.chunks_exact_mut(row)) {
                 along_row(&kernels[0], source, width, target);
             }
-            for (j, target) in data.chunks_exact_mut(row).enumerate() {
+            for (j, target) in voxels.chunks_exact_mut(row).enumerate() {
                 let at = |j: usize| &out[j * row..(j + 1) * row];
                 weighted_sum(&kernels[1], |k| (at(j.saturating_sub(k)), at((j + k).min(ny - 1))), target);
             }
         })
     });
     // z: all slices of one row before the next row, so that the taps stay in cache.
-    let data = &*data;
+    let voxels = &*voxels;
     out.par_chunks_mut(slice * slices).enumerate().for_each(|(chunk, out)| {
         wide(|| {
             for j in 0..ny {
-                let at = |k: usize| &data[k * slice + j * row..][..row];
+                let at = |k: usize| &voxels[k * slice + j * row..][..row];
                 for (offset, target) in out.chunks_exact_mut(slice).enumerate() {
                     let k = chunk * slices + offset;
                     let target = &mut target[j * row..][..row];
