@@ -42,6 +42,10 @@ pub(crate) enum FixedValues<B: Backend> {
 impl<B: Backend> Fixed<B> {
     /// Checks the image and the options, and brings the image to the device. Voxels count as much as their weights, if
     /// given, say (≥ 0, on the image's grid).
+    ///
+    /// # Errors
+    /// An image that is constant, not finite or too small; a weight on another grid or without any voxel; options out of
+    /// range; a device that fails.
     pub fn new(backend: &B, volume: &Volume, weight: Option<&Volume>, options: &Options) -> Result<Self, Error> {
         options.check()?;
         let source = Source::new(backend, Side::Fixed, volume, weight, options)?;
@@ -55,6 +59,9 @@ impl<B: Backend> Fixed<B> {
 
     /// Aligns `moving`, from `start` and otherwise with the options that this side was made with. The backend is the one
     /// that made it. What was registered before does not show in the result.
+    ///
+    /// # Errors
+    /// Those of [`crate::register`] that concern the moving image, the start and the device.
     pub fn register(
         &self,
         backend: &B,
@@ -78,7 +85,10 @@ impl<B: Backend> Fixed<B> {
     }
 
     /// The costs of transforms of `moving`, fixed → moving, RAS mm, as the search sees them on a level of `mm`, which may be
-    /// finer than the voxels.
+    /// finer than the voxels. The moving image is put in the order in which the first of them reads it.
+    ///
+    /// # Errors
+    /// Those of [`crate::register`] that concern the moving image and the device.
     pub fn costs(
         &self,
         backend: &B,

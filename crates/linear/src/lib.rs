@@ -34,8 +34,15 @@ pub use error::{Error, Side};
 pub use fixed::Fixed;
 pub use options::{AngleSearch, Dof, Optimiser, Options, Outcome, Search, Start};
 
-/// Aligns `moving` to `fixed`. Voxels count as much as their weights, if given, say (≥ 0, on the image's grid): 0 and 1
-/// make a mask.
+/// Aligns `moving` to `fixed` by the search of Jenkinson & Smith (2001) and Jenkinson et al. (2002), as changed where
+/// `search.rs` says. The result maps fixed to moving points, RAS mm.
+///
+/// Each image lies on a grid of its own, both volumes or both slices. Voxels count as much as their weights, if given,
+/// say (≥ 0, on the image's grid): 0 and 1 make a mask. The observer hears of every finished step of the search.
+///
+/// # Errors
+/// Images that are constant, not finite, too small, or a slice beside a volume; weights on another grid or without any
+/// voxel; options out of range; images that do not overlap wherever the search looked; a device that fails.
 pub fn register<B: Backend>(
     backend: &B,
     fixed: &Volume,

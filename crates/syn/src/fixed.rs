@@ -38,6 +38,9 @@ impl<T> Deref for KeptOrMade<'_, T> {
 
 impl<B: Backend> Fixed<B> {
     /// Brings the images and their mask to the device.
+    ///
+    /// # Errors
+    /// Those of [`crate::register`] that concern the fixed images, the channels and the device.
     pub fn new<'a>(backend: &B, images: impl Into<Images<'a>>, options: &Options) -> Result<Self, Error> {
         if let Some(channel) = options.channels.iter().find(|c| !(c.weight > 0.0 && c.weight.is_finite())) {
             return Err(Error::Weight(channel.weight));
@@ -60,6 +63,9 @@ impl<B: Backend> Fixed<B> {
 
     /// Registers `moving` to these images, starting from `initial` (fixed → moving, RAS mm). The backend is the one that
     /// made this side. What was registered before does not show in the result.
+    ///
+    /// # Errors
+    /// Those of [`crate::register`] that concern the moving images, the start, the levels and the device.
     pub fn register<'a>(
         &self,
         backend: &B,

@@ -14,7 +14,14 @@ use crate::{Course, Error, Images, LevelOutcome, Options, Outcome, Warps};
 /// Registers `moving` to `fixed`, starting from `initial` (fixed → moving, RAS mm).
 ///
 /// A side is one volume, one with its mask, or several [`Images`], one for each of `options.channels`. The metrics count
-/// only points inside both masks.
+/// only points inside both masks. Both warps come out on the fixed grid, in RAS mm: a fixed point goes through the warp,
+/// then through `initial`, to the moving one.
+///
+/// The method is that of Avants et al. (2008) as ANTs has it; [`Backend`] says where each operation departs from it.
+///
+/// # Errors
+/// A constant image; not one image for each channel, or a weight that is not above 0; a mask on another grid than its
+/// image; an `initial` without inverse; a schedule without levels; a device that fails.
 pub fn register<'a, B: Backend>(
     backend: &B,
     fixed: impl Into<Images<'a>>,

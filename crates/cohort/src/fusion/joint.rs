@@ -69,11 +69,14 @@ impl JointOptions {
     }
 }
 
-/// Fuses the labels of `atlases`, whose images lie on the grid of `target`, as `options` say.
+/// Fuses the labels of `atlases`, whose images lie on the grid of `target`, as `options` say (Wang et al. 2013).
 ///
 /// Where all atlases hold one label, that is the label. Around every other voxel, patches of the target are compared with
 /// those of each atlas, found by a local search; the weights of a patch count for all voxels of it, so every voxel is
 /// decided by all patches it lies in.
+///
+/// # Errors
+/// No atlas, one on another grid, an option out of range.
 pub fn joint(target: &Volume, atlases: &[Atlas], options: &JointOptions) -> Result<Fused, FusionError> {
     options.check()?;
     let Some(first) = atlases.first() else { return Err(FusionError::NoAtlas) };

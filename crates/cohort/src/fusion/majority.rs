@@ -8,7 +8,10 @@ use super::fused::{Fused, RowVotes};
 use super::tally::Tally;
 use super::undecided::check_grid;
 
-/// The label that most of the label maps hold at each voxel, the smallest of those that tie. All lie on one grid.
+/// The label that most of the label maps hold at each voxel, the smallest of those that tie.
+///
+/// # Errors
+/// No label map, or maps on different grids.
 pub fn majority(labels: &[&LabelVolume]) -> Result<Fused, FusionError> {
     let Some((first, others)) = labels.split_first() else { return Err(FusionError::NoAtlas) };
     for (number, map) in labels.iter().enumerate() {

@@ -7,7 +7,11 @@ use rayon::prelude::*;
 use crate::InverseConsistency;
 
 /// The distances ‖u(x) + v(x + u(x))‖ of every voxel centre x of `first`'s grid, u being `first` and v `then`, where
-/// `mask` (on that grid), if there is one, exceeds ½. The two fields may lie on different grids of one space.
+/// `mask` (on that grid), if there is one, exceeds ½, in voxels of that grid. The two fields may lie on different grids of
+/// one space.
+///
+/// # Errors
+/// A mask on another grid.
 pub fn inverse_consistency(
     first: &DisplacementField,
     then: &DisplacementField,

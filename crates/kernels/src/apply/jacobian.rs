@@ -4,7 +4,7 @@ use antsreg_core::{DisplacementField, Volume};
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 
-/// det(I + ∂u/∂x) at each voxel, in physical space: central differences, one-sided at the border, none along an axis of
+/// det(I + ∂u/∂x) at each voxel of the field's grid, in physical space: central differences, one-sided at the border, none along an axis of
 /// one voxel.
 pub fn jacobian(field: &DisplacementField) -> Volume {
     let [nx, ny, nz] = field.grid.shape;

@@ -88,7 +88,7 @@ fn push_affine(legs: &mut Vec<Leg>, affine: &AffineTransform) {
     }
 }
 
-/// Takes points of the output (fixed) space, world mm, to the input (moving) space.
+/// Takes points of the output (fixed) space, RAS mm, to the input (moving) space: the first step of the chain acts first.
 pub fn apply_points(points: &[Point3<f64>], chain: &TransformChain) -> Vec<Point3<f64>> {
     let mut legs = Vec::new();
     for step in &chain.steps {

@@ -7,7 +7,12 @@ use super::file::NiftiFile;
 use super::voxels::Encoding;
 use crate::{Grid, LabelVolume, Volume};
 
-/// Reads a volume of real numbers.
+/// Reads a volume of real numbers of any type, scaled as the header says; its grid is in RAS mm, by the sform, else the
+/// qform, else the voxel sizes alone, as ITK has them.
+///
+/// # Errors
+/// A file that is missing, damaged, cut short, no NIfTI-1, of complex or vector voxels, of several volumes, whose header
+/// describes no usable grid, or with a voxel that is NaN or infinite.
 pub fn read_volume(path: &Path) -> Result<Volume, Error> {
     let wrap = |kind| Error::new(path, kind);
     let mut file = NiftiFile::open(path)?;
@@ -18,7 +23,10 @@ pub fn read_volume(path: &Path) -> Result<Volume, Error> {
     Ok(Volume { grid, voxels })
 }
 
-/// Reads a volume of whole numbers, whatever type they are stored in.
+/// Reads a volume of whole numbers, whatever type they are stored in; its grid is that of [`read_volume`].
+///
+/// # Errors
+/// Those of [`read_volume`], or voxels that are not whole numbers within 32 bits.
 pub fn read_labels(path: &Path) -> Result<LabelVolume, Error> {
     let wrap = |kind| Error::new(path, kind);
     let mut file = NiftiFile::open(path)?;

@@ -14,7 +14,11 @@ use crate::{Grid, LabelVolume, Volume};
 /// Values turned into bytes at a time.
 const PIECE: usize = 1 << 18;
 
-/// Writes a volume in single precision.
+/// Writes a volume in single precision, compressed if the name ends in `.gz`; qform and sform say the same. The file
+/// appears when it is whole.
+///
+/// # Errors
+/// A name of another format, an axis of more than 32767 voxels, a folder that is missing or full.
 pub fn write_volume(path: &Path, volume: &Volume) -> Result<(), Error> {
     let body = Body {
         datatype: NiftiType::Float32,
@@ -24,7 +28,7 @@ pub fn write_volume(path: &Path, volume: &Volume) -> Result<(), Error> {
     write(path, &volume.grid, None, &body)
 }
 
-/// Writes a label map in the smallest of uint8, int16 and int32 that holds its labels.
+/// Writes a label map in the smallest of uint8, int16 and int32 that holds its labels; otherwise as [`write_volume`].
 pub fn write_labels(path: &Path, labels: &LabelVolume) -> Result<(), Error> {
     let voxels = &labels.voxels;
     let lowest = voxels.iter().copied().min().unwrap_or(0);
