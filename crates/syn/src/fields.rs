@@ -61,33 +61,113 @@ pub(crate) fn warps<B: Backend>(
     backend.compose(&moving.to_middle, &fixed.from_middle, &mut inverse_warp)?;
     let largest_residual_voxels = largest_residual_voxels as f32;
     let limits = RelaxLimits { smallest_jacobian: SMALLEST_JACOBIAN, largest_residual_voxels };
-    let relaxed = relax(backend, [&mut warp, &mut inverse_warp], grid.shape, limits)?;
+    let relaxation = backend.relaxation(grid.shape)?;
+    let relaxed = relax(&mut Drawing { backend, fields: [&mut warp, &mut inverse_warp], relaxation }, limits)?;
     Ok((Warps { grid: grid.clone(), warp, inverse_warp }, relaxed))
 }
 
-/// Relaxes two fields until no voxel of either is beyond the limits, or until it is hopeless.
-fn relax<B: Backend>(
-    backend: &B,
-    [there, back]: [&mut B::Field; 2],
-    shape: [usize; 3],
-    limits: RelaxLimits,
-) -> Result<Relaxed, Error> {
-    let mut relaxation = backend.relaxation(shape)?;
+/// Two fields that are drawn together, round by round.
+trait Rounds {
+    /// One round. Returns how many voxels were beyond the limits, of those that it examined.
+    fn draw(&mut self, round: &RelaxRound) -> Result<usize, Error>;
+    /// Has the next round examine all voxels, as the first one does.
+    fn examine_all(&mut self) -> Result<(), Error>;
+}
+
+/// On a device.
+struct Drawing<'a, B: Backend> {
+    backend: &'a B,
+    fields: [&'a mut B::Field; 2],
+    relaxation: B::Relaxation,
+}
+
+impl<B: Backend> Rounds for Drawing<'_, B> {
+    fn draw(&mut self, round: &RelaxRound) -> Result<usize, Error> {
+        let [there, back] = &mut self.fields;
+        Ok(self.backend.relax([there, back], round, &mut self.relaxation)?.iter().sum())
+    }
+
+    fn examine_all(&mut self) -> Result<(), Error> {
+        self.backend.examine_all(&mut self.relaxation)
+    }
+}
+
+/// Draws two fields together until no voxel of either is beyond the limits, or until it is hopeless. A round that finds
+/// nothing has looked near changes alone, so that all is examined once more before it is believed.
+fn relax(drawing: &mut impl Rounds, limits: RelaxLimits) -> Result<Relaxed, Error> {
     let mut relaxed = Relaxed { rounds: 0, beyond: 0 };
     let mut everywhere = true;
     for (rounds, variance_voxels, reach_voxels) in ROUNDS {
         let round = RelaxRound { limits, variance_voxels, reach_voxels, follow: FOLLOW };
         for _ in 0..rounds {
-            relaxed.beyond = backend.relax([&mut *there, &mut *back], &round, &mut relaxation)?.iter().sum();
+            relaxed.beyond = drawing.draw(&round)?;
             if relaxed.beyond == 0 && everywhere {
                 return Ok(relaxed);
             }
             relaxed.rounds += 1;
             everywhere = relaxed.beyond == 0;
             if everywhere {
-                backend.examine_all(&mut relaxation)?;
+                drawing.examine_all()?;
             }
         }
     }
     Ok(relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: RelaxLimits = RelaxLimits { smallest_jacobian: 0.03, largest_residual_voxels: 0.45 };
+
+    /// Finds what it is told to, over and over at the end, and remembers what it was asked for.
+    struct Script {
+        finds: Vec<usize>,
+        variances: Vec<f64>,
+        /// Rounds that had passed whenever all was to be examined.
+        examined_after: Vec<usize>,
+    }
+
+    impl Script {
+        fn run(finds: &[usize]) -> (Relaxed, Script) {
+            let mut script = Script { finds: finds.to_vec(), variances: Vec::new(), examined_after: Vec::new() };
+            let relaxed = relax(&mut script, LIMITS).expect("nothing fails");
+            (relaxed, script)
+        }
+    }
+
+    impl Rounds for Script {
+        fn draw(&mut self, round: &RelaxRound) -> Result<usize, Error> {
+            let at = self.variances.len().min(self.finds.len() - 1);
+            self.variances.push(round.variance_voxels);
+            Ok(self.finds[at])
+        }
+
+        fn examine_all(&mut self) -> Result<(), Error> {
+            self.examined_after.push(self.variances.len());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn nothing_is_believed_before_all_was_examined() {
+        let (relaxed, script) = Script::run(&[0]);
+        assert_eq!(
+            (relaxed, script.variances.len()),
+            (Relaxed { rounds: 0, beyond: 0 }, 1),
+            "the first examines all"
+        );
+        let (relaxed, script) = Script::run(&[5, 2, 0, 3, 0, 0]);
+        assert_eq!(relaxed, Relaxed { rounds: 5, beyond: 0 });
+        assert_eq!((script.variances.len(), script.examined_after), (6, vec![3, 5]));
+    }
+
+    #[test]
+    fn what_resists_is_smoothed_more_and_told_in_the_end() {
+        let (relaxed, script) = Script::run(&[7]);
+        assert_eq!(relaxed, Relaxed { rounds: 400, beyond: 7 });
+        assert!(script.variances.is_sorted() && script.examined_after.is_empty());
+        let rounds_of = |variance| script.variances.iter().filter(|asked| **asked == variance).count();
+        assert_eq!([1.0, 2.0, 4.0].map(rounds_of), [150, 100, 150]);
+    }
 }

@@ -97,3 +97,62 @@ impl<B: Backend> Updates<B> {
         backend.add_scaled(&mut self.sum, &self.next, weight_ratio * length / magnitude)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use antsreg_kernels::Cpu;
+
+    use super::*;
+
+    const SHAPE: [usize; 3] = [18, 16, 14];
+
+    /// Where a side pulled by waves is after one step.
+    fn pushed(total_variance: f64, reinvert: bool) -> Side<Cpu> {
+        let wave =
+            |at: usize, n: usize, waves: f32| (waves * std::f32::consts::PI * at as f32 / (n - 1) as f32).sin();
+        let [nx, ny, nz] = SHAPE;
+        let vectors: Vec<[f32; 3]> = (0..nx * ny * nz)
+            .map(|n| {
+                let (x, y, z) = (n % nx, n / nx % ny, n / (nx * ny));
+                let height = wave(x, nx, 1.0) * wave(y, ny, 1.0) * wave(z, nz, 1.0);
+                [height * wave(y, ny, 4.0), height * wave(z, nz, 3.0), height * wave(x, nx, 5.0)]
+            })
+            .collect();
+        let field = || Cpu.field(SHAPE).expect("a field");
+        let sum = Cpu.upload_field(SHAPE, &vectors).expect("as many as there are voxels");
+        let mut pull: Pull<Cpu> = Pull {
+            warped: Cpu.image(SHAPE).expect("an image"),
+            warped_mask: None,
+            updates: Updates { sum, next: field(), first_magnitude: 0.0 },
+        };
+        let mut side = Side { to_middle: field(), from_middle: field() };
+        let options = Options { gradient_step: 0.9, update_variance: 1.0, total_variance, ..Options::default() };
+        pull.push(&Cpu, &options, reinvert, &mut side).expect("it moves");
+        side
+    }
+
+    fn vectors(field: &<Cpu as Backend>::Field) -> Vec<[f32; 3]> {
+        Cpu.download_field(field).expect("it is here")
+    }
+
+    #[test]
+    fn the_whole_field_is_smoothed_if_asked_for() {
+        let (mut rough, smooth) = (pushed(0.0, false), pushed(0.8, false));
+        let mut scratch = Cpu.field(SHAPE).expect("a field");
+        Cpu.smooth_field(&mut rough.to_middle, 0.8, &mut scratch).expect("one shape");
+        assert_eq!(vectors(&rough.to_middle), vectors(&smooth.to_middle));
+        assert_ne!(vectors(&pushed(0.0, false).to_middle), vectors(&smooth.to_middle));
+    }
+
+    #[test]
+    fn the_way_back_follows_and_is_inverted_back_if_asked_for() {
+        let [once, twice] = [false, true].map(|reinvert| pushed(0.0, reinvert));
+        let missed = |first, then| Cpu.inverse_consistency(first, then, None).expect("one shape").largest_voxels;
+        // A voxel of what is inverted takes its last step at this limit; of the other field, nothing is looked at.
+        let limit = f64::from(INVERSION.tolerance_voxels);
+        assert!(missed(&once.from_middle, &once.to_middle) < limit);
+        assert!(missed(&once.to_middle, &once.from_middle) > limit);
+        assert!(missed(&twice.to_middle, &twice.from_middle) < limit);
+        assert_eq!(vectors(&once.from_middle), vectors(&twice.from_middle));
+    }
+}

@@ -1,7 +1,7 @@
-//! Neighbours of a candidate.
+//! What is tried beside the candidates: neighbours, the start and the headers' alignment.
 
 use antsreg_core::AffineTransform;
-use nalgebra::{Matrix3, Point3};
+use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::*;
 use crate::parameters::{SCALE, SKEW};
@@ -26,4 +26,27 @@ fn slices_have_neighbours_in_their_plane() {
     assert_eq!(affine.len(), 6);
     assert!(affine.iter().all(|neighbour| neighbour[..2] == [0.0; 2] && neighbour[8] == 1.0));
     assert_eq!(affine[5][SCALE..SKEW], [1.2, 1.2, 1.0]);
+}
+
+#[test]
+fn anchors_are_the_start_and_the_headers_each_also_stretched() {
+    let start = AffineTransform { translation: Vector3::new(30.0, -5.0, 0.0), ..AffineTransform::identity() };
+    let centre = Point3::new(4.0, 6.0, -8.0);
+    let frame = Frame::new(&start, Matrix3::identity(), centre, false).expect("a frame");
+    let pose = |centre, extent: [f64; 3]| Pose { centre, axes: Matrix3::identity(), extent: extent.into() };
+    let [fixed, moving] = [pose(Point3::new(1.0, 2.0, 3.0), [20.0, 30.0, 36.0]), pose(centre, [25.0, 27.0, 40.0])];
+    let found = anchors(&frame, Dof::Affine12, &[fixed, moving]);
+    let maps: Vec<AffineTransform> = found.iter().filter_map(|anchor| frame.transform(anchor)).collect();
+    assert_eq!(maps.len(), 4);
+    // Matrices and positions of some 10 mm in double precision.
+    let apart = |a: &AffineTransform, b: &AffineTransform| {
+        (a.matrix - b.matrix).amax().max((a.translation - b.translation).amax())
+    };
+    assert!(apart(&maps[0], &start) < 1e-9 && apart(&maps[1], &AffineTransform::identity()) < 1e-9, "{maps:?}");
+    for stretched in &maps[2..] {
+        let expected = Matrix3::from_diagonal(&moving.extent.component_div(&fixed.extent));
+        assert!((stretched.matrix - expected).amax() < 1e-9, "{stretched:?}");
+        assert!((stretched.apply(&fixed.centre) - moving.centre).norm() < 1e-9, "{stretched:?}");
+    }
+    assert_eq!(anchors(&frame, Dof::Similarity7, &[fixed, moving]).len(), 2, "nothing may be stretched");
 }
