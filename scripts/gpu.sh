@@ -41,15 +41,16 @@ run() {
     "$folder/pipeline_parity" | tee "$out/pipeline_parity.log"
     "$folder/kernels" > "$out/kernels.log"
     register 1000 1001 "$work/profile_" --profile > "$out/profile.log" 2>&1
-    printf '\n| 1001 → 1000, seconds | read | device | affine | syn | outputs | all |\n|---|---|---|---|---|---|---|\n'
-    rm -rf ~/.nv
-    for n in "empty JIT cache" 1 2 3 4 5; do
-        register 1000 1001 "$work/${n%% *}_" --quiet > /dev/null
-        python3 - "$work/${n%% *}_record.json" "$n" <<'EOF'
+    printf '\n| 1001 → 1000, seconds | read | device | affine | syn | outputs | all | process |\n|---|---|---|---|---|---|---|---|\n'
+    local n process TIMEFORMAT=%R
+    for n in "empty JIT cache" "empty JIT cache" "empty JIT cache" 1 2 3 4 5; do
+        [[ $n == empty* ]] && rm -rf ~/.nv
+        process=$({ time register 1000 1001 "$work/${n%% *}_" --quiet > /dev/null 2>&1; } 2>&1)
+        python3 - "$work/${n%% *}_record.json" "$n" "$process" <<'EOF'
 import json, sys
 seconds = json.load(open(sys.argv[1]))["seconds"]
 names = ("read", "device", "linear", "syn", "outputs", "total")
-print("|", sys.argv[2], "|", " | ".join(f"{seconds[name]:.2f}" for name in names), "|")
+print("|", sys.argv[2], "|", " | ".join(f"{seconds[name]:.2f}" for name in names), "|", sys.argv[3], "|")
 EOF
     done
     cmp "$work/1_1Warp.nii.gz" "$work/2_1Warp.nii.gz" && echo "two runs: identical warps"
