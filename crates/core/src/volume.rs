@@ -1,6 +1,7 @@
 //! Volumes in memory: intensities or labels on a [`Grid`], first axis fastest.
 
 use nalgebra::Point3;
+use ndarray::{ArrayView3, ShapeBuilder, ShapeError};
 
 use crate::Grid;
 
@@ -27,6 +28,14 @@ impl Volume {
     pub fn filled(grid: Grid, value: f32) -> Volume {
         let voxels = vec![value; grid.len()];
         Volume { grid, voxels }
+    }
+
+    /// The voxels by their index `[[i, j, k]]`, for axes to be permuted, turned and cut.
+    ///
+    /// # Errors
+    /// If there are not as many voxels as the grid has.
+    pub fn view(&self) -> Result<ArrayView3<'_, f32>, ShapeError> {
+        ArrayView3::from_shape(self.grid.shape.f(), &self.voxels)
     }
 
     /// Darkest and brightest value, NaN apart; `None` if there is no other.

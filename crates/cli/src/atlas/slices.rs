@@ -3,6 +3,7 @@
 use antsreg_core::Volume;
 use antsreg_core::intensity::quantiles;
 use base64::Engine;
+use ndarray::{Axis, ShapeError};
 
 use super::Error;
 use crate::geometry;
@@ -24,7 +25,8 @@ struct Picture {
 /// The three middle slices as a PNG in a `data:` address.
 pub fn data_address(volume: &Volume) -> Result<String, Error> {
     let white = quantiles(&volume.voxels, 0.0, WHITE_SHARE).map_or(1.0, |(_, high)| high.max(f32::MIN_POSITIVE));
-    let views = VIEWS.map(|axes| view(volume, axes, white));
+    let views = VIEWS.map(|axes| view(volume, axes, white)).into_iter().collect::<Result<Vec<_>, _>>();
+    let views = views.map_err(|error| Error::Drawing(error.to_string()))?;
     let (width, height) = (views.iter().map(|view| view.width).sum(), views.iter().map(|view| view.height).max());
     let mut whole = Picture { width, height: height.unwrap_or(0), pixels: Vec::new() };
     whole.pixels.resize(whole.width * whole.height, 0);
@@ -50,7 +52,7 @@ fn encode(picture: &Picture) -> Result<Vec<u8>, png::EncodingError> {
 }
 
 /// One middle slice; a pixel measures the smallest spacing, and shows the nearest voxel.
-fn view(volume: &Volume, axes: [usize; 3], white: f32) -> Picture {
+fn view(volume: &Volume, axes: [usize; 3], white: f32) -> Result<Picture, ShapeError> {
     let grid = &volume.grid;
     // Of each world axis: the voxel axis that runs along it, and whether the other way.
     let letters: Vec<char> = geometry::orientation(grid).chars().collect();
@@ -59,25 +61,26 @@ fn view(volume: &Volume, axes: [usize; 3], white: f32) -> Picture {
         let axis = letters.iter().position(|letter| *letter == positive || *letter == negative).unwrap_or(world);
         (axis, letters.get(axis) == Some(&negative))
     });
-    let pixel_mm = grid.spacing.min();
-    let pixels = |axis: usize| ((grid.shape[axis] as f64 * grid.spacing[axis] / pixel_mm).round() as usize).max(1);
-    let (width, height) = (pixels(along[0].0), pixels(along[1].0));
-    let voxel = |(axis, turned): (usize, bool), pixel: usize, pixels: usize| {
-        let at = (pixel * grid.shape[axis] / pixels).min(grid.shape[axis] - 1);
-        if turned { grid.shape[axis] - 1 - at } else { at }
-    };
+    let [right, up, cut] = along.map(|(axis, _)| axis);
+    let mut slice = volume.view()?.permuted_axes([right, up, cut]).index_axis_move(Axis(2), grid.shape[cut] / 2);
+    // Rows of a picture go down.
+    for (axis, turned) in [(Axis(0), along[0].1), (Axis(1), !along[1].1)] {
+        if turned {
+            slice.invert_axis(axis);
+        }
+    }
+    let pixels = |axis: usize| (grid.shape[axis] as f64 * grid.spacing[axis] / grid.spacing.min()).round() as usize;
+    let (width, height) = (pixels(right).max(1), pixels(up).max(1));
+    let nearest =
+        |pixel: usize, axis: usize, pixels: usize| (2 * pixel + 1) * slice.len_of(Axis(axis)) / (2 * pixels);
     let mut picture = Picture { width, height, pixels: Vec::with_capacity(width * height) };
-    let mut index = [0; 3];
-    index[along[2].0] = grid.shape[along[2].0] / 2;
     for row in 0..height {
-        index[along[1].0] = voxel(along[1], height - 1 - row, height);
         for column in 0..width {
-            index[along[0].0] = voxel(along[0], column, width);
-            let value = volume.voxels[(index[2] * grid.shape[1] + index[1]) * grid.shape[0] + index[0]];
+            let value = slice[[nearest(column, 0, width), nearest(row, 1, height)]];
             picture.pixels.push((255.0 * (value / white).clamp(0.0, 1.0)) as u8);
         }
     }
-    picture
+    Ok(picture)
 }
 
 #[cfg(test)]
@@ -97,7 +100,7 @@ mod tests {
         let mut volume = Volume::filled(grid, 0.0);
         // Leftmost, most in front, in the middle slice.
         volume.voxels[(4 * 3 + 4 * 2) + 3] = 1.0;
-        let axial = view(&volume, VIEWS[0], 1.0);
+        let axial = view(&volume, VIEWS[0], 1.0).expect("as many voxels as the grid has");
         assert_eq!((axial.width, axial.height), (4, 6));
         let lit: Vec<usize> = (0..24).filter(|&n| axial.pixels[n] == 255).collect();
         assert_eq!(lit, [0, 4], "the first column of the two uppermost rows");
