@@ -29,7 +29,7 @@ fn colin27_comes_to_icbm152() {
         assert_eq!(number(&format!("/jacobian/{warp}/folded")), 0.0);
         assert!(number(&format!("/jacobian/{warp}/minimum")) > 0.0);
     }
-    // In voxels of 2 mm. The stage keeps every voxel within 0.4; means of about 0.01 were measured.
+    // In voxels of 2 mm. The stage keeps every voxel within 0.45; means of about 0.01 were measured.
     for way in ["warp_then_inverse", "inverse_then_warp"] {
         assert!(number(&format!("/jacobian/{way}/mean_voxels")) < 0.02, "{way}");
         assert!(number(&format!("/jacobian/{way}/largest_voxels")) < 0.45, "{way}");
