@@ -285,3 +285,38 @@ fn further_pairs_that_do_not_fit() {
     let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p --channel f.nii.gz,pWarped.nii.gz");
     assert!(message.contains("pWarped.nii.gz") && message.contains("input"), "{message}");
 }
+
+#[test]
+fn options_of_a_stage_that_does_not_run_are_refused_each() {
+    let place = pair();
+    let help = place.succeed("register --help").stdout;
+    // Options with values that do: those of dry runs in which each of them acts.
+    let mut typed = Vec::new();
+    for options in ["--cost nmi --metric mattes", "--metric cc"] {
+        let plan = place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o p --dry-run {options}")).stdout;
+        let command =
+            plan.lines().find(|line| line.trim_start().starts_with("antsreg-gpu register ")).expect("a line");
+        typed.extend(command.split_whitespace().map(str::to_owned));
+    }
+    for (stage, model) in [("Affine stage", "syn-only"), ("SyN stage", "affine")] {
+        let (_, section) = help.split_once(&format!("\n{stage}:\n")).expect("a heading");
+        let section = section.lines().take_while(|line| line.is_empty() || line.starts_with(' '));
+        let options: Vec<&str> = section.map(str::trim_start).filter(|line| line.starts_with("--")).collect();
+        assert!(options.len() >= 12, "{stage}: {options:?}");
+        for option in options {
+            let name = option.split_whitespace().next().expect("a name");
+            let value = match option.contains('<') {
+                true => {
+                    let at =
+                        typed.iter().position(|word| word == name).unwrap_or_else(|| panic!("no value of {name}"));
+                    typed[at + 1].as_str()
+                }
+                false => "",
+            };
+            let message =
+                place.refuse(2, &format!("register -f f.nii.gz -m m.nii.gz -o p -t {model} {name} {value}"));
+            let expected = format!("{name} has no effect with --transform {model}");
+            assert!(message.contains(&expected), "`{expected}` is missing in: {message}");
+        }
+    }
+}
