@@ -66,6 +66,33 @@ fn an_interrupted_run_leaves_what_was_there() {
 }
 
 #[test]
+fn what_nohup_has_switched_off_does_not_interrupt() {
+    let place = pair();
+    let log = place.path("run.log");
+    let line = "register -f f.nii.gz -m m.nii.gz -o p -t syn-only --device cpu --no-warped --log run.log";
+    let command = place.command(line.split_whitespace());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
+    let mut child = shell
+        .current_dir(command.get_current_dir().expect("a folder"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("a shell");
+    // Nor does a reader of its messages that has gone.
+    drop(child.stderr.take());
+    let began = Instant::now();
+    let computing = || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("iteration 1 of"));
+    while !computing() && began.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(child.try_wait().expect("its state"), None, "the program ended before the signal");
+    kill_process(Pid::from_raw(child.id() as i32).expect("a process"), Signal::HUP).expect("the signal is sent");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert!(place.names().contains(&"p1Warp.nii.gz".to_owned()), "{:?}", place.names());
+}
+
+#[test]
 fn a_disk_that_fills_up_is_an_error_that_names_the_file() {
     let place = pair();
     place.file("w.nii.gz", b"from an earlier run");
@@ -73,10 +100,7 @@ fn a_disk_that_fills_up_is_an_error_that_names_the_file() {
     let command = place.command(["apply", "-i", "m.nii.gz", "-r", "f.nii.gz", "-o", "w.nii.gz"]);
     // A limit on the size of files fails a write as a full disk does.
     let mut shell = Command::new("sh");
-    shell
-        .args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\""])
-        .arg(command.get_program())
-        .args(command.get_args());
+    shell.args(["-c", "ulimit -f 8; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
     let output = shell.current_dir(command.get_current_dir().expect("a folder")).output().expect("a shell");
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     match args::run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            output::say(format_args!("error: {error}"));
             ExitCode::from(error.exit_code())
         }
     }

@@ -1,5 +1,6 @@
-//! Results on standard output.
+//! Results on standard output, messages on standard error.
 
+use std::fmt::Display;
 use std::io::Write;
 
 use crate::error::CliError;
@@ -11,4 +12,9 @@ pub fn print(text: &str) -> Result<(), CliError> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(CliError::Stdout(error)),
         _ => Ok(()),
     }
+}
+
+/// Prints a line for people. Where nobody takes it, the work goes on.
+pub fn say(line: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::args::Common;
 use crate::error::CliError;
+use crate::output::say;
 
 /// Where messages go, and how many of them.
 #[derive(Debug)]
@@ -60,14 +61,14 @@ impl Console {
     /// One line about what happens.
     pub fn note(&mut self, text: impl Display) {
         if self.style != Style::Quiet {
-            eprintln!("{text}");
+            say(&text);
         }
         self.write_log(&text);
     }
 
     /// Something the user should look at; shown even when quiet.
     pub fn warn(&mut self, text: impl Display) {
-        eprintln!("warning: {text}");
+        say(format_args!("warning: {text}"));
         self.write_log(&format_args!("warning: {text}"));
     }
 
@@ -111,7 +112,7 @@ impl Console {
             && !log.failed
         {
             log.failed = true;
-            eprintln!("warning: {}: {error}; the log ends here", log.path.display());
+            say(format_args!("warning: {}: {error}; the log ends here", log.path.display()));
         }
     }
 }
@@ -141,7 +142,7 @@ impl Watcher<'_> {
         };
         match &self.bar {
             Some(bar) => {
-                bar.suspend(|| eprintln!("{line}"));
+                bar.suspend(|| say(&line));
                 self.console.write_log(&line);
             }
             None => self.console.note(line),

@@ -6,9 +6,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
 use crate::error::CliError;
@@ -76,29 +78,55 @@ fn remove(folder: &Path) {
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    eprintln!("warning: {}: could not be removed", folder.display());
+    crate::output::say(format_args!("warning: {}: could not be removed", folder.display()));
 }
 
 /// Sees to it that a signal leaves nothing behind. To be called once, before anything is staged.
 pub fn clean_up_on_signals() {
-    let handler = || {
-        // A commit that has begun holds the lock, so that either all files have their names or none has.
-        let mut staged = lock();
-        let what = if RESUMABLE.load(Ordering::Relaxed) {
-            "the same command goes on from here"
-        } else if staged.committed {
-            "what was complete stays"
-        } else {
-            "no output was written"
-        };
-        eprintln!("\ninterrupted: {what}");
-        antsreg_core::io::remove_unfinished();
-        staged.sets.drain(..).for_each(Set::clear);
-        std::process::exit(INTERRUPTED);
-    };
-    if let Err(error) = ctrlc::set_handler(handler) {
-        eprintln!("warning: Ctrl-C may leave temporary files behind: {error}");
+    if let Err(error) = watch_signals() {
+        crate::output::say(format_args!("warning: Ctrl-C may leave temporary files behind: {error}"));
     }
+}
+
+fn watch_signals() -> std::io::Result<()> {
+    // Where file sizes are limited, a file too large is then an error of its writer and not the end of the program.
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    // What `nohup` has switched off stays off.
+    if !starts_ignored(SIGHUP) {
+        signals.add_signal(SIGHUP)?;
+    }
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        if signals.forever().next().is_some() {
+            clean_up();
+        }
+    })?;
+    Ok(())
+}
+
+/// Whether this process was started to ignore a signal; no where the system does not tell.
+fn starts_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// Ends the program as a signal asks for.
+fn clean_up() -> ! {
+    // A commit that has begun holds the lock, so that either all files have their names or none has.
+    let mut staged = lock();
+    let what = if RESUMABLE.load(Ordering::Relaxed) {
+        "the same command goes on from here"
+    } else if staged.committed {
+        "what was complete stays"
+    } else {
+        "no output was written"
+    };
+    crate::output::say(format_args!("\ninterrupted: {what}"));
+    antsreg_core::io::remove_unfinished();
+    staged.sets.drain(..).for_each(Set::clear);
+    std::process::exit(INTERRUPTED);
 }
 
 /// From now on a signal leaves finished files to go on from.
