@@ -61,10 +61,15 @@ fn describe_file(path: &Path) -> Result<String, CliError> {
     if transforms::looks_like_fsl(path) {
         return Ok("  FSL matrix, moving to fixed in scaled mm: means something with both images only\n".into());
     }
-    // Not an image at all: a transform, or the reason why neither can be read.
-    let Ok(header) = nifti::inspect(path) else {
-        let parts = itk::read_transforms(path)?;
-        return Ok(parts.iter().map(transform).collect());
+    let header = match nifti::inspect(path) {
+        Ok(header) => header,
+        // Not an image at all: a transform, or the reason why it is none.
+        Err(Error { kind: ErrorKind::Format { .. } | ErrorKind::Truncated { .. }, .. })
+            if !transforms::is_image(path) =>
+        {
+            return Ok(itk::read_transforms(path)?.iter().map(transform).collect());
+        }
+        Err(error) => return Err(error.into()),
     };
     if header.intent_code == VECTOR_INTENT {
         return Ok(warp(&itk::read_warp(path)?));
@@ -97,6 +102,12 @@ fn stored(header: &Inspection) -> String {
     let kind = header.datatype.to_lowercase();
     let codes = format!("sform code {}, qform code {}", header.sform_code, header.qform_code);
     let _ = writeln!(text, "  Stored as  {kind}{order}{scaling}; {codes}");
+    if let Some(apart) = header.forms_apart_mm.filter(|apart| *apart > 1e-3) {
+        let _ = writeln!(
+            text,
+            "  Note       the sform is taken; by the qform, which ANTs takes, corners lie up to {apart:.3} mm away"
+        );
+    }
     if !header.description.is_empty() {
         let _ = writeln!(text, "  Note       {}", header.description);
     }

@@ -23,6 +23,19 @@ pub fn any_image(path: &Path) -> Result<Volume, CliError> {
     Ok(nifti::read_volume(path)?)
 }
 
+/// What to look at in the header of an image that was read: a position that ANTs takes for another one.
+pub fn odd_header(path: &Path) -> Option<String> {
+    /// Headers round: less than this share of a voxel is no difference.
+    const SHARE: f64 = 0.1;
+    let header = nifti::inspect(path).ok()?;
+    let apart = header.forms_apart_mm.filter(|apart| *apart > SHARE * header.grid.spacing.min())?;
+    Some(format!(
+        "{}: its sform, which is taken, and its qform are {apart:.1} mm apart; ANTs takes the qform, so transforms \
+         of this image do not fit from one program to the other",
+        path.display()
+    ))
+}
+
 /// A mask on the grid of an image: 1 where the file is above 0.5, else 0.
 pub fn mask(path: &Path, image: &Path, grid: &Grid) -> Result<Volume, CliError> {
     let mut mask = nifti::read_volume(path)?;

@@ -21,6 +21,13 @@ pub fn is_nifti(path: &Path) -> bool {
     name.ends_with(".nii") || name.ends_with(".nii.gz")
 }
 
+/// Whether the name says an image to read, NIfTI or one that may be taken for it.
+pub fn is_image(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    [".nii", ".hdr", ".img"].into_iter().any(|extension| name.ends_with(extension))
+}
+
 /// The one affine map that the file holds, or several in a row, inverted if so typed.
 pub fn read_affine(file: &TransformFile) -> Result<AffineTransform, CliError> {
     let mut whole = AffineTransform::identity();

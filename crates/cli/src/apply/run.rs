@@ -86,6 +86,9 @@ fn volume(
     for warning in chain.check(&onto, Some(data.grid()))? {
         console.warn(warning);
     }
+    for warning in [input, reference].into_iter().filter_map(inputs::odd_header) {
+        console.warn(warning);
+    }
     let data = match &data {
         Input::Image(image) => {
             let how = args.interpolation.of_images(image.grid.spacing.into());

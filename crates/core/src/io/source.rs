@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind as IoKind, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use super::{Error, ErrorKind};
 
@@ -32,7 +32,7 @@ impl Source {
         }
         let gzipped = start.starts_with(&[0x1f, 0x8b]);
         let reader: Box<dyn Read> =
-            if gzipped { Box::new(MultiGzDecoder::new(buffered)) } else { Box::new(buffered) };
+            if gzipped { Box::new(Members(Some(GzDecoder::new(buffered)))) } else { Box::new(buffered) };
         Ok(Source { reader, length, gzipped, position: 0 })
     }
 
@@ -108,5 +108,31 @@ impl Source {
             }
         }
         Ok(())
+    }
+}
+
+/// The members of a gzip file, one after another. What follows the last one is none of it, as for gzip itself and zlib:
+/// tapes and copies by blocks fill up with zeros.
+struct Members<R>(Option<GzDecoder<R>>);
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        while let Some(member) = &mut self.0
+            && !buffer.is_empty()
+        {
+            let count = member.read(buffer)?;
+            if count > 0 {
+                return Ok(count);
+            }
+            // Its checksum was right.
+            let mut rest = match self.0.take() {
+                Some(member) => member.into_inner(),
+                None => break,
+            };
+            if rest.fill_buf()?.first() == Some(&0x1f) {
+                self.0 = Some(GzDecoder::new(rest));
+            }
+        }
+        Ok(0)
     }
 }

@@ -104,6 +104,23 @@ fn slopes_that_mean_none() {
 }
 
 #[test]
+fn positions_that_itk_takes_from_elsewhere_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    // By the sform the identity, by the qform 3 and 4 mm away.
+    let apart = |sform_code, qform_code| {
+        let quaternion = [0.0, 0.0, 0.0, 3.0, -4.0, 0.0];
+        let raw = RawNifti { sform_code, qform_code, quaternion, ..RawNifti::new([2, 2, 2], 2, vec![0; 8]) };
+        inspect(&save(folder.path(), "a.nii", &raw.bytes())).unwrap().forms_apart_mm
+    };
+    assert_eq!(apart(2, 1), Some(5.0));
+    assert_eq!(apart(4, 4), Some(5.0));
+    // As read by ITK 5.4, through antspyx 0.6.3: these by the sform.
+    for (sform_code, qform_code) in [(1, 1), (1, 2), (3, 0), (0, 1)] {
+        assert_eq!(apart(sform_code, qform_code), None, "{sform_code} {qform_code}");
+    }
+}
+
+#[test]
 fn sform_before_qform_before_voxel_sizes() {
     let folder = tempfile::tempdir().unwrap();
     let rotation = Rotation3::from_euler_angles(0.4, 0.3, -0.2);

@@ -1,7 +1,7 @@
 //! NIfTI-1 headers: what they say about the grid, and the bytes of those written here.
 
 use ::nifti::{Endianness, NiftiHeader, NiftiType};
-use nalgebra::{Matrix3, Matrix4, Quaternion, Rotation3, UnitQuaternion, Vector3};
+use nalgebra::{Matrix3, Matrix4, Point3, Quaternion, Rotation3, UnitQuaternion, Vector3};
 
 use super::super::ErrorKind;
 use crate::{AffineTransform, Grid};
@@ -29,7 +29,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<NiftiHeader>, ErrorKind> {
     let header = NiftiHeader::from_reader(bytes).map_err(|error| not_nifti(error.to_string()))?;
     // The crate tells the byte order by dim[0]; if the size disagrees, that is the field at fault.
     if header.sizeof_hdr != LENGTH as i32 {
-        return Err(ErrorKind::Dimensions { dim: dimensions(&header) });
+        return Err(ErrorKind::Dimensions { dim: dimensions(&header).map(i16::swap_bytes) });
     }
     Ok(Some(header))
 }
@@ -70,21 +70,12 @@ pub(super) fn extents(header: &NiftiHeader) -> Result<[u64; 7], ErrorKind> {
 
 /// Where the voxels lie: sform if its code is positive, else qform, else the voxel sizes alone.
 pub(super) fn grid(header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, ErrorKind> {
-    let mut voxel_to_world = if header.sform_code > 0 {
-        let rows = [header.srow_x, header.srow_y, header.srow_z];
-        AffineTransform {
-            matrix: Matrix3::from_fn(|row, column| f64::from(rows[row][column])),
-            translation: Vector3::from_fn(|row, _| f64::from(rows[row][3])),
-        }
-    } else {
-        let spacing = Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]).abs());
-        if header.qform_code > 0 { qform(header, spacing)? } else { sizes_alone(spacing) }
+    let mut voxel_to_world = match (header.sform_code > 0, header.qform_code > 0) {
+        (true, _) => sform(header),
+        (false, true) => qform(header)?,
+        (false, false) => sizes_alone(sizes(header)),
     };
-    let to_mm = match header.xyzt_units & 7 {
-        1 => 1e3,
-        3 => 1e-3,
-        _ => 1.0,
-    };
+    let to_mm = unit_mm(header);
     if shape[2] == 1 && voxel_to_world.matrix.column(2).norm() < LEAST_THICKNESS {
         // Two-dimensional headers may say nothing of the third axis.
         let [x, y] = [0, 1].map(|axis| voxel_to_world.matrix.column(axis).normalize());
@@ -95,6 +86,43 @@ pub(super) fn grid(header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, Erro
     Ok(Grid::from_voxel_to_world(shape, &voxel_to_world)?)
 }
 
+/// How far corners of the grid lie apart by the sform, which is taken, and by the qform, mm: where both are given and ITK
+/// takes the other one, unless they agree. That is where the sform is not said to be the scanner's.
+pub(super) fn forms_apart_mm(header: &NiftiHeader, shape: [usize; 3]) -> Option<f64> {
+    const SCANNER: i16 = 1;
+    if header.qform_code <= 0 || header.sform_code <= SCANNER {
+        return None;
+    }
+    let (sform, qform) = (sform(header), qform(header).ok()?);
+    let apart = (0..8).map(|corner: usize| {
+        let index = Point3::from(Vector3::from_fn(|axis, _| ((corner >> axis & 1) * (shape[axis] - 1)) as f64));
+        (sform.apply(&index) - qform.apply(&index)).norm() * unit_mm(header)
+    });
+    Some(apart.fold(0.0, f64::max))
+}
+
+fn sform(header: &NiftiHeader) -> AffineTransform {
+    let rows = [header.srow_x, header.srow_y, header.srow_z];
+    AffineTransform {
+        matrix: Matrix3::from_fn(|row, column| f64::from(rows[row][column])),
+        translation: Vector3::from_fn(|row, _| f64::from(rows[row][3])),
+    }
+}
+
+/// Voxel sizes in the header's unit.
+fn sizes(header: &NiftiHeader) -> Vector3<f64> {
+    Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]).abs())
+}
+
+/// The header's unit in mm.
+fn unit_mm(header: &NiftiHeader) -> f64 {
+    match header.xyzt_units & 7 {
+        1 => 1e3,
+        3 => 1e-3,
+        _ => 1.0,
+    }
+}
+
 /// The grid of a header that gives voxel sizes alone. Programs disagree about its axes; this is ITK's choice, so that the
 /// transforms written here mean the same to ANTs: first axis to the left, second to the back, third up.
 fn sizes_alone(spacing: Vector3<f64>) -> AffineTransform {
@@ -103,7 +131,8 @@ fn sizes_alone(spacing: Vector3<f64>) -> AffineTransform {
 }
 
 /// The rotation of the quaternion, the third axis reversed if qfac (pixdim[0]) is negative.
-fn qform(header: &NiftiHeader, mut spacing: Vector3<f64>) -> Result<AffineTransform, ErrorKind> {
+fn qform(header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> {
+    let mut spacing = sizes(header);
     let [b, c, d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
     // A remainder this small is rounding of b, c and d: the turn is by 180°, as in LPS grids. NIfTI's own library says so.
     let remainder = 1.0 - (b * b + c * c + d * d);

@@ -24,6 +24,8 @@ pub struct Inspection {
     pub qform_code: i16,
     /// Which space the matrix maps to; 0 for none.
     pub sform_code: i16,
+    /// Where ITK would take the qform, not the sform: how far corners of the image lie apart by the two, mm.
+    pub forms_apart_mm: Option<f64>,
     /// What the values mean; 0 for nothing special, 1007 for vectors.
     pub intent_code: i16,
     /// Free text.
@@ -37,7 +39,8 @@ pub fn inspect(path: &Path) -> Result<Inspection, Error> {
     let NiftiFile { header, encoding, .. } = NiftiFile::open(path)?;
     let wrap = |kind| Error::new(path, kind);
     let extents = header::extents(&header).map_err(wrap)?;
-    let grid = header::grid(&header, [0, 1, 2].map(|axis| extents[axis] as usize)).map_err(wrap)?;
+    let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
+    let grid = header::grid(&header, shape).map_err(wrap)?;
     let text = header.descrip.split(|&byte| byte == 0).next().unwrap_or_default();
     Ok(Inspection {
         dim: header::dimensions(&header),
@@ -46,6 +49,7 @@ pub fn inspect(path: &Path) -> Result<Inspection, Error> {
         scaling: encoding.scaling,
         qform_code: header.qform_code,
         sform_code: header.sform_code,
+        forms_apart_mm: header::forms_apart_mm(&header, shape),
         intent_code: header.intent_code,
         description: String::from_utf8_lossy(text).into_owned(),
         grid,
