@@ -110,16 +110,20 @@ pub enum CliError {
     },
     /// Nothing of the moving image lies where the fixed image is.
     #[error(
-        "{} and {} do not overlap at the start ({start}); start from --initial-transform centre-of-mass, or give a \
-         transform", fixed.display(), moving.display()
+        "{} ({}) and {} ({}) do not overlap at the start ({start}); {advice}", fixed.display(), grids[0],
+        moving.display(), grids[1]
     )]
     NoOverlap {
         /// The fixed image.
         fixed: PathBuf,
         /// The moving image.
         moving: PathBuf,
+        /// Their grids in words.
+        grids: [String; 2],
         /// The start as typed.
         start: String,
+        /// What to do about it.
+        advice: &'static str,
     },
     /// A two-dimensional image where one of three dimensions belongs, or the other way round.
     #[error("{} is a slice, {} a volume: they must be alike", slice.display(), volume.display())]

@@ -89,6 +89,8 @@ impl std::fmt::Display for ChainWarning {
 
 /// Points per axis at which [`TransformChain::check`] looks.
 const CHECK_POINTS: usize = 9;
+/// Most of them where none of those reaches something.
+const MOST_CHECK_POINTS: usize = 128;
 /// A field or image that holds less than this share of the output grid draws a warning.
 const WARN_BELOW: f64 = 0.25;
 
@@ -138,7 +140,16 @@ impl TransformChain {
     /// Looks whether the spaces meet when the chain brings an input image onto `onto`: each field, and the input image
     /// itself if its grid is given, must be reached by some points of `onto`.
     pub fn check(&self, onto: &Grid, input: Option<&Grid>) -> Result<Vec<ChainWarning>, ChainError> {
-        let mut points = lattice(onto);
+        let few = self.check_at(lattice(onto, [CHECK_POINTS; 3]), input);
+        if !matches!(few, Err(ChainError::DoNotMeet { .. })) {
+            return few;
+        }
+        // A slab, or a piece of an image, may lie between so few points.
+        self.check_at(lattice(onto, onto.shape.map(|n| n.clamp(CHECK_POINTS, MOST_CHECK_POINTS))), input)
+    }
+
+    /// The same for these points of the output.
+    fn check_at(&self, mut points: Vec<Point3<f64>>, input: Option<&Grid>) -> Result<Vec<ChainWarning>, ChainError> {
         let mut warnings = Vec::new();
         for (steps_before, step) in self.steps.iter().enumerate() {
             if let Transform::Displacement(field) = &step.transform {
@@ -173,13 +184,13 @@ impl Transform {
     }
 }
 
-/// World points spread evenly over a grid, its corners among them.
-fn lattice(grid: &Grid) -> Vec<Point3<f64>> {
+/// World points spread evenly over a grid, so many along each axis, its corners among them.
+fn lattice(grid: &Grid, counts: [usize; 3]) -> Vec<Point3<f64>> {
     let to_world = grid.voxel_to_world();
-    let along = |axis: usize, n: usize| n as f64 / (CHECK_POINTS - 1) as f64 * (grid.shape[axis] as f64 - 1.0);
-    (0..CHECK_POINTS.pow(3))
-        .map(|n| {
-            let [i, j, k] = [n % CHECK_POINTS, n / CHECK_POINTS % CHECK_POINTS, n / CHECK_POINTS.pow(2)];
+    let along = |axis: usize, n: usize| n as f64 / (counts[axis] - 1) as f64 * (grid.shape[axis] as f64 - 1.0);
+    (0..counts.iter().product())
+        .map(|n: usize| {
+            let [i, j, k] = [n % counts[0], n / counts[0] % counts[1], n / counts[0] / counts[1]];
             to_world.apply(&Point3::from(Vector3::new(along(0, i), along(1, j), along(2, k))))
         })
         .collect()
@@ -270,6 +281,14 @@ mod tests {
         // The image is missed at the end of the chain.
         let what = "the input image".to_string();
         assert_eq!(right.check(&onto, Some(&onto)), Err(ChainError::DoNotMeet { what, steps_before: 2 }));
+        // A slab of two voxels between two of the 9 planes of points, of which there are 100 in truth.
+        let (tall, mut slab) =
+            (Grid::axis_aligned([10, 10, 100], [1.0; 3]), Grid::axis_aligned([10, 10, 2], [1.0; 3]));
+        slab.origin.z = 5.0;
+        let warnings = TransformChain::new().check(&tall, Some(&slab)).unwrap();
+        assert!((warnings[0].share_inside - 0.02).abs() < 1e-12, "{warnings:?}");
+        slab.origin.z = 101.0;
+        assert!(TransformChain::new().check(&tall, Some(&slab)).is_err());
         // Some of it is met: 2 of the 9 planes of points.
         let warnings = TransformChain::from(vec![shift(8.0, 0.0, 0.0)]).check(&onto, Some(&onto)).unwrap();
         assert_eq!(warnings.len(), 1);

@@ -12,6 +12,7 @@ use super::args::Args;
 use super::channels::{self, ChannelInputs};
 use super::settings::{Model, Settings, Start};
 use crate::error::CliError;
+use crate::geometry;
 use crate::inputs;
 use crate::progress::Console;
 use crate::transforms;
@@ -135,7 +136,12 @@ impl FixedInputs {
         let warnings = chain.check(&self.image.grid, Some(&moving.grid)).map_err(|_| CliError::NoOverlap {
             fixed,
             moving: moving_file,
+            grids: [&self.image.grid, &moving.grid].map(geometry::describe),
             start: self.start.to_string(),
+            advice: match self.start {
+                Start::CentreOfMass => "are the voxel sizes of both in mm?",
+                _ => "start from --initial-transform centre-of-mass, or give a transform",
+            },
         })?;
         Ok((initial, warnings.iter().map(|warning| format!("at the start, {warning}")).collect()))
     }
@@ -145,6 +151,7 @@ impl Inputs {
     /// Reads and checks all.
     pub fn read(args: &Args, console: &mut Console) -> Result<Inputs, CliError> {
         let (inputs, warnings) = Inputs::beside(&FixedInputs::read(args)?, args)?;
+        inputs::odd_header(&args.fixed).iter().for_each(|warning| console.warn(warning));
         warnings.iter().for_each(|warning| console.warn(warning));
         Ok(inputs)
     }
@@ -156,7 +163,8 @@ impl Inputs {
         let moving_mask = args.moving_mask.as_deref().map(|path| inputs::mask(path, &args.moving, &moving.grid));
         let moving_labels =
             args.moving_labels.as_deref().map(|path| inputs::labels_of(path, &args.moving, &moving.grid));
-        let (initial, warnings) = fixed_side.initial(&moving, [&args.fixed, &args.moving])?;
+        let (initial, mut warnings) = fixed_side.initial(&moving, [&args.fixed, &args.moving])?;
+        warnings.extend(inputs::odd_header(&args.moving));
         let inputs = Inputs {
             fixed: fixed.clone(),
             channels: channels::read(args, &fixed_side.channels, &moving)?,
