@@ -138,6 +138,46 @@ fn images_that_do_not_overlap_at_the_start() {
 }
 
 #[test]
+fn images_too_small_for_any_search() {
+    let place = pair();
+    let mut crumb = image();
+    crumb.grid.spacing /= 1000.0;
+    write(&place, "crumb.nii.gz", &crumb);
+    let message = place.refuse(1, "register -f f.nii.gz -m crumb.nii.gz -o p --dry-run");
+    for word in ["crumb.nii.gz", "0.008", "centre-of-mass", "in mm?"] {
+        assert!(message.contains(word), "`{word}` is missing in: {message}");
+    }
+    // A slab that lies between the few points looked at first is an image like any other.
+    let slab = grid(4.0, [0.0; 3], Matrix3::identity());
+    let mut slab = Brain::standard().image(&slab);
+    let [nx, ny, nz] = slab.grid.shape;
+    slab.grid.origin.z += (nz / 2) as f64 * slab.grid.spacing.z;
+    slab.voxels = slab.voxels[nx * ny * (nz / 2)..nx * ny * (nz / 2 + 2)].to_vec();
+    slab.grid.shape[2] = 2;
+    write(&place, "slab.nii.gz", &slab);
+    place.succeed("register -f f.nii.gz -m slab.nii.gz -o p --initial-transform headers --dry-run");
+}
+
+#[test]
+fn numbers_out_of_all_proportion() {
+    let place = pair();
+    for (option, words) in [
+        ("--smoothing-sigmas 1e9", "from 0 to 100"),
+        ("--update-variance 1e99", "from 0 to 10000"),
+        ("--total-variance nan", "from 0 to 10000"),
+        ("--gradient-step 1e99", "at most 10"),
+        ("--edge-weight 1e38", "from 0 to 1000"),
+        ("--channel f.nii.gz,m.nii.gz,cc,1e99", "from 0.001 to 1000"),
+        ("--threads 100000", "from 1 to 1024"),
+        ("--iterations -3", "whole numbers, one a level"),
+    ] {
+        let message = place.refuse(2, &format!("register -f f.nii.gz -m m.nii.gz -o p {option}"));
+        let name = option.split(' ').next().unwrap_or_default();
+        assert!(message.contains(name) && message.contains(words), "{message}");
+    }
+}
+
+#[test]
 fn starts_that_are_no_transform() {
     let place = pair();
     let refused = |name: &str, words: &[&str]| {

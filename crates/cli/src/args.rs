@@ -30,9 +30,9 @@ pub struct Cli {
 #[command(next_help_heading = "Common options")]
 pub struct Common {
     /// Threads that compute [default: all cores]. The result does not depend on it
-    #[arg(long, value_name = "N", global = true, value_parser = values::at_least_one)]
+    #[arg(long, value_name = "N", global = true, value_parser = values::threads, allow_negative_numbers = true)]
     pub threads: Option<usize>,
-    /// Say nothing but errors
+    /// No progress: results, warnings and errors alone
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Report every iteration, not only every level

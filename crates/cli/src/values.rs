@@ -57,10 +57,10 @@ pub fn intervals(text: &str) -> Result<PerLevel<usize>, ValueError> {
 
 /// Numbers ≥ 0, one a level; the `vox` that ANTs appends may stand there.
 pub fn sigmas(text: &str) -> Result<PerLevel<f64>, ValueError> {
-    let expected = "numbers from 0, in voxels, one a level, such as 3x2x1x0";
+    let expected = "numbers from 0 to 100, in voxels, one a level, such as 3x2x1x0";
     // The x of a closing "vox" is no separator.
     let values: Vec<f64> = list(text.strip_suffix("vox").unwrap_or(text), 'x', expected)?;
-    check(values.iter().all(|v| v.is_finite() && *v >= 0.0), expected, text)?;
+    check(values.iter().all(|v| (0.0..=100.0).contains(v)), expected, text)?;
     Ok(PerLevel(values))
 }
 
@@ -123,6 +123,38 @@ pub fn positive(text: &str) -> Result<f64, ValueError> {
     Ok(value)
 }
 
+/// A length of a step: more voxels than this lead nowhere.
+pub fn step_voxels(text: &str) -> Result<f64, ValueError> {
+    let expected = "a number above 0, at most 10";
+    let value = positive(text).map_err(|_| ValueError::OutOfRange { expected, found: text.into() })?;
+    check(value <= 10.0, expected, text)?;
+    Ok(value)
+}
+
+/// A variance: that of the widest smoothing by [`sigmas`] at most.
+pub fn variance(text: &str) -> Result<f64, ValueError> {
+    up_to(1e4, "a number from 0 to 10000", text)
+}
+
+/// How much something counts beside something of weight 1, or nothing.
+pub fn share_or_none(text: &str) -> Result<f64, ValueError> {
+    up_to(1e3, "a number from 0 to 1000", text)
+}
+
+/// How much something counts beside other things.
+pub fn weight(text: &str) -> Result<f64, ValueError> {
+    let expected = "a number from 0.001 to 1000";
+    let value: f64 = text.trim().parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
+    check((1e-3..=1e3).contains(&value), expected, text)?;
+    Ok(value)
+}
+
+fn up_to(most: f64, expected: &'static str, text: &str) -> Result<f64, ValueError> {
+    let value: f64 = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
+    check((0.0..=most).contains(&value), expected, text)?;
+    Ok(value)
+}
+
 /// A finite number, 0 or above.
 pub fn not_negative(text: &str) -> Result<f64, ValueError> {
     let expected = "a number from 0";
@@ -136,6 +168,14 @@ pub fn at_least_one(text: &str) -> Result<usize, ValueError> {
     let expected = "a whole number from 1";
     let value: usize = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
     check(value >= 1, expected, text)?;
+    Ok(value)
+}
+
+/// Threads: more than any machine has cores would only wait for each other.
+pub fn threads(text: &str) -> Result<usize, ValueError> {
+    let expected = "a whole number from 1 to 1024";
+    let value: usize = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
+    check((1..=1024).contains(&value), expected, text)?;
     Ok(value)
 }
 
@@ -190,6 +230,19 @@ mod tests {
         assert!(factors("8,4").is_err());
         assert!(sigmas("3x-1").is_err());
         assert!(sigmas("3xnan").is_err());
+        assert!(sigmas("1e9").is_err());
+    }
+
+    #[test]
+    fn numbers_that_would_only_take_forever_or_overflow_are_refused() {
+        assert_eq!(threads("1024"), Ok(1024));
+        assert!(["0", "-1", "1025", "1e9"].into_iter().all(|text| threads(text).is_err()));
+        assert_eq!(step_voxels("0.25"), Ok(0.25));
+        assert!(["0", "-1", "nan", "10.5", "1e99"].into_iter().all(|text| step_voxels(text).is_err()));
+        assert_eq!(variance("0"), Ok(0.0));
+        assert!(["-1", "nan", "inf", "10001"].into_iter().all(|text| variance(text).is_err()));
+        assert_eq!(weight("0.5"), Ok(0.5));
+        assert!(["0", "-1", "nan", "1e99", "1e-99"].into_iter().all(|text| weight(text).is_err()));
     }
 
     #[test]

@@ -34,6 +34,12 @@ pub enum Error {
     /// A mask lies on another grid than its image.
     #[error("the {0} mask is not on the grid of the {0} image")]
     MaskGrid(&'static str),
+    /// A displacement is no number.
+    #[error(
+        "the warp ran away: displacements that are no finite number; are the intensities of both images sensible, and the \
+         options' numbers?"
+    )]
+    NotFinite,
     /// There is no level to run.
     #[error("the schedule has no level")]
     NoLevels,

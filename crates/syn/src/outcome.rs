@@ -3,6 +3,7 @@
 use antsreg_core::jacobian::JacobianSummary;
 use antsreg_core::{DisplacementField, Grid};
 use antsreg_kernels::{Backend, InverseConsistency};
+use rayon::prelude::*;
 
 use crate::Error;
 
@@ -63,6 +64,10 @@ impl<B: Backend> Warps<B> {
     fn download(&self, backend: &B, field: &B::Field) -> Result<DisplacementField, Error> {
         let to_world = self.grid.voxel_to_world().matrix;
         let vectors = backend.download_field_in(field, &to_world.cast())?;
+        // Nothing else would stop such a warp: it reads every image as if from outside.
+        if !vectors.par_iter().all(|vector| vector.iter().all(|value| value.is_finite())) {
+            return Err(Error::NotFinite);
+        }
         Ok(DisplacementField { grid: self.grid.clone(), vectors })
     }
 

@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
     pub channels: Vec<String>,
     /// How much each channel counts in the registrations [default: all the same]
-    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = values::positive, help_heading = "Input")]
+    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = values::weight, help_heading = "Input")]
     pub weights: Vec<f64>,
     /// Label maps of the subjects, in their order: the template gets labels and probability maps
     #[arg(long, value_name = "IMAGE", num_args = 1.., help_heading = "Input")]

@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
     pub channels: Vec<String>,
     /// How much each channel counts in SyN [default: all the same]
-    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = values::positive, help_heading = "Input")]
+    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = values::weight, help_heading = "Input")]
     pub weights: Vec<f64>,
     /// Fixed voxels that count, as for `register`
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]

@@ -27,16 +27,16 @@ pub enum UsageError {
     #[error("--reinvert-every has {found} values for {levels} levels; give one a level, or one for all")]
     Reinversions { found: usize, levels: usize },
     #[error(
-        "the levels do not match: {shrink} shrink factors, {sigmas} smoothing sigmas and {iterations} iteration \
-         counts; give --shrink-factors, --smoothing-sigmas and --iterations with one value a level"
+        "the levels do not match: --shrink-factors {shrink}, --smoothing-sigmas {sigmas} and --iterations {iterations}, \
+         of which those not given suit the image; give all three with one value a level"
     )]
     Levels {
-        /// Shrink factors.
-        shrink: usize,
-        /// Sigmas.
-        sigmas: usize,
-        /// Iteration counts.
-        iterations: usize,
+        /// Shrink factors as typed, or the default ones.
+        shrink: String,
+        /// Sigmas, alike.
+        sigmas: String,
+        /// Iteration counts, alike.
+        iterations: String,
     },
     /// A shrink factor larger than the image.
     #[error(

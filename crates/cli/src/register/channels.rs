@@ -12,7 +12,7 @@ use super::args::Args;
 use super::settings::{Metric, Settings};
 use crate::error::{CliError, UsageError};
 use crate::inputs;
-use crate::values::ValueError;
+use crate::values::{self, ValueError};
 
 /// A further pair as typed: `FIXED,MOVING[,METRIC[,WEIGHT]]`.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,15 +49,7 @@ impl FromStr for ChannelFiles {
             let expected = "the metric cc or mattes after both images";
             Metric::from_str(name, true).map_err(|_| ValueError::Malformed { expected, found: name.into() })
         });
-        let weight = weight.map_or(Ok(1.0), |text| {
-            let expected = "a weight above 0 after the metric";
-            let found = || text.to_owned();
-            let weight: f64 = text.parse().map_err(|_| ValueError::Malformed { expected, found: found() })?;
-            match weight.is_finite() && weight > 0.0 {
-                true => Ok(weight),
-                false => Err(ValueError::OutOfRange { expected, found: found() }),
-            }
-        })?;
+        let weight = weight.map_or(Ok(1.0), values::weight)?;
         Ok(ChannelFiles { fixed: fixed.into(), moving: moving.into(), metric: metric.transpose()?, weight })
     }
 }
@@ -123,6 +115,7 @@ pub fn check(settings: &Settings, channels: &[ChannelFiles]) -> Result<(), Usage
         ("--cc-radius", unused(syn::Metric::Cc) && settings.cc_radius.is_some()),
         ("--cc-derivative", unused(syn::Metric::Cc) && settings.cc_derivative.is_some()),
         ("--noise", unused(syn::Metric::Cc) && settings.noise.is_some()),
+        ("--edge-weight", unused(syn::Metric::Cc) && settings.edge_weight.is_some()),
         ("--metric-bins", unused(syn::Metric::Mattes) && settings.metric_bins.is_some()),
     ];
     match given.into_iter().find(|(_, useless)| *useless) {
@@ -145,9 +138,17 @@ mod tests {
         assert_eq!(read("a.nii,b.nii"), Ok(files(None, 1.0)));
         assert_eq!(read("a.nii, b.nii,MI"), Ok(files(Some(Metric::Mattes), 1.0)));
         assert_eq!(read("a.nii,b.nii,CC,0.25"), Ok(files(Some(Metric::Cc), 0.25)));
-        for text in
-            ["a.nii", "a.nii,", ",b.nii", "a,b,cc,1,2", "a,b,meansquares", "a,b,cc,0", "a,b,cc,-1", "a,b,cc,nan"]
-        {
+        for text in [
+            "a.nii",
+            "a.nii,",
+            ",b.nii",
+            "a,b,cc,1,2",
+            "a,b,meansquares",
+            "a,b,cc,0",
+            "a,b,cc,-1",
+            "a,b,cc,nan",
+            "a,b,cc,1e99",
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
     }

@@ -227,7 +227,7 @@ fn levels(settings: &Settings, shape: [usize; 3]) -> Result<Vec<Level>, UsageErr
     let sigmas = part(&settings.smoothing_sigmas, &defaults, |level| level.sigma_voxels);
     let iterations = part(&settings.iterations, &defaults, |level| level.iterations);
     if shrink.len() != sigmas.len() || shrink.len() != iterations.len() || shrink.is_empty() {
-        let (shrink, sigmas, iterations) = (shrink.len(), sigmas.len(), iterations.len());
+        let (shrink, sigmas, iterations) = (listed(&shrink), listed(&sigmas), listed(&iterations));
         return Err(UsageError::Levels { shrink, sigmas, iterations });
     }
     if let Some(&factor) = shrink.iter().find(|factor| !fits(**factor)) {
@@ -247,6 +247,11 @@ fn levels(settings: &Settings, shape: [usize; 3]) -> Result<Vec<Level>, UsageErr
         reinvert_every,
     };
     Ok(zipped.map(level).collect())
+}
+
+/// One value a level, as it is typed.
+fn listed<T: std::fmt::Display>(values: &[T]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
 }
 
 /// How often the preset re-inverts on its finest level that is at least as coarse.

@@ -38,14 +38,14 @@ pub struct Settings {
     /// 5 and 6 [default: affine, or as the model says]
     #[arg(long, value_parser = dof, value_name = "N", help_heading = "Affine stage")]
     pub dof: Option<u8>,
-    #[arg(long, value_parser = values::angles, value_name = "ANGLES", help_heading = "Affine stage",
+    #[arg(long, allow_negative_numbers = true, value_parser = values::angles, value_name = "ANGLES", help_heading = "Affine stage",
         help = help("Rotations searched, ± degrees about x,y,z, or one angle for all", angles))]
     pub search_degrees: Option<[f64; 3]>,
-    #[arg(long, value_parser = values::step_degrees, value_name = "DEGREES", help_heading = "Affine stage",
+    #[arg(long, allow_negative_numbers = true, value_parser = values::step_degrees, value_name = "DEGREES", help_heading = "Affine stage",
         help = help("Step of the angles from which shift and scale are optimised",
             |p| search(p).coarse_step_degrees.to_string()))]
     pub coarse_step_degrees: Option<f64>,
-    #[arg(long, value_parser = values::step_degrees, value_name = "DEGREES", help_heading = "Affine stage",
+    #[arg(long, allow_negative_numbers = true, value_parser = values::step_degrees, value_name = "DEGREES", help_heading = "Affine stage",
         help = help("Step of the angles at which the cost is looked at", |p| search(p).fine_step_degrees.to_string()))]
     pub fine_step_degrees: Option<f64>,
     /// Do not also start from the turns that put the principal axes of both images on each other
@@ -75,24 +75,24 @@ pub struct Settings {
             |p| p.linear().robust_shares.map(|share| share.to_string()).join(",")))]
     pub robust_range: Option<Shares>,
 
-    #[arg(long, value_parser = values::factors, value_name = "AxB…", help_heading = "SyN stage",
+    #[arg(long, allow_negative_numbers = true, value_parser = values::factors, value_name = "AxB…", help_heading = "SyN stage",
         help = help("Shrink factor of each level, coarse to fine", |p| per_level(&p.syn().levels, |l| l.shrink)))]
     pub shrink_factors: Option<PerLevel<usize>>,
-    #[arg(long, value_parser = values::sigmas, value_name = "AxB…", help_heading = "SyN stage",
+    #[arg(long, allow_negative_numbers = true, value_parser = values::sigmas, value_name = "AxB…", help_heading = "SyN stage",
         help = help("Smoothing of the images on each level: standard deviation, voxels of the full grid",
             |p| per_level(&p.syn().levels, |l| l.sigma_voxels)))]
     pub smoothing_sigmas: Option<PerLevel<f64>>,
-    #[arg(long, value_parser = values::counts, value_name = "AxB…", help_heading = "SyN stage",
+    #[arg(long, allow_negative_numbers = true, value_parser = values::counts, value_name = "AxB…", help_heading = "SyN stage",
         help = help("Most iterations on each level", |p| per_level(&p.syn().levels, |l| l.iterations)))]
     pub iterations: Option<PerLevel<usize>>,
-    #[arg(long, value_parser = values::positive, allow_negative_numbers = true, value_name = "VOXELS", help_heading = "SyN stage",
+    #[arg(long, value_parser = values::step_voxels, allow_negative_numbers = true, value_name = "VOXELS", help_heading = "SyN stage",
         help = help("Length of one step: the largest displacement it adds, voxels of the level",
             |p| p.syn().gradient_step.to_string()))]
     pub gradient_step: Option<f64>,
-    #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "VOXELS²", help_heading = "SyN stage",
+    #[arg(long, value_parser = values::variance, allow_negative_numbers = true, value_name = "VOXELS²", help_heading = "SyN stage",
         help = help("Smoothing of each update: variance, voxels² of the level", |p| p.syn().update_variance.to_string()))]
     pub update_variance: Option<f64>,
-    #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "VOXELS²", help_heading = "SyN stage",
+    #[arg(long, value_parser = values::variance, allow_negative_numbers = true, value_name = "VOXELS²", help_heading = "SyN stage",
         help = help("Smoothing of the whole field after each update: variance, voxels² of the level; 0 for none",
             |p| p.syn().total_variance.to_string()))]
     pub total_variance: Option<f64>,
@@ -116,7 +116,7 @@ pub struct Settings {
     #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "SLOPE", help_heading = "SyN stage",
         help = help("… that is, when its slope over them is below this", |p| p.syn().convergence.threshold.to_string()))]
     pub convergence_threshold: Option<f64>,
-    #[arg(long, value_parser = values::intervals, value_name = "AxB…", help_heading = "SyN stage",
+    #[arg(long, allow_negative_numbers = true, value_parser = values::intervals, value_name = "AxB…", help_heading = "SyN stage",
         help = help("Iterations from one re-inversion of the fields to the next, on each level or on all; fewer \
         re-inversions let them move more freely and fold sooner", |p| per_level(&p.syn().levels, |l| l.reinvert_every)))]
     pub reinvert_every: Option<PerLevel<usize>>,
@@ -124,7 +124,7 @@ pub struct Settings {
         help_heading = "SyN stage", help = help("Standard deviation of the noise that the correlation disregards, as a \
         share of the intensity range", |p| p.syn().noise.to_string()))]
     pub noise: Option<f64>,
-    #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "WEIGHT",
+    #[arg(long, value_parser = values::share_or_none, allow_negative_numbers = true, value_name = "WEIGHT",
         help_heading = "SyN stage", help = help("How much the correlation of the images' edges (the magnitudes of their \
         gradients) pulls beside that of the images, which has weight 1; 0 for not at all", |p| p.syn().edge_weight.to_string()))]
     pub edge_weight: Option<f64>,
