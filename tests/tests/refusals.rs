@@ -224,6 +224,49 @@ fn places_that_cannot_be_written() {
     assert!(message.contains("pWarped.nii.gz") && message.contains("input"), "{message}");
 }
 
+#[test]
+fn nothing_is_written_over_what_is_read() {
+    let place = pair();
+    place.succeed(
+        "register -f f.nii.gz -m m.nii.gz -o p -t syn-only --device cpu --shrink-factors 2 --smoothing-sigmas 0 \
+         --iterations 1 --log run.log",
+    );
+    place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t syn-only --dry-run --log run.log");
+    let files = ["f.nii.gz", "m.nii.gz", "fl.nii.gz", "p1Warp.nii.gz", "p0GenericAffine.mat"];
+    let before = files.map(|name| place.read(name));
+    for line in [
+        "apply -i m.nii.gz -r f.nii.gz -o ./m.nii.gz",
+        "apply -i m.nii.gz -r f.nii.gz -o f.nii.gz",
+        "apply -i m.nii.gz -r f.nii.gz -t p1Warp.nii.gz -o p1Warp.nii.gz",
+        "jacobian p1Warp.nii.gz -o p1Warp.nii.gz",
+        "convert p0GenericAffine.mat p0GenericAffine.mat --to itk",
+        "overlap fl.nii.gz fl.nii.gz --csv fl.nii.gz",
+    ] {
+        assert!(place.refuse(2, line).contains("both an input and an output"), "{line}");
+    }
+    for name in files {
+        let message = place.refuse(1, &format!("info f.nii.gz --log {name}"));
+        assert!(message.contains(name) && message.contains("no log"), "{message}");
+    }
+    assert!(files.map(|name| place.read(name)) == before, "a file has changed");
+    let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o . --dry-run");
+    assert!(message.contains("give ./"), "{message}");
+}
+
+#[cfg(unix)]
+#[test]
+fn names_that_no_record_can_hold() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = pair();
+    let name = std::ffi::OsStr::from_bytes(b"m\xff.nii.gz");
+    std::fs::copy(place.path("m.nii.gz"), place.path("m.nii.gz").with_file_name(name)).expect("a copy");
+    let mut command = place.command(["register", "-f", "f.nii.gz", "-o", "p", "--device", "cpu", "-m"]);
+    let output = command.arg(name).output().expect("the program");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("not UTF-8"), "{message}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_folder_that_takes_no_files() {

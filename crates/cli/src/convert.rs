@@ -10,7 +10,7 @@ use nalgebra::Point3;
 use crate::error::{CliError, UsageError};
 use crate::inputs;
 use crate::progress::Console;
-use crate::staging::Outputs;
+use crate::staging::{self, Outputs};
 use crate::transforms;
 
 /// Convert affine transforms between ITK (ANTs) and FSL.
@@ -65,7 +65,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         (None, "mat") => Format::Itk,
         (None, _) => return Err(UsageError::UnclearFormat(args.output.display().to_string()).into()),
     };
-    crate::staging::check_writable(&args.output)?;
+    staging::check_writable(&args.output)?;
+    let read = [Some(&args.input), args.fixed.as_ref(), args.moving.as_ref()];
+    staging::check_not_input(&args.output, read.into_iter().flatten())?;
     let grids = match (from, to) {
         (Format::Itk, Format::Itk) => {
             if args.fixed.is_some() || args.moving.is_some() {

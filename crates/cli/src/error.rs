@@ -71,6 +71,18 @@ pub enum CliError {
         /// Names that would do.
         expected: &'static str,
     },
+    /// The log would replace something else.
+    #[error("{}: is no log of this program, and would be lost; give another name for the log", path.display())]
+    NotALog {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A name that records cannot hold.
+    #[error("{}: the name is not UTF-8; rename or link the file", path.display())]
+    NotUtf8 {
+        /// The file.
+        path: PathBuf,
+    },
     /// An image without any contrast.
     #[error("{}: every voxel is {value}, expected an image with contrast; is it the right file?", path.display())]
     Constant {
@@ -110,8 +122,8 @@ pub enum CliError {
     },
     /// Nothing of the moving image lies where the fixed image is.
     #[error(
-        "{} ({}) and {} ({}) do not overlap at the start ({start}); {advice}", fixed.display(), grids[0],
-        moving.display(), grids[1]
+        "{} and {} do not overlap at the start ({start}); {advice} The one has {}, the other {}", fixed.display(),
+        moving.display(), grids[0], grids[1]
     )]
     NoOverlap {
         /// The fixed image.
@@ -119,7 +131,7 @@ pub enum CliError {
         /// The moving image.
         moving: PathBuf,
         /// Their grids in words.
-        grids: [String; 2],
+        grids: Box<[String; 2]>,
         /// The start as typed.
         start: String,
         /// What to do about it.

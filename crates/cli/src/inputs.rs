@@ -8,8 +8,11 @@ use antsreg_core::{Grid, LabelVolume, Volume};
 use crate::error::CliError;
 use crate::geometry;
 
-/// An image with contrast.
+/// An image with contrast, under a name that a record can hold.
 pub fn image(path: &Path) -> Result<Volume, CliError> {
+    if path.to_str().is_none() {
+        return Err(CliError::NotUtf8 { path: path.into() });
+    }
     let volume = nifti::read_volume(path)?;
     let first = volume.voxels.first().copied().unwrap_or(0.0);
     if volume.voxels.iter().all(|value| *value == first) {

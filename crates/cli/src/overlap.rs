@@ -34,6 +34,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     if let Some(csv) = &args.csv {
         staging::check_writable(csv)?;
+        staging::check_not_input(csv, [&args.source, &args.target])?;
     }
     let target = inputs::labels(&args.target)?;
     let source = inputs::labels_of(&args.source, &args.target, &target.grid)?;

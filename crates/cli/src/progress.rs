@@ -4,8 +4,8 @@
 
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::io::{BufWriter, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use antsreg_core::report::{Observer, Report, Stage};
@@ -50,6 +50,7 @@ impl Console {
         };
         let log = match &common.log {
             None => None,
+            Some(path) if holds_something_else(path) => return Err(CliError::NotALog { path: path.clone() }),
             Some(path) => {
                 let file = File::create(path).map_err(|source| CliError::Write { path: path.clone(), source })?;
                 Some(Log { path: path.clone(), file: BufWriter::new(file), failed: false })
@@ -115,6 +116,18 @@ impl Console {
             say(format_args!("warning: {}: {error}; the log ends here", log.path.display()));
         }
     }
+}
+
+/// Whether there is a file of that name that no log has been written to: an image, say.
+fn holds_something_else(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(13).read_to_end(&mut start));
+    // As `write_log` begins its lines.
+    let is_log = std::str::from_utf8(&start).ok().and_then(|start| start.strip_suffix(" s  "));
+    read.is_ok() && !start.is_empty() && is_log.is_none_or(|seconds| seconds.trim().parse::<f64>().is_err())
 }
 
 /// Turns the reports of a running stage into a bar or into lines.

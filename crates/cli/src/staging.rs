@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
-use crate::error::CliError;
+use crate::error::{CliError, UsageError};
 
 /// Exit code after Ctrl-C: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
@@ -219,6 +219,18 @@ impl Drop for Outputs {
 /// Whether `target` can be written: its folder exists and takes files, and no folder has its name.
 pub fn check_writable(target: &Path) -> Result<(), CliError> {
     hidden_folder(check_target(target)?).map(drop)
+}
+
+/// Refuses to write over what is read.
+pub fn check_not_input<'a, P: AsRef<Path> + 'a>(
+    target: &Path,
+    inputs: impl IntoIterator<Item = &'a P>,
+) -> Result<(), UsageError> {
+    let Ok(existing) = target.canonicalize() else { return Ok(()) };
+    if inputs.into_iter().any(|input| input.as_ref().canonicalize().is_ok_and(|input| input == existing)) {
+        return Err(UsageError::OverInput(target.display().to_string()));
+    }
+    Ok(())
 }
 
 /// The folder of `target`, when it may hold a file of that name.

@@ -77,6 +77,9 @@ fn read(path: &Path) -> Result<Vec<Transform>, CliError> {
 /// Whether the file is text of sixteen numbers, as FLIRT writes it.
 pub fn looks_like_fsl(path: &Path) -> bool {
     // A matrix is a few hundred bytes; nothing large is read for this.
+    if !path.is_file() {
+        return false;
+    }
     let Ok(file) = std::fs::File::open(path) else { return false };
     let mut text = String::new();
     if file.take(LARGEST_MATRIX).read_to_string(&mut text).is_err() {

@@ -33,6 +33,8 @@ impl Input {
 pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
     if let Some(output) = &args.output {
         check_output(&args, output)?;
+        let read = [&args.input, &args.reference, &args.points].into_iter().flatten();
+        staging::check_not_input(output, read.chain(args.transform.iter().map(|file| &file.path)))?;
     }
     if args.interpolation == Interpolation::GenericLabel && args.outside != 0.0 {
         let with = "--interpolation generic-label, where the outside is background".into();

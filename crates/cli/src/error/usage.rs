@@ -104,6 +104,9 @@ pub enum UsageError {
     /// An output would replace an input.
     #[error("{0}: the name of both an input and an output; give another output name")]
     OverInput(String),
+    /// A folder where the start of names belongs.
+    #[error("--output {0}: the names of all files would begin so; for files in that folder give {0}/")]
+    HiddenPrefix(String),
     /// The program cannot tell which of two formats a file has.
     #[error("{0}: cannot tell whether this is ITK's or FSL's; say so with --from or --to")]
     UnclearFormat(String),

@@ -58,6 +58,9 @@ impl Files {
 
     /// Whether all can be written, and none of them is an input.
     pub fn check(&self, args: &Args) -> Result<(), CliError> {
+        if matches!(args.output.rsplit('/').next(), Some("." | "..")) {
+            return Err(UsageError::HiddenPrefix(args.output.clone()).into());
+        }
         let optional = [&args.fixed_mask, &args.moving_mask, &args.fixed_labels, &args.moving_labels];
         let inputs: Vec<&Path> = [&args.fixed, &args.moving]
             .into_iter()
@@ -70,17 +73,8 @@ impl Files {
             if n == 0 {
                 staging::check_writable(target)?;
             }
-            check_not_input(target, &inputs)?;
+            staging::check_not_input(target, &inputs)?;
         }
         Ok(())
     }
-}
-
-/// Refuses to write over what is read.
-pub fn check_not_input(target: &Path, inputs: &[&Path]) -> Result<(), UsageError> {
-    let Ok(existing) = target.canonicalize() else { return Ok(()) };
-    if inputs.iter().any(|input| input.canonicalize().is_ok_and(|input| input == existing)) {
-        return Err(UsageError::OverInput(target.display().to_string()));
-    }
-    Ok(())
 }

@@ -136,11 +136,11 @@ impl FixedInputs {
         let warnings = chain.check(&self.image.grid, Some(&moving.grid)).map_err(|_| CliError::NoOverlap {
             fixed,
             moving: moving_file,
-            grids: [&self.image.grid, &moving.grid].map(geometry::describe),
+            grids: Box::new([&self.image.grid, &moving.grid].map(geometry::describe)),
             start: self.start.to_string(),
             advice: match self.start {
                 Start::CentreOfMass => "are the voxel sizes of both in mm?",
-                _ => "start from --initial-transform centre-of-mass, or give a transform",
+                _ => "start from --initial-transform centre-of-mass, or give a transform.",
             },
         })?;
         Ok((initial, warnings.iter().map(|warning| format!("at the start, {warning}")).collect()))

@@ -19,7 +19,7 @@ mod show;
 
 pub use args::{Args, Format};
 pub use channels::ChannelFiles;
-pub use files::{Files, check_not_input};
+pub use files::Files;
 pub use found::{Diffeomorphism, Found, Wanted};
 pub use images::{Images, Pair};
 pub use inputs::{FixedInputs, Inputs};

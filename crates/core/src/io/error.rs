@@ -31,6 +31,9 @@ pub enum ErrorKind {
     /// The folder to write into does not exist.
     #[error("its folder does not exist")]
     MissingFolder,
+    /// A folder, or a pipe, which cannot be read twice.
+    #[error("is {0}, expected a file")]
+    NotAFile(&'static str),
     /// The system refused.
     #[error("{0}")]
     System(std::io::Error),

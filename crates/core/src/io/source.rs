@@ -23,8 +23,14 @@ impl Source {
     /// Opens `path`; an empty file is an error.
     pub fn open(path: &Path) -> Result<Source, Error> {
         let wrap = |error: std::io::Error| Error::new(path, error);
+        // Before opening, for which a pipe would wait.
+        let metadata = std::fs::metadata(path).map_err(wrap)?;
+        if !metadata.is_file() {
+            let what = if metadata.is_dir() { "a folder" } else { "a pipe or a device" };
+            return Err(Error::new(path, ErrorKind::NotAFile(what)));
+        }
+        let length = metadata.len();
         let file = File::open(path).map_err(wrap)?;
-        let length = file.metadata().map_err(wrap)?.len();
         let mut buffered = BufReader::with_capacity(1 << 18, file);
         let start = buffered.fill_buf().map_err(wrap)?;
         if start.is_empty() {
