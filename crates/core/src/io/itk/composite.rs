@@ -6,6 +6,7 @@ use hdf5_reader::error::Error as Hdf5Error;
 use hdf5_reader::group::Group;
 use hdf5_reader::{Dataset, Hdf5File, OpenOptions};
 use nalgebra::{Matrix3, Vector3};
+use ndarray::ArrayD;
 
 use super::super::{Error, ErrorKind};
 use super::affine::Stored;
@@ -100,10 +101,11 @@ fn dataset(group: &Group, names: [&str; 2]) -> Result<Dataset, ErrorKind> {
     }
 }
 
+/// The numbers of a dataset, in double or single precision, in the order of the file.
 fn numbers(dataset: &Dataset) -> Result<Vec<f64>, ErrorKind> {
-    match dataset.read_array::<f64>() {
-        Ok(numbers) => Ok(numbers.into_iter().collect()),
-        Err(Hdf5Error::TypeMismatch { .. }) => Ok(dataset.read_array::<f32>()?.into_iter().map(f64::from).collect()),
-        Err(error) => Err(error.into()),
-    }
+    let numbers: ArrayD<f64> = match dataset.read_array() {
+        Err(Hdf5Error::TypeMismatch { .. }) => dataset.read_array::<f32>()?.mapv(f64::from),
+        read => read?,
+    };
+    Ok(numbers.into_iter().collect())
 }
