@@ -5,6 +5,10 @@
 # Run as root on Debian or Ubuntu. Installs slurm-wlm and munge if they are missing; uses no file of theirs under /etc, so that a
 # Slurm that is there already is left alone. Everything lies in target/slurm-check, logs included.
 set -euo pipefail
+if [ $# -gt 0 ]; then
+  sed -n '2,6s/^# \{0,1\}//p' "$0"
+  exit 2
+fi
 cd "$(dirname "$0")/.."
 
 if [ "$(id -u)" != 0 ]; then

@@ -7,6 +7,7 @@
 # The images are taken in turn until there are COUNT subjects for every GPU. OUT is a folder on a fast disk; what is in
 # OUT/batch goes. A table comes last; rates leave out getting the GPUs ready, `all` does not.
 set -euo pipefail
+[ $# -ge 5 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
 program=$1 fixed=$2 out=$3 count=$4
 shift 4
 images=("$@")

@@ -273,6 +273,27 @@ fn part<T: Copy>(
 mod tests {
     use super::*;
 
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        settings: Settings,
+    }
+
+    #[test]
+    fn typed_levels_are_reinverted_as_those_of_the_preset_that_are_as_coarse() {
+        let levels = |line: &str| {
+            let Line { settings } = clap::Parser::parse_from(["register"].into_iter().chain(line.split_whitespace()));
+            let levels = syn_options(&settings, [200; 3]).expect("a schedule").levels;
+            levels.iter().map(|level| (level.shrink, level.reinvert_every)).collect::<Vec<_>>()
+        };
+        let typed = "--smoothing-sigmas 1x0 --iterations 5x5 --shrink-factors";
+        assert_eq!(levels("--preset best"), [(8, 1), (4, 1), (2, 6), (1, 6)]);
+        assert_eq!(levels(&format!("--preset best {typed} 3x1")), [(3, 1), (1, 6)]);
+        assert_eq!(levels(&format!("--preset best {typed} 12x2")), [(12, 1), (2, 6)]);
+        assert_eq!(levels(&format!("--preset best --reinvert-every 4 {typed} 3x1")), [(3, 4), (1, 4)]);
+        assert_eq!(levels(&format!("{typed} 3x1")), [(3, 1), (1, 1)]);
+    }
+
     #[test]
     fn wide_windows_are_refused_on_a_gpu_where_it_lacks_them() {
         let gpu = || Description::Cuda {
