@@ -10,6 +10,11 @@ fn fixture() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ants_composite.h5")
 }
 
+/// The same of another pair, in single precision.
+fn single_precision() -> std::path::PathBuf {
+    fixture().with_file_name("ants_composite_float.h5")
+}
+
 /// The point x + u(x), u trilinear, one corner of the cell after the other; only inside the grid.
 fn displace(field: &DisplacementField, point: &Point3<f64>) -> Point3<f64> {
     let index = field.grid.world_to_voxel().apply(point);
@@ -29,13 +34,8 @@ fn displace(field: &DisplacementField, point: &Point3<f64>) -> Point3<f64> {
 
 #[test]
 fn a_composite_maps_points_as_ants_does() {
-    let steps = itk::read_transforms(&fixture()).unwrap();
-    let [Transform::Displacement(field), Transform::Affine(affine)] = &steps[..] else {
-        panic!("expected a displacement, then an affine map: {steps:?}");
-    };
-    assert_eq!(field.grid.shape, [14, 13, 12]);
     // antspyx 0.6.3, LPS mm.
-    for (point, image) in [
+    let points = [
         (
             [-3.1461606852206794, 21.390020424772906, 14.0],
             [-3.6828505992889404, 20.203580856323242, 14.00843334197998],
@@ -45,7 +45,28 @@ fn a_composite_maps_points_as_ants_does() {
             [-7.161962509155273, 23.482240676879883, 17.043031692504883],
         ),
         ([2.7475188579608343, 17.483034189542003, 17.0], [3.9994072914123535, 16.159305572509766, 16.62307357788086]),
-    ] {
+    ];
+    maps(&fixture(), [14, 13, 12], &points);
+}
+
+#[test]
+fn a_composite_of_single_precision_does_so_too() {
+    // antspyx 0.6.3, LPS mm.
+    let points = [
+        ([-2.1, 23.4, 16.2], [-0.9105054140090942, 22.611328125, 15.26458740234375]),
+        ([-0.7, 21.9, 17.1], [0.5159419775009155, 21.0001277923584, 16.26297378540039]),
+    ];
+    maps(&single_precision(), [8, 7, 6], &points);
+}
+
+/// A displacement on a grid of this shape, then an affine map, bring these points to those.
+fn maps(composite: &Path, shape: [usize; 3], points: &[([f64; 3], [f64; 3])]) {
+    let steps = itk::read_transforms(composite).unwrap();
+    let [Transform::Displacement(field), Transform::Affine(affine)] = &steps[..] else {
+        panic!("expected a displacement, then an affine map: {steps:?}");
+    };
+    assert_eq!(field.grid.shape, shape);
+    for (point, image) in points {
         let found = affine.apply(&displace(field, &Point3::new(-point[0], -point[1], point[2])));
         let expected = Point3::new(-image[0], -image[1], image[2]);
         // antspyx gives coordinates in single precision.

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use hdf5_reader::error::Error as Hdf5Error;
 use hdf5_reader::group::Group;
-use hdf5_reader::{Dataset, Hdf5File, OpenOptions};
+use hdf5_reader::{Dataset, Datatype, Hdf5File, OpenOptions};
 use nalgebra::{Matrix3, Vector3};
 use ndarray::ArrayD;
 
@@ -101,11 +100,11 @@ fn dataset(group: &Group, names: [&str; 2]) -> Result<Dataset, ErrorKind> {
     }
 }
 
-/// The numbers of a dataset, in double or single precision, in the order of the file.
+/// The numbers of a dataset, in the order of the file. `antsRegistration --float 1` and ANTsPy write single precision.
 fn numbers(dataset: &Dataset) -> Result<Vec<f64>, ErrorKind> {
-    let numbers: ArrayD<f64> = match dataset.read_array() {
-        Err(Hdf5Error::TypeMismatch { .. }) => dataset.read_array::<f32>()?.mapv(f64::from),
-        read => read?,
+    let numbers: ArrayD<f64> = match dataset.dtype() {
+        Datatype::FloatingPoint { size: 4, .. } => dataset.read_array::<f32>()?.mapv(f64::from),
+        _ => dataset.read_array()?,
     };
     Ok(numbers.into_iter().collect())
 }
