@@ -10,7 +10,7 @@ use crate::values::{self, TransformFile};
 /// Carry an image, a label map or points through transforms.
 ///
 /// Order and inversion are those of antsApplyTransforms: `-t 1Warp.nii.gz -t 0GenericAffine.mat` brings the moving image
-/// of a registration onto the fixed grid; `-t [0GenericAffine.mat,1] -t 1InverseWarp.nii.gz` brings the fixed image onto
+/// of a registration onto the fixed grid; `-t '[0GenericAffine.mat,1]' -t 1InverseWarp.nii.gz` brings the fixed image onto
 /// the moving grid. Points go the other way: with the first list, points of the fixed image go to the moving image. No
 /// transform at all means the identity.
 #[derive(Debug, Clone, clap::Args)]
@@ -62,7 +62,7 @@ Examples:
   antsreg-gpu apply -i moving.nii.gz -r fixed.nii.gz -o warped.nii.gz -t p1Warp.nii.gz -t p0GenericAffine.mat
   antsreg-gpu apply -i labels.nii.gz -r fixed.nii.gz -o carried.nii.gz -n generic-label \\
       -t p1Warp.nii.gz -t p0GenericAffine.mat
-  antsreg-gpu apply --points landmarks.csv -o carried.csv -t [p0GenericAffine.mat,1] -t p1InverseWarp.nii.gz
+  antsreg-gpu apply --points landmarks.csv -o carried.csv -t '[p0GenericAffine.mat,1]' -t p1InverseWarp.nii.gz
   antsreg-gpu apply --explain -t p1Warp.nii.gz -t p0GenericAffine.mat";
 
 /// How the input is read between voxels. ANTs' names are understood as well.
