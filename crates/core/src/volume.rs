@@ -2,6 +2,7 @@
 
 use nalgebra::Point3;
 use ndarray::{ArrayView3, ShapeBuilder, ShapeError};
+use rayon::prelude::*;
 
 use crate::Grid;
 
@@ -47,16 +48,18 @@ impl Volume {
 
     /// Intensity-weighted mean position in world mm, the darkest voxel weighing nothing. `None` if all voxels are equal.
     pub fn centre_of_mass(&self) -> Option<Point3<f64>> {
-        let darkest = self.voxels.iter().copied().fold(f32::INFINITY, f32::min);
+        let darkest = self.voxels.par_iter().copied().reduce(|| f32::INFINITY, f32::min);
         let [nx, ny, _] = self.grid.shape;
-        let (mut mass, mut moment) = (0.0, [0.0; 3]);
-        for (row, voxels) in self.voxels.chunks_exact(nx).enumerate() {
-            let (mut row_mass, mut row_moment) = (0.0, 0.0);
-            for (i, value) in voxels.iter().enumerate() {
+        let of_row = |voxels: &[f32]| {
+            voxels.iter().enumerate().fold((0.0, 0.0), |(mass, moment), (i, value)| {
                 let weight = f64::from(value - darkest);
-                row_mass += weight;
-                row_moment += weight * i as f64;
-            }
+                (mass + weight, moment + weight * i as f64)
+            })
+        };
+        // The rows in order, whatever the number of threads.
+        let rows: Vec<(f64, f64)> = self.voxels.par_chunks_exact(nx).with_min_len(64).map(of_row).collect();
+        let (mut mass, mut moment) = (0.0, [0.0; 3]);
+        for (row, (row_mass, row_moment)) in rows.into_iter().enumerate() {
             mass += row_mass;
             moment[0] += row_moment;
             moment[1] += row_mass * (row % ny) as f64;
