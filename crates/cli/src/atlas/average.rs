@@ -1,6 +1,7 @@
 //! The average of a pass: images, warps, stretches.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use antsreg_cohort::template::{Averaging, Coverage, ImageMean, WarpMean, mean_stretch, sharpness};
 use antsreg_core::io::{itk, nifti};
@@ -21,7 +22,16 @@ const LEAST_DEVIATION: f64 = 0.03;
 /// From the median absolute deviation to the standard deviation of a normal distribution.
 const NORMAL: f64 = 1.4826;
 
-/// Adds contributions up, in the order of the subjects.
+/// What contributions come to.
+struct Means {
+    images: Vec<Volume>,
+    warp: Option<DisplacementField>,
+    affines: Vec<AffineTransform>,
+    /// Where at least half of the subjects have brain.
+    brain: Volume,
+}
+
+/// Adds contributions up, in the order of the subjects: of cohorts for which there is no memory at once.
 pub struct Accumulator {
     images: Vec<ImageMean>,
     warp: Option<WarpMean>,
@@ -43,7 +53,9 @@ pub struct Averaged {
 pub struct Summed {
     /// What it is.
     pub averaged: Averaged,
-    results: AverageResults,
+    brain: Volume,
+    subjects: Vec<String>,
+    outliers: Vec<String>,
 }
 
 /// Figures of an average.
@@ -59,12 +71,16 @@ pub struct AverageResults {
     pub sharpness_per_mm: f64,
 }
 
+/// The affine average is the plain mean, as others make it.
+fn averaging(session: &Session, pass: usize) -> Averaging {
+    if session.is_affine(pass) { Averaging::Mean } else { session.plan.args.average.into() }
+}
+
 impl Accumulator {
     /// Of a pass to this template.
     pub fn new(session: &Session, pass: usize, template: &Template) -> Accumulator {
         let grid: &Grid = &template.images[0].grid;
-        // The affine average is the plain mean, as others make it.
-        let averaging = if session.is_affine(pass) { Averaging::Mean } else { session.plan.args.average.into() };
+        let averaging = averaging(session, pass);
         Accumulator {
             images: template.images.iter().map(|_| ImageMean::new(grid, averaging)).collect(),
             warp: (!session.is_affine(pass)).then(|| WarpMean::new(grid)),
@@ -75,53 +91,74 @@ impl Accumulator {
 
     /// Adds one.
     pub fn add(&mut self, contribution: &Contribution) -> Result<(), CliError> {
-        for (mean, image) in self.images.iter_mut().zip(&contribution.warped) {
-            mean.add(image)?;
+        let Contribution { affine, warp, warped, brightness } = contribution;
+        for ((mean, image), brightness) in self.images.iter_mut().zip(warped).zip(brightness) {
+            mean.add(image, brightness.mean)?;
         }
-        if let (Some(mean), Some(warp)) = (&mut self.warp, &contribution.warp) {
+        if let (Some(mean), Some(warp)) = (&mut self.warp, warp) {
             mean.add(warp)?;
         }
-        self.affines.push(contribution.affine);
-        self.coverage.add(&contribution.warped[0])?;
+        self.affines.push(*affine);
+        self.coverage.add(&warped[0], brightness[0].foreground)?;
         Ok(())
     }
 
     /// The means.
     pub fn finish(self, session: &Session, pass: usize, outliers: &[usize]) -> Result<Summed, CliError> {
+        let means = Means {
+            images: self.images.into_iter().map(ImageMean::finish).collect(),
+            warp: self.warp.map(WarpMean::finish),
+            affines: self.affines,
+            brain: self.coverage.half(),
+        };
+        means.of_pass(session, pass, outliers)
+    }
+}
+
+impl Means {
+    /// Of contributions that are all there.
+    fn of(session: &Session, pass: usize, template: &Template, all: &[&Contribution]) -> Result<Means, CliError> {
+        let (grid, averaging) = (&template.images[0].grid, averaging(session, pass));
+        let of_channel = |channel: usize| {
+            let images = all.iter().map(|one| (&one.warped[channel], one.brightness[channel].mean));
+            ImageMean::of(grid, averaging, &images.collect::<Vec<_>>())
+        };
+        let warps: Vec<&DisplacementField> = all.iter().filter_map(|one| one.warp.as_ref()).collect();
+        let first: Vec<_> = all.iter().map(|one| (&one.warped[0], one.brightness[0].foreground)).collect();
+        Ok(Means {
+            images: (0..template.images.len()).map(of_channel).collect::<Result<_, _>>()?,
+            warp: if session.is_affine(pass) { None } else { Some(WarpMean::of(grid, &warps)?) },
+            affines: all.iter().map(|one| one.affine).collect(),
+            brain: Coverage::half_of(grid, &first)?,
+        })
+    }
+
+    /// With the mean stretch, as its file has it.
+    fn of_pass(self, session: &Session, pass: usize, outliers: &[usize]) -> Result<Summed, CliError> {
+        let Means { images, warp, affines, brain } = self;
         let files = session.layout.average(pass);
-        let images: Vec<Volume> = self.images.into_iter().map(ImageMean::finish).collect();
-        let warp = self.warp.map(WarpMean::finish);
         let centre = images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
-        let stretch = mean_stretch(&self.affines, centre).map_err(Error::Stretch)?;
+        let stretch = mean_stretch(&affines, centre).map_err(Error::Stretch)?;
         itk::write_affine(&files.stretch, &stretch, centre)?;
         let stretch = itk::read_affine(&files.stretch)?;
         let (out, of): (Vec<usize>, Vec<usize>) = session.included.iter().partition(|n| outliers.contains(n));
         let names = |these: Vec<usize>| these.into_iter().map(|n| session.subject(n).name.clone()).collect();
-        let results = AverageResults {
-            subjects: names(of),
-            outliers: names(out),
-            stretch: std::array::from_fn(|row| std::array::from_fn(|column| stretch.matrix[(row, column)])),
-            sharpness_per_mm: sharpness(&images[0], &self.coverage.half())?,
-        };
-        Ok(Summed { averaged: Averaged { images, warp, stretch }, results })
+        let averaged = Averaged { images, warp, stretch };
+        Ok(Summed { averaged, brain, subjects: names(of), outliers: names(out) })
     }
 }
 
-/// Averages what a pass has found.
-pub fn of_contributions<'a>(
+/// Averages what a pass has found of each subject.
+pub fn of_contributions(
     session: &Session,
     pass: usize,
     template: &Template,
-    contributions: impl IntoIterator<Item = (usize, &'a Contribution)>,
+    contributions: &[Arc<Contribution>],
     outliers: &[usize],
 ) -> Result<Summed, CliError> {
-    let mut accumulator = Accumulator::new(session, pass, template);
-    for (subject, contribution) in contributions {
-        if !outliers.contains(&subject) {
-            accumulator.add(contribution)?;
-        }
-    }
-    accumulator.finish(session, pass, outliers)
+    let all = session.included.iter().zip(contributions).filter(|(subject, _)| !outliers.contains(subject));
+    let all: Vec<&Contribution> = all.map(|(_, contribution)| contribution.as_ref()).collect();
+    Means::of(session, pass, template, &all)?.of_pass(session, pass, outliers)
 }
 
 /// Averages a pass from its files.
@@ -144,13 +181,19 @@ pub fn write<'a>(
     summed: &Summed,
 ) -> Result<impl FnOnce() -> Result<Manifest, CliError> + Send + use<'a>, CliError> {
     let files = session.layout.average(pass);
-    let Summed { averaged: Averaged { images, warp, .. }, results } = summed;
+    let Summed { averaged: Averaged { images, warp, stretch }, brain, subjects, outliers } = summed;
     let mut outputs: Vec<(&Path, Content)> = vec![(&files.stretch, Content::Written)];
     for (path, image) in files.images.iter().zip(images) {
         outputs.push((path, Content::Image(image)));
     }
     outputs.extend(warp.as_ref().map(|warp| (files.warp.as_path(), Content::Warp(warp))));
-    let (written, results) = (write_all(&session.layout, &outputs)?, results.clone());
+    let results = AverageResults {
+        subjects: subjects.clone(),
+        outliers: outliers.clone(),
+        stretch: std::array::from_fn(|row| std::array::from_fn(|column| stretch.matrix[(row, column)])),
+        sharpness_per_mm: sharpness(&images[0], brain)?,
+    };
+    let written = write_all(&session.layout, &outputs)?;
     Ok(move || session.average_stage(pass)?.finish(None, written, results))
 }
 

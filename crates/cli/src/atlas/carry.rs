@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use antsreg_cohort::template::{Movement, from_new_template, likeness};
+use antsreg_cohort::template::{Brightness, Movement, from_new_template, likeness};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_kernels::{InverseConsistency, InversionLimits, apply};
@@ -62,6 +62,7 @@ pub struct Carried {
     affine: AffineTransform,
     pub warp: DisplacementField,
     pub warped: Vec<Volume>,
+    pub brightness: Vec<Brightness>,
     pub labels: Option<LabelVolume>,
     pub results: SubjectResults,
     pub picture: String,
@@ -221,6 +222,7 @@ impl Carrying<'_> {
             warp: DisplacementField { grid: grid.clone(), ..itk::read_warp(&files.warp)? },
             picture: slices::data_address(&warped[0])?,
             labels: plan.labels.as_ref().map(|_| nifti::read_labels(&files.labels)).transpose()?,
+            brightness: warped.iter().map(Brightness::of).collect(),
             warped,
             results,
         }))
@@ -248,7 +250,8 @@ impl Carrying<'_> {
             inverse_misses_voxels: missed.largest_voxels,
         };
         let picture = slices::data_address(&warped[0])?;
-        let carried = Carried { centre: template.centre, affine, warp, warped, labels, results, picture };
+        let brightness = warped.iter().map(Brightness::of).collect();
+        let carried = Carried { centre: template.centre, affine, warp, warped, brightness, labels, results, picture };
         Ok(Arrived { carried: Arc::new(carried), to_write: Some(inverse_warp) })
     }
 }

@@ -127,12 +127,12 @@ impl Sums {
     }
 
     fn add(&mut self, name: &str, carried: &Carried) -> Result<(), CliError> {
-        let Carried { results, warp, warped, labels, picture, .. } = carried;
+        let Carried { results, warp, warped, brightness, labels, picture, .. } = carried;
         self.mean.add(warp)?;
-        for (mean, image) in self.images.iter_mut().zip(warped) {
-            mean.add(image)?;
+        for ((mean, image), brightness) in self.images.iter_mut().zip(warped).zip(brightness) {
+            mean.add(image, brightness.mean)?;
         }
-        self.coverage.add(&warped[0])?;
+        self.coverage.add(&warped[0], brightness[0].foreground)?;
         self.maps.extend(labels.clone());
         let note = format!(
             "correlation {:.4}, warp {:.2} voxels",

@@ -142,8 +142,9 @@ impl<'a> Round<'a, '_> {
         let voxels = session.included.len() * fields * self.template.images[0].voxels.len();
         let mut kept = (voxels <= KEPT_VOXELS).then(Vec::new);
         let mut correlations = Vec::new();
-        // Outliers of the affine pass are known only when all subjects are.
-        let mut accumulator = (!session.is_affine(pass)).then(|| Accumulator::new(session, pass, &self.template));
+        // Beyond the memory for all; outliers of the affine pass are known only when all subjects are.
+        let one_by_one = kept.is_none() && !session.is_affine(pass);
+        let mut accumulator = one_by_one.then(|| Accumulator::new(session, pass, &self.template));
         self.register_all(engines, console, |contribution, correlation| {
             if let Some(accumulator) = &mut accumulator {
                 accumulator.add(&contribution)?;
@@ -152,13 +153,13 @@ impl<'a> Round<'a, '_> {
             kept.iter_mut().for_each(|kept| kept.push(contribution.clone()));
             Ok(())
         })?;
+        let outliers = match session.is_affine(pass) {
+            true => average::outliers(session, &correlations),
+            false => Vec::new(),
+        };
         let summed = match (accumulator, &kept) {
             (Some(accumulator), _) => accumulator.finish(session, pass, &[])?,
-            (None, Some(kept)) => {
-                let outliers = average::outliers(session, &correlations);
-                let all = session.included.iter().copied().zip(kept.iter().map(Arc::as_ref));
-                average::of_contributions(session, pass, &self.template, all, &outliers)?
-            }
+            (None, Some(kept)) => average::of_contributions(session, pass, &self.template, kept, &outliers)?,
             (None, None) => {
                 self.backlog.settle()?;
                 average::from_files(session, pass, &self.template)?

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use antsreg_cohort::template::{likeness, mean_intensity, nearest_affine, warp_before};
+use antsreg_cohort::template::{Brightness, likeness, nearest_affine, warp_before};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain, Volume};
 use antsreg_linear as linear;
@@ -29,6 +29,8 @@ pub struct Contribution {
     pub warp: Option<DisplacementField>,
     /// Each channel on the template's grid.
     pub warped: Vec<Volume>,
+    /// How bright each is.
+    pub brightness: Vec<Brightness>,
 }
 
 /// Figures of a registration.
@@ -46,7 +48,9 @@ pub struct RegistrationResults {
 
 /// What a device made of a subject.
 pub struct Computed {
-    contribution: Contribution,
+    affine: AffineTransform,
+    warp: Option<DisplacementField>,
+    warped: Vec<Volume>,
     affine_cost: f64,
     energies: Vec<f64>,
     device: String,
@@ -78,8 +82,8 @@ pub fn compute(
     };
     let energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();
     drop(levels);
-    let contribution = bring(engine, session, pass, subject, template, images, found.affine, warp)?;
-    Ok(Computed { contribution, affine_cost, energies, device: device_name(&engine.description) })
+    let (affine, warp, warped) = bring(engine, session, pass, subject, template, images, found.affine, warp)?;
+    Ok(Computed { affine, warp, warped, affine_cost, energies, device: device_name(&engine.description) })
 }
 
 fn register(
@@ -127,7 +131,7 @@ fn bring(
     images: &[Volume],
     found: AffineTransform,
     warp: Option<DisplacementField>,
-) -> Result<Contribution, CliError> {
+) -> Result<(AffineTransform, Option<DisplacementField>, Vec<Volume>), CliError> {
     let files = session.layout.registration(pass, &session.subject(subject).name);
     make_folder(&session.layout.pass(pass))?;
     let grid = &template.images[0].grid;
@@ -146,19 +150,20 @@ fn bring(
     // The affine average is what others are measured by: read as it usually is.
     let how = if session.is_affine(pass) { ImageInterpolation::Linear } else { session.plan.args.interpolation };
     let warped = read_through(engine, images, grid, &chain, how)?;
-    Ok(Contribution { affine, warp: chain.into_displacement(), warped })
+    Ok((affine, chain.into_displacement(), warped))
 }
 
 /// Sees how well it fits.
 pub fn judge(template: &Template, computed: Computed) -> Result<Brought, CliError> {
-    let Computed { contribution, affine_cost, energies, device } = computed;
-    let warped = &contribution.warped[0];
+    let Computed { affine, warp, warped, affine_cost, energies, device } = computed;
+    let brightness: Vec<Brightness> = warped.iter().map(Brightness::of).collect();
     let results = RegistrationResults {
         affine_cost,
         energies,
-        correlation: likeness(&template.images[0], warped, &template.mask)?,
-        mean_intensity: mean_intensity(warped),
+        correlation: likeness(&template.images[0], &warped[0], &template.mask)?,
+        mean_intensity: brightness[0].mean,
     };
+    let contribution = Contribution { affine, warp, warped, brightness };
     Ok(Brought { contribution: Arc::new(contribution), results, device })
 }
 
@@ -225,8 +230,10 @@ impl Contribution {
             volume
         };
         let warped = files.warped.iter().map(|path| Ok(on_grid(nifti::read_volume(path)?)));
+        let warped = warped.collect::<Result<Vec<_>, CliError>>()?;
         Ok(Contribution {
-            warped: warped.collect::<Result<_, CliError>>()?,
+            brightness: warped.iter().map(Brightness::of).collect(),
+            warped,
             ..Contribution::read_transforms(session, pass, subject, grid)?
         })
     }
@@ -246,6 +253,7 @@ impl Contribution {
                 false => Some(DisplacementField { grid: grid.clone(), ..itk::read_warp(&files.warp)? }),
             },
             warped: Vec::new(),
+            brightness: Vec::new(),
         })
     }
 }

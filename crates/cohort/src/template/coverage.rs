@@ -4,14 +4,14 @@ use antsreg_core::same_grid::{GridMismatch, same_grid};
 use antsreg_core::{Grid, Volume};
 use rayon::prelude::*;
 
-use super::foreground;
+use super::means::PIECE;
 
 /// Counts the subjects that have foreground at each voxel.
 #[derive(Debug)]
 pub struct Coverage {
     grid: Grid,
     counts: Vec<u32>,
-    images: u32,
+    images: usize,
 }
 
 impl Coverage {
@@ -20,11 +20,11 @@ impl Coverage {
         Coverage { counts: vec![0; grid.len()], grid: grid.clone(), images: 0 }
     }
 
-    /// Adds a subject's image.
-    pub fn add(&mut self, image: &Volume) -> Result<(), GridMismatch> {
+    /// Adds a subject's image, whose foreground is what is brighter than `foreground`.
+    pub fn add(&mut self, image: &Volume, foreground: f32) -> Result<(), GridMismatch> {
         same_grid("the count and an image", &self.grid, &image.grid)?;
-        let mask = foreground(image);
-        self.counts.par_iter_mut().zip(&mask.voxels).for_each(|(count, mask)| *count += u32::from(*mask > 0.5));
+        let pieces = self.counts.par_chunks_mut(PIECE).zip(image.voxels.par_chunks(PIECE));
+        pieces.for_each(|(counts, voxels)| count(counts, voxels, foreground));
         self.images += 1;
         Ok(())
     }
@@ -32,10 +32,35 @@ impl Coverage {
     /// 1 where at least half of the subjects have foreground, else 0: the brain of their average, however blurred its edge
     /// is.
     pub fn half(&self) -> Volume {
-        let least = self.images.div_ceil(2).max(1);
-        let voxels = self.counts.par_iter().map(|count| if *count >= least { 1.0 } else { 0.0 }).collect();
-        Volume { grid: self.grid.clone(), voxels }
+        let mut half = Volume::filled(self.grid.clone(), 0.0);
+        let pieces = half.voxels.par_chunks_mut(PIECE).zip(self.counts.par_chunks(PIECE));
+        pieces.for_each(|(half, counts)| reach(half, counts, self.images));
+        half
     }
+
+    /// The same of images that are all there, with what is foreground in each.
+    pub fn half_of(grid: &Grid, images: &[(&Volume, f32)]) -> Result<Volume, GridMismatch> {
+        images.iter().try_for_each(|(image, _)| same_grid("the count and an image", grid, &image.grid))?;
+        let mut half = Volume::filled(grid.clone(), 0.0);
+        half.voxels.par_chunks_mut(PIECE).enumerate().for_each(|(n, half)| {
+            let mut counts = vec![0; half.len()];
+            for (image, foreground) in images {
+                count(&mut counts, &image.voxels[n * PIECE..][..half.len()], *foreground);
+            }
+            reach(half, &counts, images.len());
+        });
+        Ok(half)
+    }
+}
+
+fn count(counts: &mut [u32], voxels: &[f32], foreground: f32) {
+    counts.iter_mut().zip(voxels).for_each(|(count, value)| *count += u32::from(*value > foreground));
+}
+
+/// 1 where counts reach half of them all.
+fn reach(half: &mut [f32], counts: &[u32], all: usize) {
+    let least = all.div_ceil(2).max(1) as u32;
+    half.iter_mut().zip(counts).for_each(|(half, count)| *half = if *count >= least { 1.0 } else { 0.0 });
 }
 
 #[cfg(test)]
@@ -46,14 +71,23 @@ mod tests {
     fn half_is_enough() {
         let grid = Grid::axis_aligned([5, 1, 1], [1.0; 3]);
         let image = |voxels: [f32; 5]| Volume { grid: grid.clone(), voxels: voxels.to_vec() };
+        let images = [[0.5, 9.0, 9.0, 0.0, 0.0], [0.0, 1.0, 0.0, 1.0, 0.0], [0.0, 50.0, 40.0, 0.0, 0.0]].map(image);
+        let fourth = image([0.0, 0.0, 0.0, 1.0, 0.0]);
+        let at_once = |images: &[&Volume]| {
+            let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
+            Coverage::half_of(&grid, &images).expect("one grid").voxels
+        };
+        let [first, second, third] = images.each_ref();
         let mut coverage = Coverage::new(&grid);
         assert_eq!(coverage.half().voxels, [0.0; 5]);
-        for voxels in [[0.0, 9.0, 9.0, 0.0, 0.0], [0.0, 1.0, 0.0, 1.0, 0.0], [0.0, 50.0, 40.0, 0.0, 0.0]] {
-            coverage.add(&image(voxels)).expect("one grid");
-        }
+        images.iter().for_each(|image| coverage.add(image, 0.5).expect("one grid"));
         assert_eq!(coverage.half().voxels, [0.0, 1.0, 1.0, 0.0, 0.0], "two of three");
-        coverage.add(&image([0.0, 0.0, 0.0, 1.0, 0.0])).expect("one grid");
+        assert_eq!(at_once(&[first, second, third]), coverage.half().voxels);
+        coverage.add(&fourth, 0.5).expect("one grid");
         assert_eq!(coverage.half().voxels, [0.0, 1.0, 1.0, 1.0, 0.0], "two of four");
-        assert!(coverage.add(&Volume::filled(Grid::axis_aligned([4, 1, 1], [1.0; 3]), 1.0)).is_err());
+        assert_eq!(at_once(&[first, second, third, &fourth]), coverage.half().voxels);
+        let elsewhere = Volume::filled(Grid::axis_aligned([4, 1, 1], [1.0; 3]), 1.0);
+        assert!(coverage.add(&elsewhere, 0.5).is_err());
+        assert!(Coverage::half_of(&grid, &[(&elsewhere, 0.5)]).is_err());
     }
 }

@@ -1,17 +1,14 @@
 //! Which voxels of an image are the head or the brain, and the grid that holds them.
 
-use antsreg_core::intensity::quantiles;
 use antsreg_core::{Grid, Volume};
 use nalgebra::{Point3, Vector3};
 use rayon::prelude::*;
 
-/// Voxels brighter than this share of the way from the 2nd to the 98th percentile of the voxels are foreground.
-const SHARE: f64 = 0.1;
+use super::brightness::threshold;
 
 /// 1 where an image is brighter than a tenth of its range, outliers apart, else 0.
 pub fn foreground(image: &Volume) -> Volume {
-    let threshold =
-        quantiles(&image.voxels, 0.02, 0.98).map_or(f32::INFINITY, |(low, high)| low + SHARE as f32 * (high - low));
+    let threshold = threshold(&image.voxels);
     let voxels = image.voxels.par_iter().map(|value| if *value > threshold { 1.0 } else { 0.0 }).collect();
     Volume { grid: image.grid.clone(), voxels }
 }

@@ -1,8 +1,11 @@
-//! Means of images and of warps, one after the other in a fixed order: the same bits however they came about.
+//! Means of images and of warps, always added in the same order: the same bits whether they came one after the other or were
+//! all there at once.
 
 use antsreg_core::same_grid::{GridMismatch, same_grid};
 use antsreg_core::{DisplacementField, Grid, Volume};
 use rayon::prelude::*;
+
+use super::sums::Sums;
 
 /// Values that a task adds.
 pub(super) const PIECE: usize = 1 << 16;
@@ -20,162 +23,204 @@ pub enum Averaging {
 #[derive(Debug)]
 pub struct ImageMean {
     grid: Grid,
-    sum: Vec<f64>,
-    /// The smallest and the largest value at each voxel, where they are left out.
-    extremes: Option<Vec<[f64; 2]>>,
-    intensities: f64,
+    pieces: Vec<Sums>,
+    units: Units,
+}
+
+/// Mean intensities of images, which are the units they are added in.
+#[derive(Debug, Default)]
+struct Units {
+    sum: f64,
     images: usize,
+}
+
+impl Units {
+    /// Of one more image: what its values are multiplied by. None for an image without intensity, which is left out.
+    fn factor(&mut self, intensity: f64) -> Option<f64> {
+        (intensity > 0.0).then(|| {
+            self.sum += intensity;
+            self.images += 1;
+            1.0 / intensity
+        })
+    }
+
+    /// The mean of them.
+    fn mean(&self) -> f64 {
+        self.sum / self.images.max(1) as f64
+    }
 }
 
 impl ImageMean {
     /// Of no image yet.
     pub fn new(grid: &Grid, averaging: Averaging) -> ImageMean {
-        let none = || vec![[f64::INFINITY, f64::NEG_INFINITY]; grid.len()];
-        ImageMean {
-            sum: vec![0.0; grid.len()],
-            extremes: (averaging == Averaging::Trimmed).then(none),
-            grid: grid.clone(),
-            intensities: 0.0,
-            images: 0,
-        }
+        ImageMean { pieces: pieces(grid.len(), averaging), grid: grid.clone(), units: Units::default() }
     }
 
-    /// Adds an image, and gives the mean of its positive voxels. An image without any is left out: 0.
-    pub fn add(&mut self, image: &Volume) -> Result<f64, GridMismatch> {
+    /// Adds an image whose positive voxels have the mean `intensity`. One without any is left out.
+    pub fn add(&mut self, image: &Volume, intensity: f64) -> Result<(), GridMismatch> {
         same_grid("the mean and an image", &self.grid, &image.grid)?;
-        let intensity = mean_intensity(image);
-        if intensity > 0.0 {
-            let factor = 1.0 / intensity;
-            self.sum.par_chunks_mut(PIECE).zip(image.voxels.par_chunks(PIECE)).for_each(|(sum, voxels)| {
-                sum.iter_mut().zip(voxels).for_each(|(sum, value)| *sum += factor * f64::from(*value));
-            });
-            if let Some(extremes) = &mut self.extremes {
-                let pieces = extremes.par_chunks_mut(PIECE).zip(image.voxels.par_chunks(PIECE));
-                pieces.for_each(|(extremes, voxels)| {
-                    for ([low, high], value) in extremes.iter_mut().zip(voxels) {
-                        let value = factor * f64::from(*value);
-                        (*low, *high) = (low.min(value), high.max(value));
-                    }
-                });
-            }
-            self.intensities += intensity;
-            self.images += 1;
+        if let Some(factor) = self.units.factor(intensity) {
+            add(&mut self.pieces, &image.voxels, factor);
         }
-        Ok(intensity)
+        Ok(())
     }
 
     /// The mean; zero everywhere without any image.
     pub fn finish(self) -> Volume {
-        let count = self.images.max(1) as f64;
-        let intensity = self.intensities / count;
-        let voxels = match &self.extremes {
-            Some(extremes) if self.images > 2 => {
-                let factor = intensity / (count - 2.0);
-                let rest = |(sum, [low, high]): (&f64, &[f64; 2])| (factor * (sum - low - high)) as f32;
-                self.sum.par_iter().zip(extremes).map(rest).collect()
-            }
-            _ => self.sum.par_iter().map(|sum| (intensity / count * sum) as f32).collect(),
-        };
-        Volume { grid: self.grid, voxels }
+        let mut mean = Volume::filled(self.grid, 0.0);
+        finish(&self.pieces, self.units.mean(), &mut mean.voxels);
+        mean
     }
-}
 
-/// Mean of the voxels above zero, 0 if there are none: the unit in which images of several scanners agree.
-pub fn mean_intensity(image: &Volume) -> f64 {
-    // Summed a piece at a time and the pieces in order, whatever the number of threads.
-    let pieces: Vec<(f64, usize)> = image
-        .voxels
-        .par_chunks(PIECE)
-        .map(|piece| {
-            let positive = piece.iter().filter(|value| **value > 0.0 && value.is_finite());
-            positive.fold((0.0, 0), |(sum, count), value| (sum + f64::from(*value), count + 1))
-        })
-        .collect();
-    let (sum, count) = pieces.iter().fold((0.0, 0), |(sum, count), piece| (sum + piece.0, count + piece.1));
-    if count == 0 { 0.0 } else { sum / count as f64 }
+    /// The mean of images that are all there, with the means of their positive voxels.
+    pub fn of(grid: &Grid, averaging: Averaging, images: &[(&Volume, f64)]) -> Result<Volume, GridMismatch> {
+        let (mut units, mut all) = (Units::default(), Vec::new());
+        for (image, intensity) in images {
+            same_grid("the mean and an image", grid, &image.grid)?;
+            all.extend(units.factor(*intensity).map(|factor| (image.voxels.as_slice(), factor)));
+        }
+        let mut mean = Volume::filled(grid.clone(), 0.0);
+        at_once(&all, averaging, units.mean(), &mut mean.voxels);
+        Ok(mean)
+    }
 }
 
 /// The mean of displacement fields.
 #[derive(Debug)]
 pub struct WarpMean {
     grid: Grid,
-    sum: Vec<[f64; 3]>,
-    warps: usize,
+    pieces: Vec<Sums>,
 }
 
 impl WarpMean {
     /// Of no warp yet.
     pub fn new(grid: &Grid) -> WarpMean {
-        WarpMean { sum: vec![[0.0; 3]; grid.len()], grid: grid.clone(), warps: 0 }
+        WarpMean { pieces: pieces(3 * grid.len(), Averaging::Mean), grid: grid.clone() }
     }
 
     /// Adds a warp.
     pub fn add(&mut self, warp: &DisplacementField) -> Result<(), GridMismatch> {
         same_grid("the mean and a warp", &self.grid, &warp.grid)?;
-        self.sum.par_chunks_mut(PIECE).zip(warp.vectors.par_chunks(PIECE)).for_each(|(sum, vectors)| {
-            for (sum, vector) in sum.iter_mut().zip(vectors) {
-                (0..3).for_each(|axis| sum[axis] += f64::from(vector[axis]));
-            }
-        });
-        self.warps += 1;
+        add(&mut self.pieces, warp.vectors.as_flattened(), 1.0);
         Ok(())
     }
 
     /// The mean; zero everywhere without any warp.
     pub fn finish(self) -> DisplacementField {
-        let factor = 1.0 / self.warps.max(1) as f64;
-        let vectors = self.sum.par_iter().map(|sum| sum.map(|component| (factor * component) as f32)).collect();
-        DisplacementField { grid: self.grid, vectors }
+        let mut mean = DisplacementField::zeros(self.grid);
+        finish(&self.pieces, 1.0, mean.vectors.as_flattened_mut());
+        mean
     }
+
+    /// The mean of warps that are all there.
+    pub fn of(grid: &Grid, warps: &[&DisplacementField]) -> Result<DisplacementField, GridMismatch> {
+        let mut all = Vec::new();
+        for warp in warps {
+            same_grid("the mean and a warp", grid, &warp.grid)?;
+            all.push((warp.vectors.as_flattened(), 1.0));
+        }
+        let mut mean = DisplacementField::zeros(grid.clone());
+        at_once(&all, Averaging::Mean, 1.0, mean.vectors.as_flattened_mut());
+        Ok(mean)
+    }
+}
+
+/// Sums of so many values, of none yet.
+fn pieces(values: usize, averaging: Averaging) -> Vec<Sums> {
+    let piece = |n: usize| Sums::new(PIECE.min(values - n * PIECE), averaging);
+    (0..values.div_ceil(PIECE)).map(piece).collect()
+}
+
+fn add(pieces: &mut [Sums], values: &[f32], factor: f64) {
+    pieces.par_iter_mut().zip(values.par_chunks(PIECE)).for_each(|(sums, values)| sums.add(values, factor));
+}
+
+fn finish(pieces: &[Sums], unit: f64, mean: &mut [f32]) {
+    pieces.par_iter().zip(mean.par_chunks_mut(PIECE)).for_each(|(sums, mean)| sums.mean(unit, mean));
+}
+
+/// A piece after the other of all of them: its sums stay in the processor's cache.
+fn at_once(all: &[(&[f32], f64)], averaging: Averaging, unit: f64, mean: &mut [f32]) {
+    let of_piece = |sums: &mut Sums, (n, mean): (usize, &mut [f32])| {
+        sums.clear(mean.len());
+        for (values, factor) in all {
+            sums.add(&values[n * PIECE..][..mean.len()], *factor);
+        }
+        sums.mean(unit, mean);
+    };
+    mean.par_chunks_mut(PIECE).enumerate().for_each_init(|| Sums::new(0, averaging), of_piece);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::template::Brightness;
 
     fn image(voxels: &[f32]) -> Volume {
         Volume { grid: Grid::axis_aligned([voxels.len(), 1, 1], [1.0; 3]), voxels: voxels.to_vec() }
     }
 
+    /// One after the other and all at once.
+    fn both(averaging: Averaging, images: &[Volume]) -> Volume {
+        let images: Vec<(&Volume, f64)> = images.iter().map(|image| (image, Brightness::of(image).mean)).collect();
+        let grid = &images[0].0.grid;
+        let mut mean = ImageMean::new(grid, averaging);
+        images.iter().for_each(|(image, intensity)| mean.add(image, *intensity).expect("one grid"));
+        let mean = mean.finish();
+        assert_eq!(mean, ImageMean::of(grid, averaging, &images).expect("one grid"));
+        mean
+    }
+
     #[test]
     fn brightness_does_not_count() {
-        let dark = image(&[0.0, 1.0, 3.0, -1.0]);
-        let bright = image(&[0.0, 30.0, 10.0, 0.0]);
-        let mut mean = ImageMean::new(&dark.grid, Averaging::Mean);
-        assert_eq!(mean.add(&dark).expect("one grid"), 2.0);
-        assert_eq!(mean.add(&bright).expect("one grid"), 20.0);
-        assert_eq!(mean.add(&image(&[0.0; 4])).expect("one grid"), 0.0);
+        let (dark, bright) = (image(&[0.0, 1.0, 3.0, -1.0]), image(&[0.0, 30.0, 10.0, 0.0]));
         // (0, ½, 3⁄2, −½) and (0, 3⁄2, ½, 0), in units of (2 + 20)/2.
-        assert_eq!(mean.finish().voxels, [0.0, 11.0, 11.0, -2.75]);
+        let mean = both(Averaging::Mean, &[dark, bright, image(&[0.0; 4])]);
+        assert_eq!(mean.voxels, [0.0, 11.0, 11.0, -2.75]);
     }
 
     #[test]
     fn a_trimmed_mean_leaves_out_both_ends_of_each_voxel() {
-        let grid = image(&[0.0; 3]).grid;
-        let add = |images: &[[f32; 3]]| {
-            let mut mean = ImageMean::new(&grid, Averaging::Trimmed);
-            images.iter().for_each(|voxels| assert_eq!(mean.add(&image(voxels)).expect("one grid"), 4.0));
-            mean.finish().voxels
-        };
         // Each has the mean 4.
-        assert_eq!(add(&[[2.0, 4.0, 6.0], [3.0, 4.0, 5.0], [9.0, 2.0, 1.0], [4.0, 6.0, 2.0]]), [3.5, 4.0, 3.5]);
-        assert_eq!(add(&[[2.0, 4.0, 6.0], [4.0, 6.0, 2.0]]), [3.0, 5.0, 4.0], "both of two count");
+        let mean = |images: &[[f32; 3]]| {
+            both(Averaging::Trimmed, &images.iter().map(|voxels| image(voxels)).collect::<Vec<_>>()).voxels
+        };
+        assert_eq!(mean(&[[2.0, 4.0, 6.0], [3.0, 4.0, 5.0], [9.0, 2.0, 1.0], [4.0, 6.0, 2.0]]), [3.5, 4.0, 3.5]);
+        assert_eq!(mean(&[[2.0, 4.0, 6.0], [4.0, 6.0, 2.0]]), [3.0, 5.0, 4.0], "both of two count");
+    }
+
+    #[test]
+    fn pieces_make_no_difference() {
+        let value = |n: usize, of: f32| (0.37 * of * (n % 1013) as f32).sin() + 1.5;
+        let images = [1.0, 2.0, 3.0].map(|of| image(&(0..2 * PIECE + 77).map(|n| value(n, of)).collect::<Vec<_>>()));
+        let mean = both(Averaging::Mean, &images);
+        let means = images.each_ref().map(|image| Brightness::of(image).mean);
+        for n in [0, PIECE - 1, PIECE, 2 * PIECE + 76] {
+            let share = |of: usize| f64::from(images[of].voxels[n]) / means[of];
+            let expected = (share(0) + share(1) + share(2)) / 3.0 * (means[0] + means[1] + means[2]) / 3.0;
+            // One rounding to single precision.
+            assert!((f64::from(mean.voxels[n]) - expected).abs() < 1e-6, "at {n}");
+        }
     }
 
     #[test]
     fn warps_are_averaged_by_component() {
         let grid = Grid::axis_aligned([2, 1, 1], [1.0; 3]);
-        let mut mean = WarpMean::new(&grid);
-        for sign in [1.0, 2.0, -6.0] {
+        let warps = [1.0, 2.0, -6.0].map(|sign| {
             let vectors = vec![[sign, 0.0, 3.0], [0.0, 2.0 * sign, -sign]];
-            mean.add(&DisplacementField { grid: grid.clone(), vectors }).expect("one grid");
-        }
-        assert_eq!(mean.finish().vectors, [[-1.0, 0.0, 3.0], [0.0, -2.0, 1.0]]);
+            DisplacementField { grid: grid.clone(), vectors }
+        });
+        let mut mean = WarpMean::new(&grid);
+        warps.iter().for_each(|warp| mean.add(warp).expect("one grid"));
+        let mean = mean.finish();
+        assert_eq!(mean.vectors, [[-1.0, 0.0, 3.0], [0.0, -2.0, 1.0]]);
+        assert_eq!(mean, WarpMean::of(&grid, &warps.each_ref()).expect("one grid"));
     }
 
     #[test]
     fn other_grids_are_refused() {
-        let mut mean = ImageMean::new(&image(&[1.0]).grid, Averaging::Mean);
-        assert!(mean.add(&image(&[1.0, 2.0])).is_err());
+        let (grid, other) = (image(&[1.0]).grid, image(&[1.0, 2.0]));
+        assert!(ImageMean::new(&grid, Averaging::Mean).add(&other, 1.5).is_err());
+        assert!(ImageMean::of(&grid, Averaging::Mean, &[(&other, 1.5)]).is_err());
     }
 }

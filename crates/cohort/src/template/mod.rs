@@ -1,6 +1,7 @@
 //! An unbiased template, as ANTs' multivariate template construction makes it: the average of subjects brought to the
 //! present template, moved to the mean of their shapes.
 
+mod brightness;
 mod coverage;
 mod foreground;
 mod likeness;
@@ -11,12 +12,14 @@ mod sharpen;
 mod sharpness;
 mod split;
 mod stretch;
+mod sums;
 mod votes;
 
+pub use brightness::Brightness;
 pub use coverage::Coverage;
 pub use foreground::{foreground, grid_around};
 pub use likeness::likeness;
-pub use means::{Averaging, ImageMean, WarpMean, mean_intensity};
+pub use means::{Averaging, ImageMean, WarpMean};
 pub use movement::Movement;
 pub use shape::{CarryError, ShapeStep, from_new_template, shape_update};
 pub use sharpen::sharpen;

@@ -1,0 +1,62 @@
+//! Sums of values voxel by voxel, for means.
+
+use super::Averaging;
+
+/// Sums of some values of several images.
+#[derive(Debug)]
+pub(super) struct Sums {
+    sum: Vec<f64>,
+    /// The smallest and the largest of each, where they are left out.
+    extremes: Option<Vec<[f64; 2]>>,
+    images: usize,
+}
+
+/// The extremes of nothing.
+const NONE: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
+
+impl Sums {
+    /// Of so many values, and no image yet.
+    pub(super) fn new(values: usize, averaging: Averaging) -> Sums {
+        let extremes = (averaging == Averaging::Trimmed).then(|| vec![NONE; values]);
+        Sums { sum: vec![0.0; values], extremes, images: 0 }
+    }
+
+    /// Begins anew, with so many values.
+    pub(super) fn clear(&mut self, values: usize) {
+        self.sum.clear();
+        self.sum.resize(values, 0.0);
+        if let Some(extremes) = &mut self.extremes {
+            extremes.clear();
+            extremes.resize(values, NONE);
+        }
+        self.images = 0;
+    }
+
+    /// Adds an image's values, each multiplied by `factor`.
+    pub(super) fn add(&mut self, values: &[f32], factor: f64) {
+        self.sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * f64::from(*value));
+        if let Some(extremes) = &mut self.extremes {
+            for ([low, high], value) in extremes.iter_mut().zip(values) {
+                let value = factor * f64::from(*value);
+                (*low, *high) = (low.min(value), high.max(value));
+            }
+        }
+        self.images += 1;
+    }
+
+    /// The means, multiplied by `unit`.
+    pub(super) fn mean(&self, unit: f64, mean: &mut [f32]) {
+        match &self.extremes {
+            Some(extremes) if self.images > 2 => {
+                let factor = unit / (self.images as f64 - 2.0);
+                for ((mean, sum), [low, high]) in mean.iter_mut().zip(&self.sum).zip(extremes) {
+                    *mean = (factor * (sum - low - high)) as f32;
+                }
+            }
+            _ => {
+                let factor = unit / self.images.max(1) as f64;
+                mean.iter_mut().zip(&self.sum).for_each(|(mean, sum)| *mean = (factor * sum) as f32);
+            }
+        }
+    }
+}
