@@ -4,26 +4,23 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use antsreg_cohort::template::{Brightness, Movement, from_new_template, likeness};
+use antsreg_cohort::template::{Brightness, Movement, likeness};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, TransformChain, Volume};
-use antsreg_kernels::{InverseConsistency, InversionLimits, apply};
+use antsreg_kernels::apply;
 use nalgebra::Point3;
 use serde::{Deserialize, Serialize};
 
 use super::content::{Content, write_all};
+use super::forward::{Forward, There};
 use super::layout::SubjectFiles;
 use super::manifest::{Manifest, Stage};
 use super::pass::Done;
-use super::register_one::{Contribution, read_through};
+use super::register_one::Contribution;
 use super::session::{Session, Template};
 use super::{Error, slices};
-use crate::cohort::Engine;
 use crate::error::CliError;
 use crate::inputs;
-
-/// The inverse of a final warp, to a small fraction of a voxel.
-const INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.0 };
 
 /// Figures of a subject on the last template.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -47,7 +44,7 @@ pub struct Carrying<'a> {
 /// The last pass.
 pub struct Last<'a> {
     pub template: Arc<Template>,
-    stretch: AffineTransform,
+    pub stretch: AffineTransform,
     pub shape: Cow<'a, DisplacementField>,
     /// What was found of the subjects, if this run has done it and there is memory for it.
     contributions: Option<&'a [Arc<Contribution>]>,
@@ -68,44 +65,13 @@ pub struct Carried {
     pub picture: String,
 }
 
-/// A subject, and its transforms to the last template.
-pub struct Forward {
-    affine: AffineTransform,
-    warp: DisplacementField,
-    images: Arc<Vec<Volume>>,
-}
-
 /// A subject on its way, or all of it if it was done before.
 pub type Passing<There> = Result<There, Box<Carried>>;
-
-/// What a device makes of it.
-pub struct There {
-    affine: AffineTransform,
-    /// Last template → subject, and back.
-    chain: TransformChain,
-    inverse: DisplacementField,
-    /// How far the two miss each other.
-    missed: InverseConsistency,
-    images: Arc<Vec<Volume>>,
-    warped: Vec<Volume>,
-}
 
 /// A subject that has arrived, and the inverse of its warp if that is not written yet.
 pub struct Arrived {
     pub carried: Arc<Carried>,
     pub to_write: Option<DisplacementField>,
-}
-
-impl Forward {
-    /// Finds the way back, and brings the images there.
-    pub fn bring(self, engine: &mut Engine, carrying: &Carrying) -> Result<There, CliError> {
-        let Forward { affine, warp, images } = self;
-        let (inverse, missed) = engine.invert(&warp, &INVERSION, &carrying.last.template.mask)?;
-        let chain = TransformChain::from(vec![Transform::Displacement(warp), Transform::Affine(affine)]);
-        let (grid, how) = (&carrying.last.template.images[0].grid, carrying.session.plan.args.interpolation);
-        let warped = read_through(engine, &images, grid, &chain, how)?;
-        Ok(There { affine, chain, inverse, missed, images, warped })
-    }
 }
 
 impl<'a> Last<'a> {
@@ -187,21 +153,11 @@ impl Carrying<'_> {
         {
             return Ok(Err(Box::new(carried)));
         }
-        let grid = &last.shape.grid;
-        let zero = || DisplacementField::zeros(grid.clone());
-        let (affine, warp) = match last.contributions {
-            Some(all) => {
-                let Contribution { affine, warp, .. } = all[job].as_ref();
-                let warp = warp.as_ref().map_or_else(|| Cow::Owned(zero()), Cow::Borrowed);
-                from_new_template(affine, &warp, &last.stretch, &last.shape)
-            }
-            None => {
-                let Contribution { affine, warp, .. } = Contribution::read_transforms(session, *pass, subject, grid)?;
-                from_new_template(&affine, &warp.unwrap_or_else(zero), &last.stretch, &last.shape)
-            }
-        }
-        .map_err(Error::Carry)?;
-        Ok(Ok(Forward { affine, warp, images: session.images(subject)? }))
+        let contribution = match last.contributions {
+            Some(all) => all[job].clone(),
+            None => Arc::new(Contribution::read_transforms(session, *pass, subject, &last.shape.grid)?),
+        };
+        Ok(Ok(Forward { contribution, images: session.images(subject)? }))
     }
 
     /// A subject that an earlier run has written.
@@ -230,12 +186,13 @@ impl Carrying<'_> {
 
     /// The subject's labels on the last template, and how well it fits.
     pub fn judge(&self, subject: usize, brought: Passing<There>) -> Result<Arrived, CliError> {
-        let There { affine, chain, inverse: inverse_warp, missed, images, warped } = match brought {
+        let There { affine, warp, inverse_warp, missed, images, warped } = match brought {
             Ok(there) => there,
             Err(carried) => return Ok(Arrived { carried: Arc::new(*carried), to_write: None }),
         };
         let (plan, template) = (self.session.subject(subject), &self.last.template);
         let grid = &template.images[0].grid;
+        let chain = TransformChain::from(vec![Transform::Displacement(warp), Transform::Affine(affine)]);
         let labels = match &plan.labels {
             None => None,
             Some(file) => {

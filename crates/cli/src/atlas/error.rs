@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use antsreg_cohort::template::{CarryError, StretchError};
+use antsreg_cohort::template::{ShapeError, StretchError};
 
 /// Why an atlas was not built.
 #[derive(Debug, thiserror::Error)]
@@ -115,9 +115,9 @@ pub enum Error {
     /// Affines without a mean.
     #[error("the affine transforms have no mean: {0}")]
     Stretch(#[from] StretchError),
-    /// Transforms that do not fit together.
-    #[error("the transforms do not fit together: {0}")]
-    Carry(#[from] CarryError),
+    /// A template without a shape.
+    #[error("the template has no new shape: {0}")]
+    Shape(#[from] ShapeError),
     /// Files that are not as their manifests say.
     #[error("{} of {all} files are not as the manifests say: {}", files.len(), files.join(", "))]
     Unlike {

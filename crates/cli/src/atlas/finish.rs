@@ -11,8 +11,9 @@ use antsreg_cohort::template::{Averaging, Coverage, ImageMean, Movement, WarpMea
 use antsreg_core::{LabelVolume, Volume};
 use serde::Serialize;
 
-use super::carry::{self, Arrived, Carried, Carrying, Forward, Last, Passing, There};
+use super::carry::{self, Arrived, Carried, Carrying, Last, Passing};
 use super::content::{Content, write_all};
+use super::forward::{Forward, There};
 use super::manifest::{self, Manifest, Stage};
 use super::page::Row;
 use super::pass::Done;

@@ -1,25 +1,26 @@
 //! One subject to the template of the pass before.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use antsreg_cohort::template::{Brightness, likeness, nearest_affine, warp_before};
 use antsreg_core::io::{itk, nifti};
-use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain, Volume};
+use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
+use antsreg_kernels::Backend;
 use antsreg_linear as linear;
 use antsreg_syn::{Channel, Metric};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::content::{Content, write_all};
 use super::manifest::Manifest;
+use super::onto::Onto;
 use super::session::{Session, Template};
 use super::start::make_folder;
-use crate::cohort::{Engine, Reading, Registered, Request};
+use crate::cohort::{Engine, Found, Request, Sequel, in_mm};
 use crate::device::Description;
 use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
-use crate::register::{self, Diffeomorphism, Start, Wanted};
+use crate::register::{self, Start, Wanted};
 
 /// What a subject adds to the average.
 pub struct Contribution {
@@ -74,25 +75,6 @@ pub fn compute(
     template: &Template,
     images: &[Volume],
 ) -> Result<Computed, CliError> {
-    let found = register(engine, session, pass, template, images)?;
-    let affine_cost = found.linear.as_ref().map_or(f64::NAN, |linear| linear.cost);
-    let (warp, levels) = match found.syn {
-        Some(Diffeomorphism { warp, course, .. }) => (Some(warp), course.levels),
-        None => (None, Vec::new()),
-    };
-    let energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();
-    drop(levels);
-    let (affine, warp, warped) = bring(engine, session, pass, subject, template, images, found.affine, warp)?;
-    Ok(Computed { affine, warp, warped, affine_cost, energies, device: device_name(&engine.description) })
-}
-
-fn register(
-    engine: &mut Engine,
-    session: &Session,
-    pass: usize,
-    template: &Template,
-    images: &[Volume],
-) -> Result<Registered, CliError> {
     let args = &session.plan.args;
     let start = match args.settings.initial_transform {
         Some(Start::Headers) => linear::Start::Headers,
@@ -117,40 +99,59 @@ fn register(
         syn: (!affine_only).then_some(&syn),
         wanted: Wanted::WARP,
     };
-    engine.register(&request, &mut ())
+    make_folder(&session.layout.pass(pass))?;
+    let place = session.layout.registration(pass, &session.subject(subject).name).affine;
+    // The affine average is what others are measured by: read as it usually is.
+    let how = if affine_only { ImageInterpolation::Linear } else { args.interpolation };
+    let device = device_name(&engine.description);
+    engine.register_and(&request, Bringing { template, images, place, how, device })
 }
 
 /// Writes the affine, and makes of the images what was found.
-#[expect(clippy::too_many_arguments, reason = "who, to what, and what was found")]
-fn bring(
-    engine: &mut Engine,
-    session: &Session,
-    pass: usize,
-    subject: usize,
-    template: &Template,
-    images: &[Volume],
-    found: AffineTransform,
-    warp: Option<DisplacementField>,
-) -> Result<(AffineTransform, Option<DisplacementField>, Vec<Volume>), CliError> {
-    let files = session.layout.registration(pass, &session.subject(subject).name);
-    make_folder(&session.layout.pass(pass))?;
-    let grid = &template.images[0].grid;
-    let nearest = match &warp {
-        Some(warp) => nearest_affine(&found, warp, &template.mask)?,
-        None => found,
-    };
-    itk::write_affine(&files.affine, &nearest, template.centre)?;
-    // What follows uses what stands in the file, so that it comes out the same when it is taken up from there.
-    let affine = itk::read_affine(&files.affine)?;
-    let mut chain = TransformChain::new();
-    if let Some(warp) = warp {
-        chain.push("1Warp", Transform::Displacement(warp_before(&affine, &found, warp)), false)?;
+struct Bringing<'a> {
+    template: &'a Template,
+    images: &'a [Volume],
+    /// Where the affine is written.
+    place: PathBuf,
+    how: ImageInterpolation,
+    device: String,
+}
+
+impl Bringing<'_> {
+    fn onto(&self) -> Onto<'_> {
+        Onto { images: self.images, grid: &self.template.images[0].grid, how: self.how }
     }
-    chain.push("0GenericAffine", Transform::Affine(affine), false)?;
-    // The affine average is what others are measured by: read as it usually is.
-    let how = if session.is_affine(pass) { ImageInterpolation::Linear } else { session.plan.args.interpolation };
-    let warped = read_through(engine, images, grid, &chain, how)?;
-    Ok((affine, chain.into_displacement(), warped))
+}
+
+impl Sequel for Bringing<'_> {
+    type Output = Computed;
+
+    fn bytes(&self) -> u64 {
+        /// The warp turned, what that is added to, one in the host's order.
+        const FIELDS: usize = 3;
+        let onto = self.onto();
+        4 * (3 * FIELDS * onto.grid.len() + onto.scalars()) as u64
+    }
+
+    fn run<B: Backend>(self, backend: &B, found: Found<B>) -> Result<Computed, CliError> {
+        let Found { affine: first, linear, syn, .. } = found;
+        let affine_cost = linear.map_or(f64::NAN, |linear| linear.cost);
+        let (warp, levels) = syn.map_or((None, Vec::new()), |(warps, course)| (Some(warps.warp), course.levels));
+        let energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();
+        let (onto, sparse) = (self.onto(), &self.template.sparse);
+        let nearest = match &warp {
+            Some(warp) => nearest_affine(backend, &first, onto.grid, warp, sparse).map_err(CliError::Device)?,
+            None => first,
+        };
+        itk::write_affine(&self.place, &nearest, self.template.centre)?;
+        // What follows uses what stands in the file, so that it comes out the same when it is taken up from there.
+        let affine = itk::read_affine(&self.place)?;
+        let before = |warp| Ok(warp_before(backend, &affine, &first, onto.grid, &warp)?.unwrap_or(warp));
+        let field = warp.map(before).transpose().map_err(CliError::Device)?;
+        let warped = onto.read(backend, field.as_ref(), &affine).map_err(CliError::Device)?;
+        let warp = field.map(|field| in_mm(backend, onto.grid, &field)).transpose()?;
+        Ok(Computed { affine, warp, warped, affine_cost, energies, device: self.device })
+    }
 }
 
 /// Sees how well it fits.
@@ -184,40 +185,6 @@ pub fn write<'a>(
     let written = write_all(&session.layout, &outputs)?;
     let (results, device) = (results.clone(), device.clone());
     Ok(move || session.register_stage(pass, subject)?.finish(Some(device), written, results))
-}
-
-/// Images of one space on a grid through a chain. Smooth interpolation overshoots at edges: what comes out stays within the
-/// image's range.
-pub fn read_through(
-    engine: &mut Engine,
-    images: &[Volume],
-    onto: &Grid,
-    chain: &TransformChain,
-    how: ImageInterpolation,
-) -> Result<Vec<Volume>, CliError> {
-    let mut read = engine.read(&Reading { images, onto, chain, how })?;
-    for (image, read) in images.iter().zip(&mut read) {
-        let [low, high] = range_with_zero(&image.voxels);
-        read.voxels.par_iter_mut().for_each(|value| *value = value.clamp(low, high));
-    }
-    Ok(read)
-}
-
-/// The smallest and the largest value, zero among them: that is what lies beyond an image.
-fn range_with_zero(voxels: &[f32]) -> [f32; 2] {
-    const LANES: usize = 16;
-    let of_piece = |piece: &[f32]| {
-        let [mut low, mut high] = [[0.0_f32; LANES]; 2];
-        // Lanes of their own: a single extreme would have each value wait for the one before.
-        for values in piece.chunks(LANES) {
-            for ((low, high), value) in low.iter_mut().zip(&mut high).zip(values) {
-                (*low, *high) = (low.min(*value), high.max(*value));
-            }
-        }
-        [low.into_iter().fold(0.0, f32::min), high.into_iter().fold(0.0, f32::max)]
-    };
-    let extremes = |[low, high]: [f32; 2], [least, most]: [f32; 2]| [low.min(least), high.max(most)];
-    voxels.par_chunks(1 << 16).map(of_piece).reduce(|| [0.0; 2], extremes)
 }
 
 impl Contribution {
@@ -263,19 +230,5 @@ fn device_name(description: &Description) -> String {
     match description {
         Description::Cpu => "cpu".into(),
         Description::Cuda { name, .. } => name.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_read_lies_between_the_extremes_and_zero() {
-        let values = |from: i32, to: i32| (from..to).map(|n| n as f32).collect::<Vec<_>>();
-        assert_eq!(range_with_zero(&values(-70_003, 70_001)), [-70_003.0, 70_000.0]);
-        assert_eq!(range_with_zero(&values(5, 22)), [0.0, 21.0]);
-        assert_eq!(range_with_zero(&values(-9, -2)), [-9.0, 0.0]);
-        assert_eq!(range_with_zero(&[]), [0.0, 0.0]);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use antsreg_cohort::template::foreground;
+use antsreg_cohort::template::{foreground, sparse};
 use antsreg_core::io::nifti;
 use antsreg_core::{Grid, Volume};
 use nalgebra::Point3;
@@ -38,6 +38,8 @@ pub struct Template {
     pub images: Vec<Arc<Volume>>,
     /// 1 in the head or brain.
     pub mask: Volume,
+    /// Those of its voxels that affine parts are found from.
+    pub sparse: Volume,
     /// Centre of mass of the first channel.
     pub centre: Point3<f64>,
 }
@@ -45,9 +47,9 @@ pub struct Template {
 impl Template {
     /// Of its channels.
     pub fn new(images: Vec<Volume>) -> Template {
-        let mask = foreground(&images[0]);
-        let centre = images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
-        Template { images: images.into_iter().map(Arc::new).collect(), mask, centre }
+        let centre = || images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
+        let (mask, centre) = rayon::join(|| foreground(&images[0]), centre);
+        Template { images: images.into_iter().map(Arc::new).collect(), sparse: sparse(&mask), mask, centre }
     }
 }
 

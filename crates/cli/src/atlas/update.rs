@@ -1,23 +1,23 @@
 //! The template of a pass: its average, moved to the mean shape.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
 use antsreg_cohort::template::{Movement, ShapeStep, foreground, likeness, shape_update, sharpen, sharpness};
 use antsreg_core::io::itk;
-use antsreg_core::{DisplacementField, Transform, TransformChain};
-use rayon::prelude::*;
+use antsreg_core::{AffineTransform, DisplacementField, Volume};
+use antsreg_kernels::Backend;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::average::Averaged;
 use super::content::{Content, write_all};
 use super::manifest::Manifest;
-use super::register_one::read_through;
+use super::onto::Onto;
 use super::session::{Session, Template};
-use crate::cohort::Engine;
+use crate::cohort::{Engine, Task, in_mm};
 use crate::error::CliError;
+use crate::interpolation::ImageInterpolation;
 
 /// How often a pass takes the shape step, as ANTs does.
 const TIMES: usize = 4;
@@ -51,6 +51,39 @@ pub struct Updated {
     pub results: TemplateResults,
 }
 
+/// The work of a device on it.
+struct Shaping<'a> {
+    averaged: &'a Averaged,
+    step: ShapeStep,
+    how: ImageInterpolation,
+}
+
+impl Shaping<'_> {
+    fn onto(&self) -> Onto<'_> {
+        let images = &self.averaged.images;
+        Onto { images, grid: &images[0].grid, how: self.how }
+    }
+}
+
+impl Task for Shaping<'_> {
+    /// New template → average, mm, and the average's images through it.
+    type Output = (DisplacementField, Vec<Volume>);
+
+    fn bytes(&self) -> u64 {
+        /// The mean warp, the shape so far and the next one; one in the host's order.
+        const FIELDS: usize = 4;
+        let onto = self.onto();
+        4 * (3 * FIELDS * onto.grid.len() + onto.scalars()) as u64
+    }
+
+    fn run<B: Backend>(self, backend: &B) -> Result<Self::Output, CliError> {
+        let (Averaged { warp, stretch, .. }, onto) = (self.averaged, self.onto());
+        let shape = shape_update(backend, onto.grid, stretch, warp.as_ref(), self.step).map_err(Error::Shape)?;
+        let images = onto.read(backend, Some(&shape), &AffineTransform::identity()).map_err(CliError::Device)?;
+        Ok((in_mm(backend, onto.grid, &shape)?, images))
+    }
+}
+
 /// Makes the template. `last` is the shape update of the pass before, if that had one.
 ///
 /// Registrations have a bias of their own, alike for all subjects and in all passes: averages come out displaced by it, and
@@ -65,33 +98,32 @@ pub fn compute(
     last: Option<&DisplacementField>,
 ) -> Result<Updated, CliError> {
     let args = &session.plan.args;
-    let Averaged { images, warp, stretch } = averaged;
-    let mask = foreground(&images[0]);
-    let none = || DisplacementField::zeros(images[0].grid.clone());
-    let mean_warp = warp.as_ref().map_or_else(|| Cow::Owned(none()), Cow::Borrowed);
-    let mean_warp_voxels = Movement::of(&mean_warp, &mask)?.mean_voxels;
     let step = ShapeStep { gradient: args.shape_step, times: TIMES };
-    let shape = shape_update(stretch, &mean_warp, step).map_err(Error::Stretch)?;
-    let moved = match last {
-        Some(last) => Movement::of(&difference(&shape, last), &mask)?,
-        None => Movement::of(&shape, &mask)?,
-    };
-    drop(mean_warp);
-    let chain = TransformChain::from(vec![Transform::Displacement(shape)]);
-    let shaped = read_through(engine, images, &images[0].grid, &chain, args.interpolation)?;
-    let shaped = shaped.into_iter().map(|image| if args.sharpen { sharpen(&image) } else { image });
-    let template = Template::new(shaped.collect());
+    let shaping = Shaping { averaged, step, how: args.interpolation };
+    let (shaped, mask, mean_warp) = std::thread::scope(|scope| {
+        let shaping = scope.spawn(|| engine.run(shaping));
+        let mask = foreground(&averaged.images[0]);
+        let mean_warp = averaged.warp.as_ref().map(|warp| Movement::of(warp, &mask)).transpose();
+        (shaping.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), mask, mean_warp)
+    });
+    let (shape, images) = shaped?;
+    let images = images.into_iter().map(|image| if args.sharpen { sharpen(&image) } else { image });
+    let template = Template::new(images.collect());
+    let (first, mask_now) = (&template.images[0], &template.mask);
+    let moved = || last.map_or_else(|| Movement::of(&shape, &mask), |last| Movement::beyond(&shape, last, &mask));
+    let like = || likeness(first, &before.images[0], mask_now);
+    let (moved, (like, sharpness)) = rayon::join(moved, || rayon::join(like, || sharpness(first, mask_now)));
+    let moved = moved?;
     let results = TemplateResults {
         pass,
         moved_mean_voxels: moved.mean_voxels,
         moved_largest_voxels: moved.largest_voxels,
-        mean_warp_voxels,
-        correlation_with_before: likeness(&template.images[0], &before.images[0], &template.mask)?,
-        sharpness_per_mm: sharpness(&template.images[0], &template.mask).map_err(CliError::Grid)?,
+        mean_warp_voxels: mean_warp?.map_or(0.0, |mean| mean.mean_voxels),
+        correlation_with_before: like?,
+        sharpness_per_mm: sharpness.map_err(CliError::Grid)?,
         // The affine pass makes the start: what it moved says nothing about the passes to come.
         converged: !session.is_affine(pass) && moved.mean_voxels < args.stop_below,
     };
-    let shape = chain.into_displacement().unwrap_or_else(none);
     Ok(Updated { template: Arc::new(template), shape, results })
 }
 
@@ -116,10 +148,4 @@ pub fn shape_before(session: &Session, pass: usize) -> Result<Option<Displacemen
     let Some(before) = session.before(pass).filter(|before| !session.is_affine(*before)) else { return Ok(None) };
     let shape = itk::read_warp(&session.layout.template(Some(before)).shape)?;
     Ok(Some(DisplacementField { grid: session.grid()?, ..shape }))
-}
-
-/// a − b.
-fn difference(a: &DisplacementField, b: &DisplacementField) -> DisplacementField {
-    let of = |(a, b): (&[f32; 3], &[f32; 3])| std::array::from_fn(|axis| a[axis] - b[axis]);
-    DisplacementField { grid: a.grid.clone(), vectors: a.vectors.par_iter().zip(&b.vectors).map(of).collect() }
 }

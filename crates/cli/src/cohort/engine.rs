@@ -5,13 +5,13 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use antsreg_core::report::Observer;
-use antsreg_core::{DisplacementField, Volume};
-use antsreg_kernels::{Backend, Cpu, Cuda, InverseConsistency, InversionLimits};
+use antsreg_core::{DisplacementField, Grid};
+use antsreg_kernels::{Backend, Cpu, Cuda};
 
 use super::budget::{Budget, Share};
-use super::reading::Reading;
 use super::registrar::Registrar;
 use super::request::{Registered, Request};
+use super::task::{Sequel, Task};
 use crate::device::{Description, Device, DeviceChoice, Opened};
 use crate::error::CliError;
 
@@ -83,37 +83,30 @@ impl Engine {
         }
     }
 
-    /// Brings images onto a grid: on a GPU where it has kernels for that, else on the processor.
-    pub fn read(&mut self, reading: &Reading) -> Result<Vec<Volume>, CliError> {
-        let choice = self.description.choice();
-        match (&mut self.on, reading.step()) {
-            (On::Gpu(gpu), Some(step)) => {
-                let _share = gpu.take(step.bytes(), choice)?;
-                step.run(gpu.registrar.backend()).map_err(CliError::Device)
+    /// Registers, and makes of it what is wanted where the warps are.
+    pub fn register_and<T: Sequel>(&mut self, request: &Request, sequel: T) -> Result<T::Output, CliError> {
+        match &mut self.on {
+            On::Cpu(registrar) => registrar.register_and(request, sequel),
+            On::Gpu(gpu) => {
+                let warps = 4 * 6 * request.fixed.grid.len() as u64;
+                let bytes = request.bytes().max(warps + sequel.bytes());
+                gpu.keeping(request, bytes, self.description.choice(), |registrar| {
+                    registrar.register_and(request, sequel)
+                })
             }
-            _ => Ok(reading.here()),
         }
     }
 
-    /// The inverse of a warp that has one, and how far points end from where they started after both, where `mask`, on
-    /// the warp's grid, exceeds ½.
-    pub fn invert(
-        &mut self,
-        warp: &DisplacementField,
-        limits: &InversionLimits,
-        mask: &Volume,
-    ) -> Result<(DisplacementField, InverseConsistency), CliError> {
-        /// Both fields, the mask, and a field in the host's order on its way.
-        const SCALARS: usize = 10;
+    /// Does a piece of work.
+    pub fn run<T: Task>(&mut self, task: T) -> Result<T::Output, CliError> {
         let choice = self.description.choice();
         match &mut self.on {
-            On::Cpu(registrar) => invert(registrar.backend(), warp, limits, mask),
+            On::Cpu(registrar) => task.run(registrar.backend()),
             On::Gpu(gpu) => {
-                let _share = gpu.take((4 * SCALARS * warp.vectors.len()) as u64, choice)?;
-                invert(gpu.registrar.backend(), warp, limits, mask)
+                let _share = gpu.take(task.bytes(), choice)?;
+                task.run(gpu.registrar.backend())
             }
         }
-        .map_err(CliError::Device)
     }
 }
 
@@ -124,8 +117,19 @@ impl Gpu {
         device: DeviceChoice,
         observer: &mut dyn Observer,
     ) -> Result<Registered, CliError> {
-        let mut share = self.reserve(request, device)?;
-        let found = self.registrar.register(request, observer);
+        self.keeping(request, request.bytes(), device, |registrar| registrar.register(request, observer))
+    }
+
+    /// Registers within so many bytes, and keeps the memory of the fixed side that is prepared for it.
+    fn keeping<T>(
+        &mut self,
+        request: &Request,
+        bytes: u64,
+        device: DeviceChoice,
+        register: impl FnOnce(&mut Registrar<Cuda>) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        let mut share = self.reserve(request, bytes, device)?;
+        let found = register(&mut self.registrar);
         if !self.registrar.has_prepared() {
             self.kept = None;
         } else if self.kept.is_none() {
@@ -137,11 +141,10 @@ impl Gpu {
 
     /// Takes the memory of a registration, and of the fixed side unless that is prepared already. Where too little is
     /// left, what is prepared goes, so that whoever has the rest can finish, and that is waited for.
-    fn reserve(&mut self, request: &Request, device: DeviceChoice) -> Result<Share, CliError> {
+    fn reserve(&mut self, request: &Request, bytes: u64, device: DeviceChoice) -> Result<Share, CliError> {
         if !self.registrar.serves(request) {
             self.forget();
         }
-        let bytes = request.bytes();
         let more = if self.kept.is_some() { 0 } else { request.prepared_bytes() };
         if let Some(share) = self.budget.try_take(bytes + more) {
             return Ok(share);
@@ -176,29 +179,13 @@ impl Gpu {
 }
 
 /// A field on a device.
-pub(super) fn in_voxels<B: Backend>(
-    backend: &B,
-    field: &DisplacementField,
-) -> Result<B::Field, antsreg_kernels::Error> {
+pub fn in_voxels<B: Backend>(backend: &B, field: &DisplacementField) -> Result<B::Field, antsreg_kernels::Error> {
     let to_voxels = field.grid.world_to_voxel().matrix;
     backend.upload_field_in(field.grid.shape, &field.vectors, &to_voxels.cast())
 }
 
-/// The field that undoes another, found on a device, and how well it does.
-fn invert<B: Backend>(
-    backend: &B,
-    warp: &DisplacementField,
-    limits: &InversionLimits,
-    mask: &Volume,
-) -> Result<(DisplacementField, InverseConsistency), antsreg_kernels::Error> {
-    let grid = &warp.grid;
-    let field = in_voxels(backend, warp)?;
-    // To start from: the opposite displacements.
-    let mut inverse = backend.field(grid.shape)?;
-    backend.add_scaled(&mut inverse, &field, -1.0)?;
-    backend.invert(&field, &mut inverse, limits)?;
-    let mask = backend.upload(mask.grid.shape, &mask.voxels)?;
-    let missed = backend.inverse_consistency(&field, &inverse, Some(&mask))?;
-    let vectors = backend.download_field_in(&inverse, &grid.voxel_to_world().matrix.cast())?;
-    Ok((DisplacementField { grid: grid.clone(), vectors }, missed))
+/// A field in main memory.
+pub fn in_mm<B: Backend>(backend: &B, grid: &Grid, field: &B::Field) -> Result<DisplacementField, CliError> {
+    let vectors = backend.download_field_in(field, &grid.voxel_to_world().matrix.cast());
+    Ok(DisplacementField { grid: grid.clone(), vectors: vectors.map_err(CliError::Device)? })
 }

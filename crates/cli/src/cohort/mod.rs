@@ -10,11 +10,13 @@ mod reading;
 mod registrar;
 mod request;
 mod subjects;
+mod task;
 
 pub use aside::Aside;
 pub use backlog::Backlog;
-pub use engine::{Engine, engines};
+pub use engine::{Engine, engines, in_mm, in_voxels};
 pub use pipeline::{Crew, run, run_at};
-pub use reading::{Kernel, Reading, Source};
+pub use reading::{Kernel, Source};
 pub use request::{Registered, Request};
 pub use subjects::{Listing, Subject, channels_of, is_image, list};
+pub use task::{Found, Sequel, Task};

@@ -10,6 +10,7 @@ use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
 
 use super::request::{Registered, Request};
+use super::task::{Found, Sequel};
 use crate::error::CliError;
 use crate::register::{Diffeomorphism, Images, Pair};
 
@@ -91,43 +92,24 @@ impl<B: Backend> Registrar<B> {
         self.prepared.as_ref().is_some_and(|prepared| prepared.serves(request))
     }
 
-    /// Registers, preparing the fixed side if need be.
+    /// Registers, preparing the fixed side if need be, and fetches what is wanted.
     pub fn register(&mut self, request: &Request, observer: &mut dyn Observer) -> Result<Registered, CliError> {
-        if !self.serves(request) {
-            // Before the next one is made: there need not be room for two.
-            self.prepared = None;
-        }
-        let backend = &self.backend;
-        let prepared = match &mut self.prepared {
-            Some(prepared) => prepared,
-            none => none.insert(Prepared::new(backend, request)?),
-        };
+        let Found { affine, linear, linear_seconds, syn, syn_began } = self.find(request, observer)?;
+        let (backend, fixed) = (&self.backend, self.prepared.as_ref().and_then(|prepared| prepared.syn.as_ref()));
         let mut found = Registered {
-            affine: request.initial,
-            linear: None,
-            linear_seconds: None,
+            affine,
+            linear,
+            linear_seconds,
             syn: None,
             syn_seconds: None,
             images: None,
             images_seconds: 0.0,
         };
-        if let (Some(fixed), Some(options)) = (&prepared.linear, request.linear) {
-            let began = Instant::now();
-            let (moving, mask) = (request.moving, request.moving_mask);
-            let outcome = fixed.register(backend, moving, mask, options.start, observer)?;
-            found.linear_seconds = Some(began.elapsed().as_secs_f64());
-            found.affine = outcome.transform;
-            found.linear = Some(outcome);
-        }
         let mut on_device = None;
-        if let Some(fixed) = &prepared.syn {
-            let began = Instant::now();
-            let channels = [request.moving].into_iter().chain(request.moving_channels.iter().copied()).collect();
-            let moving = syn::Images { channels, mask: request.moving_mask };
-            let (warps, course) = fixed.find(backend, moving, &found.affine, observer)?;
+        if let (Some((warps, course)), Some(fixed)) = (syn, fixed) {
             found.syn = Some(Diffeomorphism::fetch(backend, fixed, &warps, course, request.wanted)?);
             on_device = Some(warps);
-            found.syn_seconds = Some(began.elapsed().as_secs_f64());
+            found.syn_seconds = Some(syn_began.elapsed().as_secs_f64());
         }
         if let Some(wanted) = request.wanted.images {
             let began = Instant::now();
@@ -138,5 +120,39 @@ impl<B: Backend> Registrar<B> {
             found.images_seconds = began.elapsed().as_secs_f64();
         }
         Ok(found)
+    }
+
+    /// Registers, and makes of it what is wanted where the warps are.
+    pub fn register_and<T: Sequel>(&mut self, request: &Request, sequel: T) -> Result<T::Output, CliError> {
+        let found = self.find(request, &mut ())?;
+        sequel.run(&self.backend, found)
+    }
+
+    fn find(&mut self, request: &Request, observer: &mut dyn Observer) -> Result<Found<B>, CliError> {
+        if !self.serves(request) {
+            // Before the next one is made: there need not be room for two.
+            self.prepared = None;
+        }
+        let backend = &self.backend;
+        let prepared = match &mut self.prepared {
+            Some(prepared) => prepared,
+            none => none.insert(Prepared::new(backend, request)?),
+        };
+        let (mut affine, mut linear, mut linear_seconds) = (request.initial, None, None);
+        if let (Some(fixed), Some(options)) = (&prepared.linear, request.linear) {
+            let began = Instant::now();
+            let (moving, mask) = (request.moving, request.moving_mask);
+            let outcome = fixed.register(backend, moving, mask, options.start, observer)?;
+            linear_seconds = Some(began.elapsed().as_secs_f64());
+            affine = outcome.transform;
+            linear = Some(outcome);
+        }
+        let syn_began = Instant::now();
+        let syn = prepared.syn.as_ref().map(|fixed| {
+            let channels = [request.moving].into_iter().chain(request.moving_channels.iter().copied()).collect();
+            let moving = syn::Images { channels, mask: request.moving_mask };
+            fixed.find(backend, moving, &affine, observer)
+        });
+        Ok(Found { affine, linear, linear_seconds, syn: syn.transpose()?, syn_began })
     }
 }

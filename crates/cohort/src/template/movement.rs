@@ -1,7 +1,7 @@
 //! How far something moves a template's points.
 
 use antsreg_core::same_grid::{GridMismatch, same_grid};
-use antsreg_core::{DisplacementField, Volume};
+use antsreg_core::{DisplacementField, Grid, Volume};
 use nalgebra::Vector3;
 use rayon::prelude::*;
 
@@ -19,21 +19,42 @@ pub struct Movement {
 impl Movement {
     /// Of a field, where `mask` exceeds ½.
     pub fn of(field: &DisplacementField, mask: &Volume) -> Result<Movement, GridMismatch> {
-        same_grid("the field and the mask", &field.grid, &mask.grid)?;
-        let to_voxels = field.grid.world_to_voxel().matrix;
+        Movement::by(&field.grid, &field.vectors, mask, |_, vector| vector)
+    }
+
+    /// Of a field beyond what another one moves.
+    pub fn beyond(
+        field: &DisplacementField,
+        other: &DisplacementField,
+        mask: &Volume,
+    ) -> Result<Movement, GridMismatch> {
+        same_grid("the fields", &field.grid, &other.grid)?;
+        let beyond = |n: usize, vector: Vector3<f32>| vector - Vector3::from(other.vectors[n]);
+        Movement::by(&field.grid, &field.vectors, mask, beyond)
+    }
+
+    /// By `displacement(voxel, its vector)`, mm.
+    fn by(
+        grid: &Grid,
+        vectors: &[[f32; 3]],
+        mask: &Volume,
+        displacement: impl Fn(usize, Vector3<f32>) -> Vector3<f32> + Sync,
+    ) -> Result<Movement, GridMismatch> {
+        same_grid("the field and the mask", grid, &mask.grid)?;
+        let to_voxels = grid.world_to_voxel().matrix;
         // A piece at a time and the pieces in order: the same sum whatever the number of threads.
-        let of_piece = |(vectors, mask): (&[[f32; 3]], &[f32])| {
+        let of_piece = |(piece, (vectors, mask)): (usize, (&[[f32; 3]], &[f32]))| {
             let (mut count, mut sum, mut largest) = (0usize, 0.0, 0.0f64);
-            for (vector, _) in vectors.iter().zip(mask).filter(|(_, mask)| **mask > 0.5) {
-                let length = (to_voxels * Vector3::from(vector.map(f64::from))).norm();
+            for (n, (vector, _)) in vectors.iter().zip(mask).enumerate().filter(|(_, (_, mask))| **mask > 0.5) {
+                let length = (to_voxels * displacement(piece * PIECE + n, Vector3::from(*vector)).cast()).norm();
                 count += 1;
                 sum += length;
                 largest = largest.max(length);
             }
             (count, sum, largest)
         };
-        let pieces = field.vectors.par_chunks(PIECE).zip(mask.voxels.par_chunks(PIECE));
-        let pieces: Vec<(usize, f64, f64)> = pieces.map(of_piece).collect();
+        let pieces = vectors.par_chunks(PIECE).zip(mask.voxels.par_chunks(PIECE));
+        let pieces: Vec<(usize, f64, f64)> = pieces.enumerate().map(of_piece).collect();
         let (count, sum, largest) = pieces
             .into_iter()
             .fold((0, 0.0, 0.0f64), |all, piece| (all.0 + piece.0, all.1 + piece.1, all.2.max(piece.2)));
@@ -55,5 +76,9 @@ mod tests {
         let mask = Volume { grid, voxels: vec![1.0, 1.0, 0.0] };
         let found = Movement::of(&field, &mask).expect("one grid");
         assert_eq!(found, Movement { mean_voxels: 3.0, largest_voxels: 5.0 });
+        // Both move by 2 mm along the first axis less.
+        let other = DisplacementField { vectors: vec![[2.0, 0.0, 0.0]; 3], ..field.clone() };
+        let found = Movement::beyond(&field, &other, &mask).expect("one grid");
+        assert_eq!(found, Movement { mean_voxels: 0.5 * 20f64.sqrt(), largest_voxels: 20f64.sqrt() });
     }
 }

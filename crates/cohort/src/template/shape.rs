@@ -1,9 +1,9 @@
-//! The update of a template's shape: where each of its points comes from, and what that makes of the subjects' transforms.
+//! The update of a template's shape: where each of its points comes from, and what that makes of the subjects' transforms. Both
+//! on a device, as fields in voxels of the template's grid.
 
-use antsreg_core::same_grid::{GridMismatch, same_grid};
 use antsreg_core::{AffineTransform, DisplacementField, Grid};
-use nalgebra::{Point3, Vector3};
-use rayon::prelude::*;
+use antsreg_kernels::{Backend, Error};
+use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::StretchError;
 
@@ -23,90 +23,108 @@ impl Default for ShapeStep {
     }
 }
 
-/// Where points of the new template lie in the old one, as displacements on the old one's grid, mm.
+/// Where points of the new template lie in the old one.
 ///
 /// The mean subject lies at Ū(x + w̄(x)), Ū the mean stretch and w̄ the mean warp, and its inverse brings the template there:
 /// y ↦ Ū⁻¹y, then `times` steps p ↦ p − gradient·w̄(p). (ANTs resamples w̄ by the affine before it does so; here the points
 /// are in the space of w̄ already.)
-pub fn shape_update(
+pub fn shape_update<B: Backend>(
+    backend: &B,
+    grid: &Grid,
     stretch: &AffineTransform,
-    mean_warp: &DisplacementField,
+    mean_warp: Option<&DisplacementField>,
     step: ShapeStep,
-) -> Result<DisplacementField, StretchError> {
+) -> Result<B::Field, ShapeError> {
     let inverse = stretch.inverse().ok_or(StretchError::Singular(0))?;
-    let warp = mean_warp.sampler();
-    Ok(on_grid(&mean_warp.grid, |_, y| {
-        let mut p = inverse.apply(&y);
-        for _ in 0..step.times {
-            p -= step.gradient * warp.at(&p);
-        }
-        p - y
-    }))
+    let mut shape = affine_field(backend, grid, &inverse)?;
+    let Some(warp) = mean_warp else { return Ok(shape) };
+    let back = -step.gradient * grid.world_to_voxel().matrix;
+    let back = backend.upload_field_in(grid.shape, &warp.vectors, &back.cast())?;
+    let mut next = backend.field(grid.shape)?;
+    for _ in 0..step.times {
+        backend.compose(&shape, &back, &mut next)?;
+        std::mem::swap(&mut shape, &mut next);
+    }
+    Ok(shape)
 }
 
-/// A subject's transform from the old template (affine after `warp`) → the same from the new one.
+/// A subject's transform from the old template (`affine` after `warp`) → the same from the new one.
 ///
 /// affine ∘ (id + warp) ∘ shape, split so that the affine keeps the subject's own stretch relative to the mean and the warp
 /// stays small: affine ∘ Ū⁻¹, and Ū ∘ (id + warp) ∘ shape.
-pub fn from_new_template(
+pub fn from_new_template<B: Backend>(
+    backend: &B,
+    grid: &Grid,
     affine: &AffineTransform,
-    warp: &DisplacementField,
+    warp: &B::Field,
     stretch: &AffineTransform,
-    shape: &DisplacementField,
-) -> Result<(AffineTransform, DisplacementField), CarryError> {
-    same_grid("the warp and the shape update", &warp.grid, &shape.grid)?;
+    shape: &B::Field,
+) -> Result<(AffineTransform, B::Field), ShapeError> {
     let inverse = stretch.inverse().ok_or(StretchError::Singular(0))?;
-    let sampler = warp.sampler();
-    let carried = on_grid(&shape.grid, |n, y| {
-        let p = y + Vector3::from(shape.vectors[n].map(f64::from));
-        stretch.apply(&(p + sampler.at(&p))) - y
-    });
-    Ok((affine.after(&inverse), carried))
+    let mut joined = backend.field(grid.shape)?;
+    backend.compose(shape, warp, &mut joined)?;
+    Ok((affine.after(&inverse), before_affine(backend, grid, &joined, stretch)?))
 }
 
-/// Why transforms cannot be carried on.
+/// The field of `map` ∘ (id + field): what becomes of a field when a map between points of its grid's world acts after it.
+pub(super) fn before_affine<B: Backend>(
+    backend: &B,
+    grid: &Grid,
+    field: &B::Field,
+    map: &AffineTransform,
+) -> Result<B::Field, Error> {
+    let mut carried = affine_field(backend, grid, map)?;
+    let mut turned = backend.field(grid.shape)?;
+    backend.resize_field(field, &AffineTransform::identity(), &in_voxels(grid, map).matrix, &mut turned)?;
+    backend.add_scaled(&mut carried, &turned, 1.0)?;
+    Ok(carried)
+}
+
+/// An affine map of a grid's world in its voxels.
+fn in_voxels(grid: &Grid, map: &AffineTransform) -> AffineTransform {
+    grid.world_to_voxel().after(map).after(&grid.voxel_to_world())
+}
+
+/// The displacements of an affine map of a grid's world: those of the grid's corners, between which they grow evenly.
+fn affine_field<B: Backend>(backend: &B, grid: &Grid, map: &AffineTransform) -> Result<B::Field, Error> {
+    let map = in_voxels(grid, map);
+    let last = grid.shape.map(|voxels| voxels as f64 - 1.0);
+    let displacement = |corner: usize| {
+        let at = Point3::from(Vector3::from_fn(|axis, _| (corner >> axis & 1) as f64 * last[axis]));
+        (map.apply(&at) - at).map(|component| component as f32).into()
+    };
+    let corners: Vec<[f32; 3]> = (0..8).map(displacement).collect();
+    let corners = backend.upload_field([2; 3], &corners)?;
+    let share = Vector3::from(last.map(|last| if last > 0.0 { last.recip() } else { 0.0 }));
+    let to_corners = AffineTransform { matrix: Matrix3::from_diagonal(&share), translation: Vector3::zeros() };
+    let mut field = backend.field(grid.shape)?;
+    backend.resize_field(&corners, &to_corners, &Matrix3::identity(), &mut field)?;
+    Ok(field)
+}
+
+/// Why a template has no new shape.
 #[derive(Debug, thiserror::Error)]
-pub enum CarryError {
-    /// The warp belongs to another template.
-    #[error(transparent)]
-    Grid(#[from] GridMismatch),
+pub enum ShapeError {
     /// The mean stretch has no inverse.
     #[error(transparent)]
     Stretch(#[from] StretchError),
-}
-
-/// A field of `displacement(voxel, its world position)`.
-pub(super) fn on_grid(
-    grid: &Grid,
-    displacement: impl Fn(usize, Point3<f64>) -> Vector3<f64> + Sync,
-) -> DisplacementField {
-    let mut field = DisplacementField::zeros(grid.clone());
-    change(&mut field, |n, x, _| displacement(n, x));
-    field
-}
-
-/// Replaces every vector by `displacement(voxel, its world position, the vector)`.
-pub(super) fn change(
-    field: &mut DisplacementField,
-    displacement: impl Fn(usize, Point3<f64>, Vector3<f64>) -> Vector3<f64> + Sync,
-) {
-    let [nx, ny, _] = field.grid.shape;
-    let to_world = field.grid.voxel_to_world();
-    field.vectors.par_chunks_exact_mut(nx).enumerate().with_min_len(16).for_each(|(row, vectors)| {
-        let (j, k) = ((row % ny) as f64, (row / ny) as f64);
-        for (i, vector) in vectors.iter_mut().enumerate() {
-            let world = to_world.apply(&Point3::new(i as f64, j, k));
-            let changed = displacement(row * nx + i, world, Vector3::from(vector.map(f64::from)));
-            *vector = changed.map(|c| c as f32).into();
-        }
-    });
+    /// A device failed.
+    #[error(transparent)]
+    Device(#[from] Error),
 }
 
 #[cfg(test)]
 mod tests {
-    use nalgebra::{Matrix3, Rotation3};
+    use antsreg_kernels::Cpu;
+    use nalgebra::Rotation3;
 
     use super::*;
+
+    /// A field of `displacement(world position)`.
+    fn on_grid(grid: &Grid, displacement: impl Fn(Point3<f64>) -> Vector3<f64>) -> DisplacementField {
+        let vectors = (0..grid.len()).map(|n| displacement(world(grid, n)).map(|c| c as f32).into()).collect();
+        DisplacementField { grid: grid.clone(), vectors }
+    }
 
     fn oblique(shape: [usize; 3]) -> Grid {
         let direction = Rotation3::from_euler_angles(0.3, -0.2, 0.4).into_inner();
@@ -117,7 +135,7 @@ mod tests {
     /// A smooth warp that vanishes near the border.
     fn bump(grid: &Grid, height: [f64; 3]) -> DisplacementField {
         let centre = grid.centre();
-        on_grid(grid, |_, x| Vector3::from(height) * (-(x - centre).norm_squared() / 20.0).exp())
+        on_grid(grid, |x| Vector3::from(height) * (-(x - centre).norm_squared() / 20.0).exp())
     }
 
     fn world(grid: &Grid, n: usize) -> Point3<f64> {
@@ -131,35 +149,75 @@ mod tests {
         AffineTransform { matrix, translation: centre - matrix * centre }
     }
 
+    type OnCpu = <Cpu as Backend>::Field;
+
+    fn upload(field: &DisplacementField) -> OnCpu {
+        let to_voxels = field.grid.world_to_voxel().matrix.cast();
+        Cpu.upload_field_in(field.grid.shape, &field.vectors, &to_voxels).expect("it fits")
+    }
+
+    fn download(grid: &Grid, field: &OnCpu) -> DisplacementField {
+        let vectors = Cpu.download_field_in(field, &grid.voxel_to_world().matrix.cast()).expect("it fits");
+        DisplacementField { grid: grid.clone(), vectors }
+    }
+
+    fn update(grid: &Grid, stretch: &AffineTransform, warp: Option<&DisplacementField>) -> OnCpu {
+        shape_update(&Cpu, grid, stretch, warp, ShapeStep::default()).expect("an inverse")
+    }
+
+    fn carry(
+        affine: &AffineTransform,
+        warp: &DisplacementField,
+        stretch: &AffineTransform,
+        shape: &OnCpu,
+    ) -> (AffineTransform, DisplacementField) {
+        let carried = from_new_template(&Cpu, &warp.grid, affine, &upload(warp), stretch, shape);
+        let (affine, carried) = carried.expect("an inverse");
+        (affine, download(&warp.grid, &carried))
+    }
+
+    /// Where the field leads from a voxel.
+    fn moved(field: &DisplacementField, n: usize) -> Point3<f64> {
+        world(&field.grid, n) + Vector3::from(field.vectors[n].map(f64::from))
+    }
+
+    /// The field at a point; it goes on beyond the border with its edge.
+    fn at(field: &DisplacementField, point: &Point3<f64>) -> Vector3<f64> {
+        let index = field.grid.world_to_voxel().apply(point);
+        let last = Vector3::from(field.grid.shape.map(|voxels| voxels as f64 - 1.0));
+        field.at_voxel(&Point3::from(index.coords.zip_map(&last, |index, last| index.clamp(0.0, last))))
+    }
+
+    /// Single precision of coordinates up to 25 voxels of up to 2 mm, through a few operations.
+    const ROUNDING_MM: f64 = 2e-5;
+
     #[test]
-    fn a_stretch_alone_is_undone_exactly() {
-        let grid = oblique([9, 11, 7]);
-        let stretch = stretch(&grid);
-        let zero = DisplacementField::zeros(grid.clone());
-        let shape = shape_update(&stretch, &zero, ShapeStep::default()).expect("an inverse");
-        for n in 0..grid.len() {
-            let y = world(&grid, n);
-            let there = y + Vector3::from(shape.vectors[n].map(f64::from));
-            // Vectors of a millimetre, kept in single precision.
-            assert!((stretch.apply(&there) - y).norm() < 1e-6);
+    fn a_stretch_alone_is_undone() {
+        for shape in [[9, 11, 7], [9, 1, 7]] {
+            let grid = oblique(shape);
+            let stretch = stretch(&grid);
+            let shape = download(&grid, &update(&grid, &stretch, None));
+            for n in 0..grid.len() {
+                assert!((stretch.apply(&moved(&shape, n)) - world(&grid, n)).norm() < ROUNDING_MM);
+            }
         }
     }
 
     #[test]
     fn a_mean_warp_is_undone_step_by_step() {
         let grid = oblique([21, 25, 13]);
-        let warp = bump(&grid, [0.6, -0.4, 0.3]);
-        let step = ShapeStep { gradient: 0.25, times: 4 };
-        let shape = shape_update(&AffineTransform::identity(), &warp, step).expect("an inverse");
+        let (warp, stretch) = (bump(&grid, [0.6, -0.4, 0.3]), stretch(&grid));
+        let inverse = stretch.inverse().expect("an inverse");
+        let shape = download(&grid, &update(&grid, &stretch, Some(&warp)));
+        let unstretched = download(&grid, &update(&grid, &AffineTransform::identity(), Some(&warp)));
         let (mut before, mut after) = (0.0f64, 0.0f64);
         for n in 0..grid.len() {
-            let y = world(&grid, n);
-            let mut naive = y;
-            (0..4).for_each(|_| naive -= 0.25 * warp.at(&naive));
-            let p = y + Vector3::from(shape.vectors[n].map(f64::from));
-            assert!((p - naive).norm() < 1e-6);
-            before = before.max(warp.at(&y).norm());
-            after = after.max((p + warp.at(&p) - y).norm());
+            let mut naive = inverse.apply(&world(&grid, n));
+            (0..4).for_each(|_| naive -= 0.25 * at(&warp, &naive));
+            assert!((moved(&shape, n) - naive).norm() < ROUNDING_MM);
+            before = before.max(warp.at(&world(&grid, n)).norm());
+            let p = moved(&unstretched, n);
+            after = after.max((p + at(&warp, &p) - world(&grid, n)).norm());
         }
         // Quarter steps miss the inverse by terms of second order: about the slope of the warp, here up to 0.15.
         assert!(after < 0.15 * before, "{after} of {before} is left");
@@ -172,34 +230,26 @@ mod tests {
         let turn = Rotation3::from_euler_angles(0.2, 0.5, -0.1).into_inner();
         let affine = AffineTransform { matrix: turn * 1.1, translation: Vector3::new(40.0, -20.0, 5.0) };
         let stretch = stretch(&grid);
-        let shape = shape_update(&stretch, &mean, ShapeStep::default()).expect("an inverse");
-        let (new_affine, new_warp) = from_new_template(&affine, &warp, &stretch, &shape).expect("one grid");
+        let shape = update(&grid, &stretch, Some(&mean));
+        let (new_affine, carried) = carry(&affine, &warp, &stretch, &shape);
+        let shape = download(&grid, &shape);
         for n in 0..grid.len() {
-            let y = world(&grid, n);
-            let old = y + Vector3::from(shape.vectors[n].map(f64::from));
-            let expected = affine.apply(&(old + warp.at(&old)));
-            let found = new_affine.apply(&(y + Vector3::from(new_warp.vectors[n].map(f64::from))));
-            // One rounding to single precision.
-            assert!((found - expected).norm() < 1e-5);
+            let old = moved(&shape, n);
+            let expected = affine.apply(&(old + at(&warp, &old)));
+            let found = new_affine.apply(&moved(&carried, n));
+            assert!((found - expected).norm() < ROUNDING_MM);
         }
-        let elsewhere = DisplacementField::zeros(oblique([5, 5, 5]));
-        assert!(from_new_template(&affine, &elsewhere, &stretch, &shape).is_err());
     }
 
     #[test]
     fn warps_that_cancel_leave_the_template_alone_and_their_mean_becomes_zero() {
         let grid = oblique([21, 25, 13]);
         let warps = [bump(&grid, [1.0, 0.2, 0.0]), bump(&grid, [-0.2, 0.2, 0.4])];
-        let mut mean = crate::template::means::WarpMean::new(&grid);
-        warps.iter().for_each(|warp| mean.add(warp).expect("one grid"));
-        let mean = mean.finish();
+        let mean = |warps: [&DisplacementField; 2]| crate::template::WarpMean::of(&grid, &warps).expect("one grid");
+        let before = mean(warps.each_ref());
         let identity = AffineTransform::identity();
-        let shape = shape_update(&identity, &mean, ShapeStep::default()).expect("an inverse");
-        let mut after = crate::template::means::WarpMean::new(&grid);
-        for warp in &warps {
-            let (_, carried) = from_new_template(&identity, warp, &identity, &shape).expect("one grid");
-            after.add(&carried).expect("one grid");
-        }
-        assert!(after.finish().longest_mm() < 0.15 * mean.longest_mm());
+        let shape = update(&grid, &identity, Some(&before));
+        let carried = warps.map(|warp| carry(&identity, &warp, &identity, &shape).1);
+        assert!(mean(carried.each_ref()).longest_mm() < 0.15 * before.longest_mm());
     }
 }

@@ -1,23 +1,63 @@
-//! What of a subject's transform is affine, and what is left to the warp.
+//! What of a subject's transform is affine, and what is left to the warp: on a device, the warp as a field in voxels of the
+//! template's grid.
 
-use antsreg_core::same_grid::{GridMismatch, same_grid};
-use antsreg_core::{AffineTransform, DisplacementField, Volume};
+use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
+use antsreg_kernels::{Backend, Error};
 use nalgebra::{Matrix3, Matrix4, Matrix4x3, Point3, Vector3, Vector4};
 use rayon::prelude::*;
 
-use super::shape::change;
+use super::shape::before_affine;
 
-/// The affine map nearest to a transform (affine after `warp`) where `mask` exceeds ½: least squares of the distance. `affine`
-/// itself where too little counts to tell.
+/// Voxels of a grid from one that [`nearest_affine`] looks at to the next, along an axis. A warp is smoother than that.
+const EVERY: usize = 2;
+
+/// The voxels that [`nearest_affine`] looks at.
+pub fn sparse(mask: &Volume) -> Volume {
+    let Grid { shape, spacing, .. } = &mask.grid;
+    let [nx, ny, _] = *shape;
+    let every = shape.map(|voxels| if voxels > 1 { EVERY } else { 1 });
+    let sparse: [usize; 3] = std::array::from_fn(|axis| shape[axis].div_ceil(every[axis]));
+    let spacing = Vector3::from_fn(|axis, _| spacing[axis] * every[axis] as f64);
+    let row = |row: usize| {
+        let from = (row / sparse[1] * every[2] * ny + row % sparse[1] * every[1]) * nx;
+        mask.voxels[from..from + nx].iter().step_by(every[0]).copied()
+    };
+    let voxels = (0..sparse[1] * sparse[2]).flat_map(row).collect();
+    Volume { grid: Grid { shape: sparse, spacing, ..mask.grid.clone() }, voxels }
+}
+
+/// The affine map nearest to a transform (`affine` after `warp`) where a mask exceeds ½, `sparse` being what
+/// [`sparse`](self::sparse) gives of that: least squares of the distance. `affine` itself where too little counts to tell.
 ///
 /// An affine registration does not find it. It sees edges where a warp sees more, and misses in the same way for all
 /// subjects: what it misses would be taken for their shape.
-pub fn nearest_affine(
+pub fn nearest_affine<B: Backend>(
+    backend: &B,
     affine: &AffineTransform,
-    warp: &DisplacementField,
-    mask: &Volume,
-) -> Result<AffineTransform, GridMismatch> {
-    same_grid("the warp and the mask", &warp.grid, &mask.grid)?;
+    grid: &Grid,
+    warp: &B::Field,
+    sparse: &Volume,
+) -> Result<AffineTransform, Error> {
+    let mut few = backend.field(sparse.grid.shape)?;
+    let to_warp = grid.world_to_voxel().after(&sparse.grid.voxel_to_world());
+    backend.resize_field(warp, &to_warp, &grid.voxel_to_world().matrix, &mut few)?;
+    let warp = DisplacementField { grid: sparse.grid.clone(), vectors: backend.download_field(&few)? };
+    Ok(fit(affine, &warp, sparse))
+}
+
+/// The warp that makes the same of space before `to` as `warp` does before `from`; none if `to` has no inverse.
+pub fn warp_before<B: Backend>(
+    backend: &B,
+    to: &AffineTransform,
+    from: &AffineTransform,
+    grid: &Grid,
+    warp: &B::Field,
+) -> Result<Option<B::Field>, Error> {
+    to.inverse().map(|inverse| before_affine(backend, grid, warp, &inverse.after(from))).transpose()
+}
+
+/// [`nearest_affine`] of displacements in mm on the mask's grid.
+fn fit(affine: &AffineTransform, warp: &DisplacementField, mask: &Volume) -> AffineTransform {
     let [nx, ny, _] = warp.grid.shape;
     let to_world = warp.grid.voxel_to_world();
     let centre = warp.grid.centre();
@@ -38,29 +78,19 @@ pub fn nearest_affine(
     let (own, mixed) = slices
         .iter()
         .fold((Matrix4::zeros(), Matrix4x3::zeros()), |(own, mixed), slice| (own + slice.0, mixed + slice.1));
-    let Some(fit) = own.cholesky().map(|own| own.solve(&mixed)) else { return Ok(*affine) };
+    let Some(fit) = own.cholesky().map(|own| own.solve(&mixed)) else { return *affine };
     let matrix: Matrix3<f64> = fit.fixed_view::<3, 3>(0, 0).transpose();
     let shift: Vector3<f64> = fit.row(3).transpose();
     // x ↦ centre + matrix (x − centre) + shift.
     let fitted = AffineTransform { matrix, translation: centre.coords + shift - matrix * centre.coords };
-    Ok(if fitted.inverse().is_some() { affine.after(&fitted) } else { *affine })
-}
-
-/// The warp that makes the same of space before `to` as `warp` does before `from`; `warp` itself if `to` has no inverse.
-pub fn warp_before(to: &AffineTransform, from: &AffineTransform, mut warp: DisplacementField) -> DisplacementField {
-    if let Some(inverse) = to.inverse() {
-        let onto = inverse.after(from);
-        change(&mut warp, |_, x, u| onto.apply(&(x + u)) - x);
-    }
-    warp
+    if fitted.inverse().is_some() { affine.after(&fitted) } else { *affine }
 }
 
 #[cfg(test)]
 mod tests {
-    use antsreg_core::Grid;
+    use antsreg_kernels::Cpu;
     use nalgebra::Rotation3;
 
-    use super::super::shape::on_grid;
     use super::*;
 
     fn grid() -> Grid {
@@ -78,6 +108,46 @@ mod tests {
         AffineTransform { matrix, translation: Vector3::new(4.0, -7.0, 2.0) }
     }
 
+    fn world(grid: &Grid, n: usize) -> Point3<f64> {
+        let [nx, ny, _] = grid.shape;
+        grid.voxel_to_world().apply(&Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / (nx * ny)) as f64))
+    }
+
+    fn on_grid(grid: &Grid, displacement: impl Fn(Point3<f64>) -> Vector3<f64>) -> DisplacementField {
+        let vectors = (0..grid.len()).map(|n| displacement(world(grid, n)).map(|c| c as f32).into()).collect();
+        DisplacementField { grid: grid.clone(), vectors }
+    }
+
+    fn upload(warp: &DisplacementField) -> <Cpu as Backend>::Field {
+        let to_voxels = warp.grid.world_to_voxel().matrix.cast();
+        Cpu.upload_field_in(warp.grid.shape, &warp.vectors, &to_voxels).expect("it fits")
+    }
+
+    fn nearest(warp: &DisplacementField, mask: &Volume) -> AffineTransform {
+        nearest_affine(&Cpu, &turned(), &warp.grid, &upload(warp), &sparse(mask)).expect("shapes fit")
+    }
+
+    fn before(to: &AffineTransform, warp: &DisplacementField) -> DisplacementField {
+        let rest = warp_before(&Cpu, to, &turned(), &warp.grid, &upload(warp)).expect("shapes fit");
+        let to_world = warp.grid.voxel_to_world().matrix.cast();
+        let vectors = Cpu.download_field_in(&rest.expect("an inverse"), &to_world).expect("it fits");
+        DisplacementField { grid: warp.grid.clone(), vectors }
+    }
+
+    #[test]
+    fn every_other_voxel_is_looked_at() {
+        for (shape, few) in [([13, 9, 10], [7, 5, 5]), ([4, 1, 3], [2, 1, 2])] {
+            let grid = Grid { shape, ..grid() };
+            let mask = Volume { voxels: (0..grid.len()).map(|n| n as f32).collect(), grid };
+            let sparse = sparse(&mask);
+            assert_eq!(sparse.grid.shape, few);
+            for n in 0..sparse.voxels.len() {
+                let there = world(&mask.grid, sparse.voxels[n] as usize);
+                assert!((world(&sparse.grid, n) - there).norm() < 1e-12);
+            }
+        }
+    }
+
     #[test]
     fn an_affine_part_leaves_the_warp_and_nothing_else_changes() {
         let grid = grid();
@@ -85,29 +155,31 @@ mod tests {
             matrix: Matrix3::new(1.02, 0.01, 0.0, -0.02, 0.97, 0.03, 0.0, 0.01, 1.01),
             translation: Vector3::new(0.4, -0.3, 0.6),
         };
-        let affine_part = on_grid(&grid, |_, x| part.apply(&x) - x);
+        let affine_part = on_grid(&grid, |x| part.apply(&x) - x);
         let mask = Volume::filled(grid.clone(), 1.0);
-        let fitted = nearest_affine(&turned(), &affine_part, &mask).expect("one grid");
+        let fitted = nearest(&affine_part, &mask);
         // Displacements are kept in single precision, at most 2 mm of them.
         let expected = turned().after(&part);
         assert!((fitted.matrix - expected.matrix).amax() < 1e-6, "{fitted:?}");
         assert!((fitted.apply(&grid.centre()) - expected.apply(&grid.centre())).norm() < 1e-6);
-        let rest = warp_before(&fitted, &turned(), affine_part);
-        assert!(rest.longest_mm() < 1e-5);
-        let bent = on_grid(&grid, |_, x| Vector3::new(0.3 * (0.5 * x.y).sin(), 0.1, 0.2 * (0.4 * x.x).cos()));
-        let fitted = nearest_affine(&turned(), &bent, &mask).expect("one grid");
-        let rest = warp_before(&fitted, &turned(), bent.clone());
-        let [nx, ny, _] = grid.shape;
-        let mut moments = Matrix4x3::zeros();
+        assert!(before(&fitted, &affine_part).longest_mm() < 1e-5);
+        let bent = on_grid(&grid, |x| Vector3::new(0.3 * (0.5 * x.y).sin(), 0.1, 0.2 * (0.4 * x.x).cos()));
+        let fitted = nearest(&bent, &mask);
+        let rest = before(&fitted, &bent);
         for n in 0..grid.len() {
-            let at = Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / (nx * ny)) as f64);
-            let x = grid.voxel_to_world().apply(&at);
-            let [old, new] = [&bent, &rest].map(|warp| x + Vector3::from(warp.vectors[n].map(f64::from)));
+            let [old, new] =
+                [&bent, &rest].map(|warp| world(&grid, n) + Vector3::from(warp.vectors[n].map(f64::from)));
             assert!((turned().apply(&old) - fitted.apply(&new)).norm() < 1e-5);
-            let row = (x - grid.centre()).push(1.0);
-            moments += row * Vector3::from(rest.vectors[n].map(f64::from)).transpose() / grid.len() as f64;
         }
-        // What is left has no affine part: it is at right angles to all of them.
+        // What is left has no affine part where it was looked at: it is at right angles to all of them.
+        let sparse = sparse(&mask).grid;
+        let to_voxels = grid.world_to_voxel();
+        let mut moments = Matrix4x3::zeros();
+        for n in 0..sparse.len() {
+            let x = world(&sparse, n);
+            let row = (x - sparse.centre()).push(1.0);
+            moments += row * rest.at_voxel(&to_voxels.apply(&x)).transpose() / sparse.len() as f64;
+        }
         assert!(moments.amax() < 1e-4, "{moments}");
     }
 
@@ -120,9 +192,7 @@ mod tests {
             mask.voxels[n] = 0.0;
             warp.vectors[n] = [5.0, -9.0, 3.0];
         }
-        let same = nearest_affine(&turned(), &warp, &mask).expect("one grid");
-        assert!((same.matrix - turned().matrix).amax() < 1e-12);
-        let nothing = nearest_affine(&turned(), &warp, &Volume::filled(grid, 0.0)).expect("one grid");
-        assert_eq!(nothing, turned());
+        assert!((nearest(&warp, &mask).matrix - turned().matrix).amax() < 1e-12);
+        assert_eq!(nearest(&warp, &Volume::filled(grid, 0.0)), turned());
     }
 }
