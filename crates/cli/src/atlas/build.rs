@@ -86,7 +86,8 @@ fn passes(session: &Session, opened: Vec<Opened>, console: &mut Console) -> Resu
     }
     let mut engines = cohort::engines(opened)?;
     let aside = Aside::of(&engines, console.threads)?;
-    Backlog::with(console.threads, session.included.len(), aside, |backlog| {
+    // Each task is a step with several files, all written at once.
+    Backlog::with(console.threads.div_ceil(4), session.included.len(), aside, |backlog| {
         let mut last: Option<Box<Done>> = None;
         for number in session.plan.file.first_pass..=session.plan.file.last_pass {
             match pass::run(session, &mut engines, number, last.as_deref(), backlog, console)? {

@@ -1,12 +1,12 @@
 //! What goes into the files of a step.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use antsreg_core::io::{itk, nifti};
+use antsreg_core::io::{Target, itk, nifti};
 use antsreg_core::{DisplacementField, LabelVolume, Volume};
 use rayon::prelude::*;
 
-use super::digest::FileRecord;
+use super::digest::{self, FileRecord};
 use super::layout::Layout;
 use crate::error::CliError;
 
@@ -23,23 +23,37 @@ pub enum Content<'a> {
 }
 
 impl Content<'_> {
-    /// Writes it, unless it stands.
-    fn write(&self, path: &Path) -> Result<(), CliError> {
-        match self {
-            Content::Image(image) => nifti::write_volume(path, image)?,
-            Content::Warp(warp) => itk::write_warp(path, warp)?,
-            Content::Labels(labels) => nifti::write_labels(path, labels)?,
-            Content::Written => {}
+    /// Writes it, unless it stands, and records the file.
+    fn write(&self, path: &Path, name: PathBuf) -> Result<FileRecord, CliError> {
+        if let Content::Written = self {
+            return FileRecord::of(path, name);
         }
-        Ok(())
+        // While it is written: that saves reading it again.
+        digest::while_written(name, |listener| {
+            let target = Target::heard(path, listener);
+            match self {
+                Content::Image(image) => nifti::write_volume(target, image)?,
+                Content::Warp(warp) => itk::write_warp(target, warp)?,
+                Content::Labels(labels) => nifti::write_labels(target, labels)?,
+                Content::Written => {}
+            }
+            Ok(())
+        })
     }
 }
 
 /// Writes files, all at once.
 pub fn write_all(layout: &Layout, files: &[(&Path, Content)]) -> Result<Vec<FileRecord>, CliError> {
-    let write = |(path, content): &(&Path, Content)| {
-        content.write(path)?;
-        FileRecord::of(path, layout.relative(path))
-    };
-    files.par_iter().map(write).collect()
+    let write = |(path, content): &(&Path, Content)| content.write(path, layout.relative(path));
+    if files.iter().any(|(path, _)| path.extension().is_some_and(|extension| extension == "gz")) {
+        // Each is compressed by all threads of this pool.
+        return files.par_iter().map(write).collect();
+    }
+    // Threads of their own: one of a pool's that waits for the others' files takes up another step meanwhile, and this one
+    // is not recorded before that is done.
+    std::thread::scope(|scope| {
+        let writing: Vec<_> = files.iter().map(|file| scope.spawn(|| write(file))).collect();
+        let joined = writing.into_iter().map(|file| file.join());
+        joined.map(|file| file.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
 }

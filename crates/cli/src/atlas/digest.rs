@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use antsreg_core::io::Listener;
+use crossbeam_channel::bounded;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -24,22 +26,69 @@ pub struct FileRecord {
     pub sha256: String,
 }
 
+/// Makes the record of a file of the bytes that it hears.
+#[derive(Default)]
+struct Recorder {
+    digest: Sha256,
+    bytes: u64,
+}
+
+impl Recorder {
+    /// The next bytes.
+    fn hear(&mut self, bytes: &[u8]) {
+        self.digest.update(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    /// The record of what was heard, to be called `path`.
+    fn finish(self, path: PathBuf) -> FileRecord {
+        FileRecord { path, bytes: self.bytes, sha256: hexadecimal(&self.digest.finalize()) }
+    }
+}
+
+/// The record of a file, to be called `path`, of the bytes that `write` tells its listener. A thread of its own takes their
+/// digest meanwhile.
+pub fn while_written<E>(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), E>) -> Result<FileRecord, E> {
+    /// Pieces on their way.
+    const PIECES: usize = 4;
+    let (to_recorder, heard) = bounded::<Vec<u8>>(PIECES);
+    let (to_writer, used) = bounded(PIECES);
+    std::thread::scope(|scope| {
+        let recorder = scope.spawn(move || {
+            let mut recorder = Recorder::default();
+            for bytes in heard {
+                recorder.hear(&bytes);
+                // One buffer too many is let go.
+                let _ = to_writer.try_send(bytes);
+            }
+            recorder
+        });
+        let mut tell = |bytes: &[u8]| {
+            let mut piece = used.try_recv().unwrap_or_default();
+            piece.clear();
+            piece.extend_from_slice(bytes);
+            // It listens until there is nothing more, unless it panics, which the end of the scope tells.
+            let _ = to_recorder.send(piece);
+        };
+        let written = write(&mut tell);
+        drop(to_recorder);
+        let recorder = recorder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        written.map(|()| recorder.finish(path))
+    })
+}
+
 impl FileRecord {
     /// Of the file at `place`, to be called `path`.
     pub fn of(place: &Path, path: PathBuf) -> Result<FileRecord, CliError> {
         let wrap = |source| CliError::Read { path: place.into(), source };
         let mut file = File::open(place).map_err(wrap)?;
-        let (mut digest, mut bytes, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
+        let (mut recorder, mut piece) = (Recorder::default(), vec![0; PIECE]);
         loop {
             match file.read(&mut piece).map_err(wrap)? {
-                0 => break,
-                count => {
-                    digest.update(&piece[..count]);
-                    bytes += count as u64;
-                }
+                0 => return Ok(recorder.finish(path)),
+                count => recorder.hear(&piece[..count]),
             }
         }
-        Ok(FileRecord { path, bytes, sha256: hexadecimal(&digest.finalize()) })
     }
 }
 

@@ -8,6 +8,8 @@ pub mod nifti;
 pub mod points;
 mod replace;
 mod source;
+mod target;
 
 pub use error::{Error, ErrorKind};
 pub use replace::remove_unfinished;
+pub use target::{Listener, Target};

@@ -1,11 +1,11 @@
 //! Files appear under their final name only when they are whole.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::target::{Heard, Target};
 use super::{Error, ErrorKind};
 
 /// Temporary files that are being written.
@@ -25,7 +25,11 @@ pub fn remove_unfinished() {
 
 /// Writes `path` through a temporary file in the same folder, renamed once everything is on it; after a failure nothing
 /// is left behind.
-pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<(), Error> {
+pub(super) fn replace<'a>(
+    to: impl Into<Target<'a>>,
+    write: impl FnOnce(&mut Heard) -> std::io::Result<()>,
+) -> Result<(), Error> {
+    let Target { path, listener } = to.into();
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -42,7 +46,7 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut File) -> std::io::Res
     })?;
     let temporary = file.path().to_owned();
     unfinished().insert(temporary.clone());
-    let result = write(file.as_file_mut())
+    let result = write(&mut Heard { file: file.as_file_mut(), listener })
         .and_then(|()| file.flush())
         // On failure the file is removed with the error that holds it.
         .and_then(|()| file.persist(path).map(drop).map_err(|error| error.error));
@@ -69,8 +73,12 @@ mod tests {
         });
         assert!(result.is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
-        replace(&path, |file| file.write_all(b"new")).unwrap();
+        let mut heard = Vec::new();
+        let mut listen = |bytes: &[u8]| heard.extend_from_slice(bytes);
+        replace(Target::heard(&path, &mut listen), |file| file.write_all(b"ne").and_then(|()| file.write_all(b"w")))
+            .unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(heard, b"new");
         assert_eq!(names(), 1);
     }
 }

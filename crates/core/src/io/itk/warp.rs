@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::Error;
 use super::super::nifti::{self, Vectors};
+use super::super::{Error, Target};
 use crate::DisplacementField;
 
 /// Signs that turn an LPS vector into an RAS one, and back.
@@ -24,10 +24,10 @@ pub fn read_warp(path: &Path) -> Result<DisplacementField, Error> {
 }
 
 /// Writes a displacement field, its vectors in LPS mm.
-pub fn write_warp(path: &Path, field: &DisplacementField) -> Result<(), Error> {
+pub fn write_warp<'a>(to: impl Into<Target<'a>>, field: &DisplacementField) -> Result<(), Error> {
     // Two-dimensional fields have two components, and know the first two axes of the world only.
     let axes = if field.grid.is_slice_across_z() { 2 } else { 3 };
-    nifti::write_vectors(path, &field.grid, axes, field.vectors.len(), |axis, voxel| {
+    nifti::write_vectors(to.into(), &field.grid, axes, field.vectors.len(), |axis, voxel| {
         FLIP[axis] * field.vectors[voxel][axis]
     })
 }

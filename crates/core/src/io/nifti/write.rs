@@ -2,11 +2,11 @@
 
 use std::io::Write;
 use std::ops::Range;
-use std::path::Path;
 
 use ::nifti::NiftiType;
 
 use super::super::replace::replace;
+use super::super::target::Target;
 use super::super::{Error, ErrorKind, gzip};
 use super::header;
 use crate::{Grid, LabelVolume, Volume};
@@ -19,17 +19,17 @@ const PIECE: usize = 1 << 18;
 ///
 /// # Errors
 /// A name of another format, an axis of more than 32767 voxels, a folder that is missing or full.
-pub fn write_volume(path: &Path, volume: &Volume) -> Result<(), Error> {
+pub fn write_volume<'a>(to: impl Into<Target<'a>>, volume: &Volume) -> Result<(), Error> {
     let body = Body {
         datatype: NiftiType::Float32,
         count: volume.voxels.len(),
         append: &|range, out| append(out, volume.voxels[range].iter().copied()),
     };
-    write(path, &volume.grid, None, &body)
+    write(to.into(), &volume.grid, None, &body)
 }
 
 /// Writes a label map in the smallest of uint8, int16 and int32 that holds its labels; otherwise as [`write_volume`].
-pub fn write_labels(path: &Path, labels: &LabelVolume) -> Result<(), Error> {
+pub fn write_labels<'a>(to: impl Into<Target<'a>>, labels: &LabelVolume) -> Result<(), Error> {
     let voxels = &labels.voxels;
     let lowest = voxels.iter().copied().min().unwrap_or(0);
     let highest = voxels.iter().copied().max().unwrap_or(0);
@@ -53,13 +53,13 @@ pub fn write_labels(path: &Path, labels: &LabelVolume) -> Result<(), Error> {
             }
         },
     };
-    write(path, &labels.grid, None, &body)
+    write(to.into(), &labels.grid, None, &body)
 }
 
 /// Writes an image of `voxels` vectors in single precision: `component(axis, voxel)`, one axis after the other, `axes` of
 /// them.
 pub(crate) fn write_vectors(
-    path: &Path,
+    to: Target,
     grid: &Grid,
     axes: usize,
     voxels: usize,
@@ -76,7 +76,7 @@ pub(crate) fn write_vectors(
             }
         },
     };
-    write(path, grid, Some(axes), &body)
+    write(to, grid, Some(axes), &body)
 }
 
 fn append(out: &mut Vec<u8>, values: impl Iterator<Item = f32>) {
@@ -95,7 +95,8 @@ struct Body<'a> {
     append: Append<'a>,
 }
 
-fn write(path: &Path, grid: &Grid, axes: Option<usize>, body: &Body) -> Result<(), Error> {
+fn write(to: Target, grid: &Grid, axes: Option<usize>, body: &Body) -> Result<(), Error> {
+    let path = to.path;
     let name = path.to_string_lossy().to_lowercase();
     let gzipped = name.ends_with(".nii.gz");
     if !gzipped && !name.ends_with(".nii") {
@@ -116,7 +117,7 @@ fn write(path: &Path, grid: &Grid, axes: Option<usize>, body: &Body) -> Result<(
         }
         (body.append)(index * PIECE..body.count.min((index + 1) * PIECE), out);
     };
-    replace(path, |file| {
+    replace(to, |file| {
         if gzipped {
             return gzip::write(file, pieces, make);
         }
