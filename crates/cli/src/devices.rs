@@ -59,25 +59,25 @@ impl Devices {
 /// Prepares the devices, all at once, each for so many workers; those of a GPU share its kernels. Unless told, a GPU has
 /// three, as its kernels fill only half of a registration's time, and the processor one, which uses all threads.
 pub fn open(choices: &[DeviceChoice], workers: Option<usize>) -> Result<Vec<Opened>, CliError> {
-    let open = if choices.len() == 1 { DeviceChoice::open } else { DeviceChoice::open_among_others };
-    let opened: Vec<_> = std::thread::scope(|scope| {
-        let opening: Vec<_> = choices.iter().map(|choice| scope.spawn(move || open(*choice))).collect();
+    let open = |choice: &DeviceChoice| {
+        let first = if choices.len() == 1 { choice.open()? } else { choice.open_among_others()? };
+        // Known only now: `auto` may have come to the processor.
+        let usual = if first.device.cuda().is_some() { USUAL_WORKERS } else { 1 };
+        let mut all = vec![first];
+        for _ in 1..workers.unwrap_or(usual) {
+            all.push(all[0].beside()?);
+        }
+        Ok(all)
+    };
+    let opened: Vec<Result<Vec<Opened>, CliError>> = std::thread::scope(|scope| {
+        let opening: Vec<_> = choices.iter().map(|choice| scope.spawn(move || open(choice))).collect();
         // All are waited for, also where one fails: a program must not end while a driver starts.
         opening
             .into_iter()
             .map(|opening| opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
-    let mut all = Vec::new();
-    for first in opened {
-        let first = first?;
-        // Known only now: `auto` may have come to the processor.
-        let usual = if first.device.cuda().is_some() { USUAL_WORKERS } else { 1 };
-        let further = (1..workers.unwrap_or(usual)).map(|_| first.beside()).collect::<Result<Vec<_>, _>>()?;
-        all.push(first);
-        all.extend(further);
-    }
-    Ok(all)
+    Ok(opened.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
 /// Workers on each GPU.

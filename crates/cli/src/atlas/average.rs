@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use antsreg_cohort::template::{Averaging, Coverage, ImageMean, WarpMean, mean_stretch, sharpness};
+use antsreg_cohort::template::{Averaging, mean_stretch, sharpness};
 use antsreg_core::io::{itk, nifti};
-use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
+use antsreg_core::{AffineTransform, DisplacementField, Volume};
 use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::content::{Content, write_all};
+use super::gather::{Accumulator, Means};
 use super::manifest::Manifest;
 use super::register_one::{Contribution, RegistrationResults};
 use super::session::{Session, Template};
@@ -21,23 +22,6 @@ const OUTLIER_DEVIATIONS: f64 = 4.0;
 const LEAST_DEVIATION: f64 = 0.03;
 /// From the median absolute deviation to the standard deviation of a normal distribution.
 const NORMAL: f64 = 1.4826;
-
-/// What contributions come to.
-struct Means {
-    images: Vec<Volume>,
-    warp: Option<DisplacementField>,
-    affines: Vec<AffineTransform>,
-    /// Where at least half of the subjects have brain.
-    brain: Volume,
-}
-
-/// Adds contributions up, in the order of the subjects: of cohorts for which there is no memory at once.
-pub struct Accumulator {
-    images: Vec<ImageMean>,
-    warp: Option<WarpMean>,
-    affines: Vec<AffineTransform>,
-    coverage: Coverage,
-}
 
 /// What a pass came to.
 pub struct Averaged {
@@ -72,70 +56,14 @@ pub struct AverageResults {
 }
 
 /// The affine average is the plain mean, as others make it.
-fn averaging(session: &Session, pass: usize) -> Averaging {
+pub fn averaging(session: &Session, pass: usize) -> Averaging {
     if session.is_affine(pass) { Averaging::Mean } else { session.plan.args.average.into() }
 }
 
-impl Accumulator {
-    /// Of a pass to this template.
-    pub fn new(session: &Session, pass: usize, template: &Template) -> Accumulator {
-        let grid: &Grid = &template.images[0].grid;
-        let averaging = averaging(session, pass);
-        Accumulator {
-            images: template.images.iter().map(|_| ImageMean::new(grid, averaging)).collect(),
-            warp: (!session.is_affine(pass)).then(|| WarpMean::new(grid)),
-            affines: Vec::new(),
-            coverage: Coverage::new(grid),
-        }
-    }
-
-    /// Adds one.
-    pub fn add(&mut self, contribution: &Contribution) -> Result<(), CliError> {
-        let Contribution { affine, warp, warped, brightness } = contribution;
-        for ((mean, image), brightness) in self.images.iter_mut().zip(warped).zip(brightness) {
-            mean.add(image, brightness.mean)?;
-        }
-        if let (Some(mean), Some(warp)) = (&mut self.warp, warp) {
-            mean.add(warp)?;
-        }
-        self.affines.push(*affine);
-        self.coverage.add(&warped[0], brightness[0].foreground)?;
-        Ok(())
-    }
-
-    /// The means.
-    pub fn finish(self, session: &Session, pass: usize, outliers: &[usize]) -> Result<Summed, CliError> {
-        let means = Means {
-            images: self.images.into_iter().map(ImageMean::finish).collect(),
-            warp: self.warp.map(WarpMean::finish),
-            affines: self.affines,
-            brain: self.coverage.half(),
-        };
-        means.of_pass(session, pass, outliers)
-    }
-}
-
-impl Means {
-    /// Of contributions that are all there.
-    fn of(session: &Session, pass: usize, template: &Template, all: &[&Contribution]) -> Result<Means, CliError> {
-        let (grid, averaging) = (&template.images[0].grid, averaging(session, pass));
-        let of_channel = |channel: usize| {
-            let images = all.iter().map(|one| (&one.warped[channel], one.brightness[channel].mean));
-            ImageMean::of(grid, averaging, &images.collect::<Vec<_>>())
-        };
-        let warps: Vec<&DisplacementField> = all.iter().filter_map(|one| one.warp.as_ref()).collect();
-        let first: Vec<_> = all.iter().map(|one| (&one.warped[0], one.brightness[0].foreground)).collect();
-        Ok(Means {
-            images: (0..template.images.len()).map(of_channel).collect::<Result<_, _>>()?,
-            warp: if session.is_affine(pass) { None } else { Some(WarpMean::of(grid, &warps)?) },
-            affines: all.iter().map(|one| one.affine).collect(),
-            brain: Coverage::half_of(grid, &first)?,
-        })
-    }
-
-    /// With the mean stretch, as its file has it.
-    fn of_pass(self, session: &Session, pass: usize, outliers: &[usize]) -> Result<Summed, CliError> {
-        let Means { images, warp, affines, brain } = self;
+impl Summed {
+    /// Of the means of a pass; writes the mean stretch, and takes it as its file has it.
+    pub fn of(session: &Session, pass: usize, means: Means, outliers: &[usize]) -> Result<Summed, CliError> {
+        let Means { images, warp, affines, brain } = means;
         let files = session.layout.average(pass);
         let centre = images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
         let stretch = mean_stretch(&affines, centre).map_err(Error::Stretch)?;
@@ -158,7 +86,7 @@ pub fn of_contributions(
 ) -> Result<Summed, CliError> {
     let all = session.included.iter().zip(contributions).filter(|(subject, _)| !outliers.contains(subject));
     let all: Vec<&Contribution> = all.map(|(_, contribution)| contribution.as_ref()).collect();
-    Means::of(session, pass, template, &all)?.of_pass(session, pass, outliers)
+    Summed::of(session, pass, Means::of(averaging(session, pass), template, &all)?, outliers)
 }
 
 /// Averages a pass from its files.
@@ -167,11 +95,11 @@ pub fn from_files(session: &Session, pass: usize, template: &Template) -> Result
         true => outliers(session, &correlations(session, pass)?),
         false => Vec::new(),
     };
-    let mut accumulator = Accumulator::new(session, pass, template);
+    let mut accumulator = Accumulator::new(averaging(session, pass), template);
     for &subject in session.included.iter().filter(|subject| !outliers.contains(subject)) {
         accumulator.add(&Contribution::read(session, pass, subject, &template.images[0].grid)?)?;
     }
-    accumulator.finish(session, pass, &outliers)
+    Summed::of(session, pass, accumulator.finish(), &outliers)
 }
 
 /// Writes the files of an average; what it gives records them.

@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::args::Args;
 use super::layout::Layout;
-use super::pass::{Done, Pass, PassSeconds};
+use super::pass::{Before, Done, Pass, PassSeconds};
 use super::plan::Plan;
 use super::session::Session;
-use super::start::make_folder;
+use super::start::{First, make_folder};
 use super::{Error, finish, manifest, pass, start};
 use crate::cohort::{self, Aside, Backlog};
 use crate::device::{Description, Opened};
@@ -53,24 +53,28 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
             false => devices::open(&args.settings.device.all()?, None),
         });
         // A device is waited for even where this fails: a program must not end while a driver starts.
-        let made = Plan::make(args);
+        let made = Plan::make(args).and_then(|(plan, images)| {
+            let session = Session::new(plan, folder);
+            session.keep(images);
+            let first = start::make(&session)?;
+            Ok((session, first))
+        });
         (made, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
-    let ((plan, images), opened) = (made?, opened?);
+    let ((session, first), opened) = (made?, opened?);
     make_folder(folder)?;
     let _lock = lock(folder)?;
-    plan.settle(folder)?;
+    session.plan.settle(folder)?;
     remove_leftovers(folder);
     crate::staging::resumable();
-    let left_out: Vec<String> = plan.file.subjects.iter().filter_map(|subject| subject.complaint()).collect();
+    let left_out: Vec<String> = session.plan.file.subjects.iter().filter_map(|subject| subject.complaint()).collect();
     for complaint in &left_out {
         console.warn(format_args!("left out: {complaint}"));
     }
-    let session = Session::new(plan, folder);
-    session.keep(images);
-    start::run(&session)?;
-    if !args.plan_only {
-        passes(&session, opened, console)?;
+    if args.plan_only {
+        first.map_or(Ok(()), |first| start::write(&session, &first)?().map(drop))?;
+    } else {
+        passes(&session, first, opened, console)?;
         console.note(format_args!("wrote {}", folder.display()));
     }
     match left_out.is_empty() {
@@ -79,7 +83,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     }
 }
 
-fn passes(session: &Session, opened: Vec<Opened>, console: &mut Console) -> Result<(), CliError> {
+fn passes(
+    session: &Session,
+    first: Option<First>,
+    opened: Vec<Opened>,
+    console: &mut Console,
+) -> Result<(), CliError> {
     let mut seconds = Seconds { ready: console.elapsed().as_secs_f64(), ..Seconds::default() };
     for note in opened.iter().filter_map(Opened::note) {
         console.note(note);
@@ -88,9 +97,22 @@ fn passes(session: &Session, opened: Vec<Opened>, console: &mut Console) -> Resu
     let aside = Aside::of(&engines, console.threads)?;
     // Each task is a step with several files, all written at once.
     Backlog::with(console.threads.div_ceil(4), session.included.len(), aside, |backlog| {
+        let first = first.map(|first| {
+            let template = first.template.clone();
+            backlog.push(move || {
+                let record = start::write(session, &first)?;
+                Ok(move || record().map(drop))
+            });
+            template
+        });
         let mut last: Option<Box<Done>> = None;
         for number in session.plan.file.first_pass..=session.plan.file.last_pass {
-            match pass::run(session, &mut engines, number, last.as_deref(), backlog, console)? {
+            let before = match (&last, &first) {
+                (Some(done), _) => Before::Done(done),
+                (None, Some(template)) => Before::First(template),
+                (None, None) => Before::Files,
+            };
+            match pass::run(session, &mut engines, number, before, backlog, console)? {
                 Pass::NotNeeded => break,
                 Pass::DoneBefore => {}
                 Pass::Done(done) => {

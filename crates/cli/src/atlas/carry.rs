@@ -15,6 +15,7 @@ use super::content::{Content, write_all};
 use super::forward::{Forward, There};
 use super::layout::SubjectFiles;
 use super::manifest::{Manifest, Stage};
+use super::onto::Seen;
 use super::pass::Done;
 use super::register_one::Contribution;
 use super::session::{Session, Template};
@@ -56,10 +57,8 @@ pub struct Last<'a> {
 pub struct Carried {
     /// About which the affine is written.
     centre: Point3<f64>,
-    affine: AffineTransform,
-    pub warp: DisplacementField,
-    pub warped: Vec<Volume>,
-    pub brightness: Vec<Brightness>,
+    /// Its transforms to it, and its images there.
+    pub contribution: Arc<Contribution>,
     pub labels: Option<LabelVolume>,
     pub results: SubjectResults,
     pub picture: String,
@@ -128,13 +127,12 @@ pub fn write<'a>(
     inverse_warp: &DisplacementField,
 ) -> Result<impl FnOnce() -> Result<Manifest, CliError> + Send + use<'a>, CliError> {
     let files = session.layout.subject(&session.subject(subject).name, extension);
-    let Carried { centre, affine, warp, warped, labels, results, .. } = carried;
+    let Carried { centre, contribution, labels, results, .. } = carried;
+    let Contribution { affine, warp, warped, .. } = contribution.as_ref();
     itk::write_affine(&files.affine, affine, *centre)?;
-    let mut outputs: Vec<(&Path, Content)> = vec![
-        (&files.affine, Content::Written),
-        (&files.warp, Content::Warp(warp)),
-        (&files.inverse_warp, Content::Warp(inverse_warp)),
-    ];
+    let mut outputs: Vec<(&Path, Content)> = vec![(&files.affine, Content::Written)];
+    outputs.extend(warp.as_ref().map(|warp| (files.warp.as_path(), Content::Warp(warp))));
+    outputs.push((&files.inverse_warp, Content::Warp(inverse_warp)));
     for (image, path) in warped.iter().zip(&files.warped) {
         outputs.push((path, Content::Image(image)));
     }
@@ -172,16 +170,16 @@ impl Carrying<'_> {
         let image =
             |path| -> Result<Volume, CliError> { Ok(Volume { grid: grid.clone(), ..nifti::read_volume(path)? }) };
         let warped = files.warped.iter().map(|path| image(path)).collect::<Result<Vec<_>, CliError>>()?;
-        Ok(Some(Carried {
-            centre: last.template.centre,
+        let picture = slices::data_address(&warped[0])?;
+        let contribution = Contribution {
             affine: itk::read_affine(&files.affine)?,
-            warp: DisplacementField { grid: grid.clone(), ..itk::read_warp(&files.warp)? },
-            picture: slices::data_address(&warped[0])?,
-            labels: plan.labels.as_ref().map(|_| nifti::read_labels(&files.labels)).transpose()?,
+            warp: Some(DisplacementField { grid: grid.clone(), ..itk::read_warp(&files.warp)? }),
             brightness: warped.iter().map(Brightness::of).collect(),
             warped,
-            results,
-        }))
+        };
+        let labels = plan.labels.as_ref().map(|_| nifti::read_labels(&files.labels)).transpose()?;
+        let centre = last.template.centre;
+        Ok(Some(Carried { centre, contribution: Arc::new(contribution), labels, results, picture }))
     }
 
     /// The subject's labels on the last template, and how well it fits.
@@ -190,6 +188,7 @@ impl Carrying<'_> {
             Ok(there) => there,
             Err(carried) => return Ok(Arrived { carried: Arc::new(*carried), to_write: None }),
         };
+        let (warped, brightness) = Seen::brightness(warped);
         let (plan, template) = (self.session.subject(subject), &self.last.template);
         let grid = &template.images[0].grid;
         let chain = TransformChain::from(vec![Transform::Displacement(warp), Transform::Affine(affine)]);
@@ -207,8 +206,8 @@ impl Carrying<'_> {
             inverse_misses_voxels: missed.largest_voxels,
         };
         let picture = slices::data_address(&warped[0])?;
-        let brightness = warped.iter().map(Brightness::of).collect();
-        let carried = Carried { centre: template.centre, affine, warp, warped, brightness, labels, results, picture };
+        let contribution = Arc::new(Contribution { affine, warp: Some(warp), warped, brightness });
+        let carried = Carried { centre: template.centre, contribution, labels, results, picture };
         Ok(Arrived { carried: Arc::new(carried), to_write: Some(inverse_warp) })
     }
 }

@@ -6,20 +6,23 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use antsreg_cohort::template::{Averaging, Coverage, ImageMean, Movement, WarpMean, sharpen, sharpness};
+use antsreg_cohort::template::{Averaging, Movement, sharpen, sharpness};
 use antsreg_core::{LabelVolume, Volume};
 use serde::Serialize;
 
 use super::carry::{self, Arrived, Carried, Carrying, Last, Passing};
 use super::content::{Content, write_all};
 use super::forward::{Forward, There};
+use super::gather::{Accumulator, Means, fit};
 use super::manifest::{self, Manifest, Stage};
 use super::page::Row;
 use super::pass::Done;
-use super::session::{Session, Template};
+use super::register_one::Contribution;
+use super::session::Session;
 use super::start::make_folder;
-use super::{average, labels, report};
+use super::{average, labels, report, slices};
 use crate::cohort::{Backlog, Crew, Engine, run_at};
 use crate::error::CliError;
 use crate::progress::Console;
@@ -55,7 +58,7 @@ pub fn run<'a>(
     let extension = session.plan.args.format.extension();
     let carrying = Carrying { session, pass, extension, last };
     make_folder(&session.layout.subjects())?;
-    let mut sums = Sums::new(&carrying.last, session.plan.args.average.into());
+    let mut sums = Sums::new(session, &carrying.last);
     let (mut waiting, mut next) = (BTreeMap::new(), 0);
     let mut take = |job: usize, arrived: Arrived| -> Result<(), CliError> {
         let Arrived { carried, to_write } = arrived;
@@ -102,38 +105,32 @@ pub fn run<'a>(
         },
     );
     failed.map_or(Ok(()), Err)?;
-    let template = carrying.last.template;
-    sums.finish(session, pass, &template, backlog, console)
+    sums.finish(session, pass, backlog, console)
 }
 
 /// What the subjects on the last template add up to.
-struct Sums {
-    mean: WarpMean,
-    images: Vec<ImageMean>,
-    coverage: Coverage,
+struct Sums<'a> {
+    last: &'a Last<'a>,
+    averaging: Averaging,
+    /// All of them, where there is memory for that.
+    kept: Option<Vec<Arc<Contribution>>>,
+    accumulator: Option<Accumulator>,
     rows: Vec<Row>,
     maps: Vec<LabelVolume>,
 }
 
-impl Sums {
-    fn new(last: &Last, averaging: Averaging) -> Sums {
-        let grid = &last.shape.grid;
-        Sums {
-            mean: WarpMean::new(grid),
-            images: last.template.images.iter().map(|_| ImageMean::new(grid, averaging)).collect(),
-            coverage: Coverage::new(grid),
-            rows: Vec::new(),
-            maps: Vec::new(),
-        }
+impl<'a> Sums<'a> {
+    fn new(session: &Session, last: &'a Last) -> Sums<'a> {
+        let averaging = session.plan.args.average.into();
+        let kept = fit(session.included.len(), &last.template, true).then(Vec::new);
+        let accumulator = kept.is_none().then(|| Accumulator::new(averaging, &last.template));
+        Sums { last, averaging, kept, accumulator, rows: Vec::new(), maps: Vec::new() }
     }
 
     fn add(&mut self, name: &str, carried: &Carried) -> Result<(), CliError> {
-        let Carried { results, warp, warped, brightness, labels, picture, .. } = carried;
-        self.mean.add(warp)?;
-        for ((mean, image), brightness) in self.images.iter_mut().zip(warped).zip(brightness) {
-            mean.add(image, brightness.mean)?;
-        }
-        self.coverage.add(&warped[0], brightness[0].foreground)?;
+        let Carried { results, contribution, labels, picture, .. } = carried;
+        self.kept.iter_mut().for_each(|kept| kept.push(contribution.clone()));
+        self.accumulator.iter_mut().try_for_each(|accumulator| accumulator.add(contribution))?;
         self.maps.extend(labels.clone());
         let note = format!(
             "correlation {:.4}, warp {:.2} voxels",
@@ -144,46 +141,55 @@ impl Sums {
         Ok(())
     }
 
-    /// Writes the template, its labels and the report, once all else is written.
+    /// Writes the template and its labels while the subjects are written, the report and the record after that.
     fn finish(
         self,
         session: &Session,
         pass: usize,
-        template: &Template,
         backlog: &Backlog,
         console: &mut Console,
     ) -> Result<(), CliError> {
         let extension = session.plan.args.format.extension();
-        let mean_final_warp_voxels = Movement::of(&self.mean.finish(), &template.mask)?.mean_voxels;
-        let images = self.images.into_iter().map(ImageMean::finish);
+        let means = match (self.accumulator, &self.kept) {
+            (Some(accumulator), _) => accumulator.finish(),
+            (None, kept) => {
+                let all: Vec<&Contribution> = kept.iter().flatten().map(Arc::as_ref).collect();
+                Means::of(self.averaging, &self.last.template, &all)?
+            }
+        };
+        drop(self.kept);
+        let Means { images, warp, brain, .. } = means;
+        let moved = warp.map(|warp| Movement::of(&warp, &self.last.template.mask)).transpose()?;
+        let mean_final_warp_voxels = moved.map_or(0.0, |moved| moved.mean_voxels);
         let images: Vec<Volume> =
-            images.map(|image| if session.plan.args.sharpen { sharpen(&image) } else { image }).collect();
-        let sharpness_per_mm = sharpness(&images[0], &self.coverage.half())?;
+            images.into_iter().map(|image| if session.plan.args.sharpen { sharpen(&image) } else { image }).collect();
+        let files = session.layout.result(extension);
+        let files: Vec<_> = files.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image)).collect();
+        let ((sharpness_per_mm, picture), written) = rayon::join(
+            || rayon::join(|| sharpness(&images[0], &brain), || slices::data_address(&images[0])),
+            || write_all(&session.layout, &files),
+        );
+        let (sharpness_per_mm, mut written) = (sharpness_per_mm?, written?);
+        if !self.maps.is_empty() {
+            let maps = labels::write(session, self.maps, extension)?;
+            let maps: Vec<_> = maps.iter().map(|map| (map.as_path(), Content::Written)).collect();
+            written.extend(write_all(&session.layout, &maps)?);
+        }
         backlog.settle()?;
         let mut inputs = session.template(Some(pass))?.outputs.clone();
         for &subject in &session.included {
             let files = session.layout.subject(&session.subject(subject).name, extension);
             inputs.extend(manifest::read::<Manifest>(&files.manifest)?.outputs);
         }
-        let stage = Stage::new(
-            &session.layout,
-            &session.plan.file.digest,
-            format!("finish as {extension}"),
-            session.layout.root().join("template.json"),
-            inputs,
-        );
-        let templates = session.layout.result(extension);
-        let maps = if self.maps.is_empty() { Vec::new() } else { labels::write(session, self.maps, extension)? };
         let passes = report::passes(session, pass)?;
-        report::write(session, &passes, &images[0], self.rows, mean_final_warp_voxels)?;
+        report::write(session, &passes, picture?, self.rows, mean_final_warp_voxels)?;
         let sharper_than_affine_average = match session.plan.file.first_pass {
             0 => Some(sharpness_per_mm / average::sharpness_of(session, 0)?),
             _ => None,
         };
         let results = AtlasResults { pass, sharpness_per_mm, mean_final_warp_voxels, sharper_than_affine_average };
-        let templates = templates.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image));
-        let outputs: Vec<_> = templates.chain(maps.iter().map(|map| (map.as_path(), Content::Written))).collect();
-        stage.finish(None, write_all(&session.layout, &outputs)?, results)?;
+        let (step, place) = (format!("finish as {extension}"), session.layout.root().join("template.json"));
+        Stage::new(&session.layout, &session.plan.file.digest, step, place, inputs).finish(None, written, results)?;
         console.note(format_args!("mean of the final warps: {mean_final_warp_voxels:.4} voxels"));
         if let Some(sharper) = sharper_than_affine_average {
             console.note(format_args!("{sharper:.2} times as sharp as the affine average"));

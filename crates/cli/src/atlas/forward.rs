@@ -8,7 +8,7 @@ use antsreg_kernels::{Backend, InverseConsistency, InversionLimits};
 
 use super::Error;
 use super::carry::Carrying;
-use super::onto::Onto;
+use super::onto::{Onto, Seen};
 use super::register_one::Contribution;
 use crate::cohort::{Engine, Task, in_mm, in_voxels};
 use crate::error::CliError;
@@ -37,7 +37,7 @@ pub struct There {
     /// As read.
     pub images: Arc<Vec<Volume>>,
     /// On the template's grid.
-    pub warped: Vec<Volume>,
+    pub warped: Vec<Seen>,
 }
 
 impl Forward {

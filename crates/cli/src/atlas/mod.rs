@@ -14,6 +14,7 @@ mod digest;
 mod error;
 mod finish;
 mod forward;
+mod gather;
 mod labels;
 mod layout;
 mod manifest;

@@ -1,5 +1,6 @@
 //! Images brought onto a template's grid, where an engine works.
 
+use antsreg_cohort::template::{Brightness, foreground_on};
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, Error};
 
@@ -17,6 +18,25 @@ pub struct Onto<'a> {
     pub how: ImageInterpolation,
 }
 
+/// An image on a grid.
+pub struct Seen {
+    /// What was read.
+    pub image: Volume,
+    /// What is brighter is foreground.
+    pub foreground: f32,
+}
+
+impl Seen {
+    /// Images, and how bright each is.
+    pub fn brightness(seen: Vec<Seen>) -> (Vec<Volume>, Vec<Brightness>) {
+        let of = |Seen { image, foreground }: Seen| {
+            let brightness = Brightness::with(&image, foreground);
+            (image, brightness)
+        };
+        seen.into_iter().map(of).unzip()
+    }
+}
+
 impl Onto<'_> {
     /// Reads them: points of the grid are moved by a field in its voxels, if there is one, then taken to the images' world by
     /// `affine`; zero beyond them. Smooth interpolation overshoots at edges: what comes out stays within each image's range.
@@ -25,7 +45,7 @@ impl Onto<'_> {
         backend: &B,
         field: Option<&B::Field>,
         affine: &AffineTransform,
-    ) -> Result<Vec<Volume>, Error> {
+    ) -> Result<Vec<Seen>, Error> {
         let Onto { images, grid, how } = self;
         let mut out = backend.image(grid.shape)?;
         let read = |image: &Volume| {
@@ -34,7 +54,8 @@ impl Onto<'_> {
             Source::of(backend, voxels, &image.grid, (*how).into())?.read(backend, grid, field, affine, &mut out)?;
             // Beyond an image there is zero.
             backend.clip(&mut out, (low.min(0.0), high.max(0.0)), 0.0, 1.0)?;
-            Ok(Volume { grid: (*grid).clone(), voxels: backend.download(&out)? })
+            let foreground = foreground_on(backend, &out)?;
+            Ok(Seen { image: Volume { grid: (*grid).clone(), voxels: backend.download(&out)? }, foreground })
         };
         images.iter().map(read).collect()
     }

@@ -8,12 +8,13 @@ use std::time::Instant;
 use antsreg_core::{AffineTransform, Volume};
 use serde::Serialize;
 
-use super::average::{self, Accumulator, Summed, results_of};
+use super::average::{self, Summed, results_of};
+use super::gather::{Accumulator, fit};
 use super::register_one::{self, Brought, Contribution};
-use super::session::{KEPT_VOXELS, Session, Template};
+use super::session::{Session, Template};
 use super::update::{self, Updated};
 use super::{Error, manifest::Manifest};
-use crate::cohort::{Backlog, Crew, Engine, run_at};
+use crate::cohort::{Backlog, Crew, Engine, Hold, run_at};
 use crate::error::CliError;
 use crate::progress::Console;
 
@@ -42,6 +43,17 @@ pub struct Done {
     pub seconds: PassSeconds,
 }
 
+/// What goes before a pass.
+#[derive(Clone, Copy)]
+pub enum Before<'a> {
+    /// What an earlier run has left.
+    Files,
+    /// The first template, made by this run.
+    First(&'a Arc<Template>),
+    /// The pass before, done by this run.
+    Done(&'a Done),
+}
+
 /// Wall times of a pass.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct PassSeconds {
@@ -51,39 +63,45 @@ pub struct PassSeconds {
     pub updating: f64,
 }
 
-/// Does what is left of a pass. `before` is the pass before, if this run has done it.
+/// Does what is left of a pass.
 pub fn run<'a>(
     session: &'a Session,
     engines: &mut [Engine],
     pass: usize,
-    before: Option<&Done>,
+    before: Before,
     backlog: &Backlog<'a>,
     console: &mut Console,
 ) -> Result<Pass, CliError> {
     let began = Instant::now();
     let template = match before {
-        Some(done) if done.updated.results.converged => return Ok(Pass::NotNeeded),
-        Some(done) => done.updated.template.clone(),
-        None if session.converged_before(pass)?.is_some() => return Ok(Pass::NotNeeded),
-        None if session.template(Some(pass)).is_ok() => {
+        Before::Done(done) if done.updated.results.converged => return Ok(Pass::NotNeeded),
+        Before::Done(done) => done.updated.template.clone(),
+        Before::First(template) => template.clone(),
+        Before::Files if session.converged_before(pass)?.is_some() => return Ok(Pass::NotNeeded),
+        Before::Files if session.template(Some(pass)).is_ok() => {
             console.note(format_args!("pass {pass}: done before"));
             return Ok(Pass::DoneBefore);
         }
-        None => Arc::new(session.template_images(session.before(pass))?),
+        Before::Files => Arc::new(session.template_images(session.before(pass))?),
     };
-    let mut round = Round { session, pass, template, resumed: before.is_none(), backlog };
+    let round = Round { session, pass, template, resumed: matches!(before, Before::Files), backlog };
+    let mut hold = None;
     let (averaged, summed, contributions) = if round.resumed && session.averaged(pass).is_ok() {
         (Some(average::read(session, pass, &round.template)?), None, None)
     } else {
-        let (summed, contributions) = round.average(engines, console)?;
+        let (summed, contributions) = round.average(engines, console, &mut hold)?;
         (None, Some(Arc::new(summed)), contributions)
     };
     let registering = began.elapsed().as_secs_f64();
     let averaged = averaged.as_ref().or(summed.as_deref().map(|summed| &summed.averaged));
     let Some(averaged) = averaged else { return Ok(Pass::NotNeeded) };
-    let read = if before.is_none() { update::shape_before(session, pass)? } else { None };
-    let last = before.filter(|_| pass > 1).map(|before| &before.updated.shape).or(read.as_ref());
+    let read = if round.resumed { update::shape_before(session, pass)? } else { None };
+    let last = match before {
+        Before::Done(before) if pass > 1 => Some(&before.updated.shape),
+        _ => read.as_ref(),
+    };
     let updated = Arc::new(update::compute(&mut engines[0], session, pass, averaged, &round.template, last)?);
+    drop(hold);
     let seconds = PassSeconds { registering, updating: began.elapsed().as_secs_f64() - registering };
     console.note(format_args!(
         "pass {pass}: template moved by {:.3} voxels, mean warp {:.3} voxels, sharpness {:.4} / mm, {:.1} s{}",
@@ -136,16 +154,20 @@ enum Found {
 
 impl<'a> Round<'a, '_> {
     /// Registers all and averages them; gives what was found of each, too, if there is memory for it.
-    fn average(&mut self, engines: &mut [Engine], console: &mut Console) -> Result<(Summed, Kept), CliError> {
+    fn average<'b>(
+        &'b self,
+        engines: &mut [Engine],
+        console: &mut Console,
+        hold: &mut Option<Hold<'b, 'a>>,
+    ) -> Result<(Summed, Kept), CliError> {
         let (session, pass) = (self.session, self.pass);
-        let fields = session.plan.file.channels.len() + 3 * usize::from(!session.is_affine(pass));
-        let voxels = session.included.len() * fields * self.template.images[0].voxels.len();
-        let mut kept = (voxels <= KEPT_VOXELS).then(Vec::new);
+        let mut kept = fit(session.included.len(), &self.template, !session.is_affine(pass)).then(Vec::new);
         let mut correlations = Vec::new();
         // Beyond the memory for all; outliers of the affine pass are known only when all subjects are.
         let one_by_one = kept.is_none() && !session.is_affine(pass);
-        let mut accumulator = one_by_one.then(|| Accumulator::new(session, pass, &self.template));
-        self.register_all(engines, console, |contribution, correlation| {
+        let mut accumulator = one_by_one.then(|| Accumulator::new(average::averaging(session, pass), &self.template));
+        let hold = kept.is_some().then_some(hold);
+        self.register_all(engines, console, hold, |contribution, correlation| {
             if let Some(accumulator) = &mut accumulator {
                 accumulator.add(&contribution)?;
             }
@@ -158,7 +180,7 @@ impl<'a> Round<'a, '_> {
             false => Vec::new(),
         };
         let summed = match (accumulator, &kept) {
-            (Some(accumulator), _) => accumulator.finish(session, pass, &[])?,
+            (Some(accumulator), _) => Summed::of(session, pass, accumulator.finish(), &[])?,
             (None, Some(kept)) => average::of_contributions(session, pass, &self.template, kept, &outliers)?,
             (None, None) => {
                 self.backlog.settle()?;
@@ -168,11 +190,13 @@ impl<'a> Round<'a, '_> {
         Ok((summed, kept))
     }
 
-    /// Registers whoever is not registered yet, and hands all on in the order of the subjects, with their correlations.
-    fn register_all(
-        &self,
+    /// Registers whoever is not registered yet, and hands all on in the order of the subjects, with their correlations. At the
+    /// end the backlog may be made to `hold`.
+    fn register_all<'b>(
+        &'b self,
         engines: &mut [Engine],
         console: &mut Console,
+        mut hold: Option<&mut Option<Hold<'b, 'a>>>,
         mut next: impl FnMut(Arc<Contribution>, Option<f64>) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
         let Round { session, pass, template, backlog, .. } = self;
@@ -200,9 +224,14 @@ impl<'a> Round<'a, '_> {
             });
             (job, brought)
         };
+        let crew = Crew::for_workers(engines.len());
         let (mut waiting, mut following, mut finished, mut failed) = (BTreeMap::new(), 0, 0, None);
         let mut take = |job: usize, found: Found| -> Result<(), CliError> {
             finished += 1;
+            if let Some(hold) = hold.as_mut().filter(|_| finished + crew.readers > all) {
+                // No worker has another subject to register: the GPUs wait for what is added up next.
+                hold.get_or_insert_with(|| backlog.hold());
+            }
             let subject = session.included[job];
             let name = &session.subject(subject).name;
             let (contribution, correlation, took) = match found {
@@ -230,7 +259,6 @@ impl<'a> Round<'a, '_> {
             }
             Ok(())
         };
-        let crew = Crew::for_workers(engines.len());
         let workers = engines.iter_mut().collect();
         let place = |engine: &&mut Engine| engine.place();
         run_at(place, (0..all).collect(), crew, workers, read, compute, bring, |(job, found)| {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::content::{Content, write_all};
 use super::manifest::Manifest;
-use super::onto::Onto;
+use super::onto::{Onto, Seen};
 use super::session::{Session, Template};
 use super::start::make_folder;
 use crate::cohort::{Engine, Found, Request, Sequel, in_mm};
@@ -51,7 +51,7 @@ pub struct RegistrationResults {
 pub struct Computed {
     affine: AffineTransform,
     warp: Option<DisplacementField>,
-    warped: Vec<Volume>,
+    warped: Vec<Seen>,
     affine_cost: f64,
     energies: Vec<f64>,
     device: String,
@@ -157,7 +157,7 @@ impl Sequel for Bringing<'_> {
 /// Sees how well it fits.
 pub fn judge(template: &Template, computed: Computed) -> Result<Brought, CliError> {
     let Computed { affine, warp, warped, affine_cost, energies, device } = computed;
-    let brightness: Vec<Brightness> = warped.iter().map(Brightness::of).collect();
+    let (warped, brightness) = Seen::brightness(warped);
     let results = RegistrationResults {
         affine_cost,
         energies,

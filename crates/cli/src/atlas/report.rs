@@ -1,13 +1,11 @@
 //! The report of an atlas: a page to look at, and how its passes converged as a table.
 
-use antsreg_core::Volume;
-use antsreg_core::io::nifti;
 use rayon::prelude::*;
 
 use super::page::{self, Contents, Row};
 use super::session::Session;
 use super::update::TemplateResults;
-use super::{Error, chart, manifest, slices};
+use super::{Error, chart, manifest};
 use crate::error::CliError;
 
 /// Figures of every pass up to the last.
@@ -20,11 +18,11 @@ pub fn passes(session: &Session, last: usize) -> Result<Vec<TemplateResults>, Cl
     (session.plan.file.first_pass..=last).map(figures).collect()
 }
 
-/// Writes the page and the table.
+/// Writes the page and the table; `last` is the picture of what is handed out.
 pub fn write(
     session: &Session,
     passes: &[TemplateResults],
-    last: &Volume,
+    last: String,
     subjects: Vec<Row>,
     mean: f64,
 ) -> Result<(), CliError> {
@@ -32,12 +30,11 @@ pub fn write(
     let templates: Vec<(String, Option<usize>)> =
         std::iter::once(("before all passes".to_owned(), None)).chain(passes.iter().map(of_pass)).collect();
     let row = |(title, pass): (String, Option<usize>)| -> Result<Row, CliError> {
-        let picture = slices::data_address(&nifti::read_volume(&session.layout.template(pass).images[0])?)?;
-        Ok(Row { title, note: String::new(), picture })
+        Ok(Row { title, note: String::new(), picture: session.picture(pass)? })
     };
     let mut templates: Vec<Row> = templates.into_par_iter().map(row).collect::<Result<_, CliError>>()?;
     let (title, note) = ("handed out".into(), "the subjects' mean, each read once through all its transforms".into());
-    templates.push(Row { title, note, picture: slices::data_address(last)? });
+    templates.push(Row { title, note, picture: last });
     let contents = Contents {
         templates,
         subjects,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use antsreg_cohort::template::{foreground, sparse};
+use antsreg_cohort::template::{brighter, foreground_in, sparse};
 use antsreg_core::io::nifti;
 use antsreg_core::{Grid, Volume};
 use nalgebra::Point3;
@@ -14,7 +14,7 @@ use super::layout::Layout;
 use super::manifest::{Manifest, Stage};
 use super::plan::{Plan, Subject, SubjectImages, channels};
 use super::update::TemplateResults;
-use super::{Error, plan};
+use super::{Error, plan, slices};
 use crate::error::CliError;
 
 /// Voxels of subjects that are kept in memory; beyond them images are read again for every pass.
@@ -29,6 +29,7 @@ pub struct Session {
     images: Vec<OnceLock<Arc<Vec<Volume>>>>,
     kept_voxels: Mutex<usize>,
     templates: Mutex<BTreeMap<Option<usize>, Arc<Manifest>>>,
+    pictures: Mutex<BTreeMap<Option<usize>, String>>,
     grid: OnceLock<Grid>,
 }
 
@@ -47,8 +48,14 @@ pub struct Template {
 impl Template {
     /// Of its channels.
     pub fn new(images: Vec<Volume>) -> Template {
+        let foreground = foreground_in(&images[0]);
+        Template::with(images, foreground)
+    }
+
+    /// Of its channels, and what is foreground in the first.
+    pub fn with(images: Vec<Volume>, foreground: f32) -> Template {
         let centre = || images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
-        let (mask, centre) = rayon::join(|| foreground(&images[0]), centre);
+        let (mask, centre) = rayon::join(|| brighter(&images[0], foreground), centre);
         Template { images: images.into_iter().map(Arc::new).collect(), sparse: sparse(&mask), mask, centre }
     }
 }
@@ -60,8 +67,8 @@ impl Session {
         let subjects = &plan.file.subjects;
         let included = (0..subjects.len()).filter(|&n| subjects[n].left_out.is_none()).collect();
         let images = subjects.iter().map(|_| OnceLock::new()).collect();
-        let (kept_voxels, templates) = (Mutex::default(), Mutex::default());
-        Session { layout, included, images, kept_voxels, templates, grid: OnceLock::new(), plan }
+        let (kept_voxels, templates, pictures) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Session { layout, included, images, kept_voxels, templates, pictures, grid: OnceLock::new(), plan }
     }
 
     /// Keeps images that have been read already.
@@ -193,13 +200,33 @@ impl Session {
         Ok(Template::new(images))
     }
 
+    /// Draws a template for the report; gives the picture.
+    pub fn draw(&self, pass: Option<usize>, first: &Volume) -> Result<String, CliError> {
+        let picture = slices::data_address(first)?;
+        self.pictures.lock().unwrap_or_else(PoisonError::into_inner).insert(pass, picture.clone());
+        Ok(picture)
+    }
+
+    /// The picture of a template, drawn from its file if it was not yet.
+    pub fn picture(&self, pass: Option<usize>) -> Result<String, CliError> {
+        if let Some(picture) = self.pictures.lock().unwrap_or_else(PoisonError::into_inner).get(&pass) {
+            return Ok(picture.clone());
+        }
+        self.draw(pass, &nifti::read_volume(&self.layout.template(pass).images[0])?)
+    }
+
     /// The grid of all templates.
     pub fn grid(&self) -> Result<Grid, CliError> {
         if let Some(grid) = self.grid.get() {
             return Ok(grid.clone());
         }
         let grid = nifti::inspect(&self.layout.template(None).images[0])?.grid;
-        Ok(self.grid.get_or_init(|| grid).clone())
+        Ok(self.set_grid(grid))
+    }
+
+    /// The same, as soon as it is known; gives it.
+    pub fn set_grid(&self, grid: Grid) -> Grid {
+        self.grid.get_or_init(|| grid).clone()
     }
 
     /// The pass after which the template no longer moved, if that was before `pass`.

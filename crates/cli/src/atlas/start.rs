@@ -1,23 +1,33 @@
 //! The template before all passes: a subject, or a given image.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use antsreg_cohort::template::grid_around;
-use antsreg_core::{TransformChain, Volume};
+use antsreg_core::io::nifti;
+use antsreg_core::{Grid, TransformChain, Volume};
 use antsreg_kernels::apply;
 
 use super::content::{Content, write_all};
+use super::manifest::Manifest;
 use super::plan::{StartFrom, channels};
-use super::session::Session;
+use super::session::{Session, Template};
 use crate::error::CliError;
 
-/// Makes it, unless it is there.
-pub fn run(session: &Session) -> Result<(), CliError> {
-    let stage = session.start_stage();
-    if stage.done().is_some() {
-        return Ok(());
+/// The first template, not written yet.
+pub struct First {
+    /// As it will be read from its files.
+    pub template: Arc<Template>,
+    /// Where its voxels lie before the headers round that.
+    grid: Grid,
+}
+
+/// Makes it, unless it is there. Writes nothing: there may turn out to be no device for what follows.
+pub fn make(session: &Session) -> Result<Option<First>, CliError> {
+    if session.start_stage().done().is_some() {
+        return Ok(None);
     }
-    let images = match &session.plan.file.start {
+    let mut images = match &session.plan.file.start {
         StartFrom::Template(files) => {
             let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
             channels(&paths)?
@@ -31,11 +41,25 @@ pub fn run(session: &Session) -> Result<(), CliError> {
             images.iter().map(onto).collect()
         }
     };
+    let grid = images[0].grid.clone();
+    let stored = session.set_grid(nifti::stored_grid(&session.layout.template(None).images[0], &grid)?);
+    images.iter_mut().for_each(|image| image.grid = stored.clone());
+    Ok(Some(First { template: Arc::new(Template::new(images)), grid }))
+}
+
+/// Writes its files; what it gives records them.
+pub fn write<'a>(
+    session: &'a Session,
+    first: &First,
+) -> Result<impl FnOnce() -> Result<Manifest, CliError> + Send + use<'a>, CliError> {
     make_folder(&session.layout.start())?;
     let files = session.layout.template(None);
+    let unrounded = |image: &Arc<Volume>| Volume { grid: first.grid.clone(), voxels: image.voxels.clone() };
+    let images: Vec<Volume> = first.template.images.iter().map(unrounded).collect();
     let outputs: Vec<_> = files.images.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image)).collect();
-    stage.finish(None, write_all(&session.layout, &outputs)?, ())?;
-    Ok(())
+    session.draw(None, &images[0])?;
+    let written = write_all(&session.layout, &outputs)?;
+    Ok(move || session.start_stage().finish(None, written, ()))
 }
 
 /// Makes a folder and those above it.

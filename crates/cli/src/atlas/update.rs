@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use antsreg_cohort::template::{Movement, ShapeStep, foreground, likeness, shape_update, sharpen, sharpness};
+use antsreg_cohort::template::{Movement, ShapeStep, likeness, shape_update, sharpen, sharpness};
 use antsreg_core::io::itk;
-use antsreg_core::{AffineTransform, DisplacementField, Volume};
+use antsreg_core::{AffineTransform, DisplacementField};
 use antsreg_kernels::Backend;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use super::Error;
 use super::average::Averaged;
 use super::content::{Content, write_all};
 use super::manifest::Manifest;
-use super::onto::Onto;
+use super::onto::{Onto, Seen};
 use super::session::{Session, Template};
 use crate::cohort::{Engine, Task, in_mm};
 use crate::error::CliError;
@@ -27,7 +27,7 @@ const TIMES: usize = 4;
 pub struct TemplateResults {
     /// The pass it is of.
     pub pass: usize,
-    /// How far points of the foreground moved since the pass before, on the average.
+    /// How far points of the foreground of the template before moved, on the average.
     pub moved_mean_voxels: f64,
     /// … and at most.
     pub moved_largest_voxels: f64,
@@ -67,7 +67,7 @@ impl Shaping<'_> {
 
 impl Task for Shaping<'_> {
     /// New template → average, mm, and the average's images through it.
-    type Output = (DisplacementField, Vec<Volume>);
+    type Output = (DisplacementField, Vec<Seen>);
 
     fn bytes(&self) -> u64 {
         /// The mean warp, the shape so far and the next one; one in the host's order.
@@ -99,20 +99,17 @@ pub fn compute(
 ) -> Result<Updated, CliError> {
     let args = &session.plan.args;
     let step = ShapeStep { gradient: args.shape_step, times: TIMES };
-    let shaping = Shaping { averaged, step, how: args.interpolation };
-    let (shaped, mask, mean_warp) = std::thread::scope(|scope| {
-        let shaping = scope.spawn(|| engine.run(shaping));
-        let mask = foreground(&averaged.images[0]);
-        let mean_warp = averaged.warp.as_ref().map(|warp| Movement::of(warp, &mask)).transpose();
-        (shaping.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), mask, mean_warp)
-    });
-    let (shape, images) = shaped?;
-    let images = images.into_iter().map(|image| if args.sharpen { sharpen(&image) } else { image });
-    let template = Template::new(images.collect());
-    let (first, mask_now) = (&template.images[0], &template.mask);
-    let moved = || last.map_or_else(|| Movement::of(&shape, &mask), |last| Movement::beyond(&shape, last, &mask));
-    let like = || likeness(first, &before.images[0], mask_now);
-    let (moved, (like, sharpness)) = rayon::join(moved, || rayon::join(like, || sharpness(first, mask_now)));
+    let (shape, seen) = engine.run(Shaping { averaged, step, how: args.interpolation })?;
+    let template = match seen.first().filter(|_| !args.sharpen).map(|first| first.foreground) {
+        Some(foreground) => Template::with(seen.into_iter().map(|seen| seen.image).collect(), foreground),
+        None => Template::new(seen.iter().map(|seen| sharpen(&seen.image)).collect()),
+    };
+    let (first, mask) = (&template.images[0], &before.mask);
+    let moved = || last.map_or_else(|| Movement::of(&shape, mask), |last| Movement::beyond(&shape, last, mask));
+    let mean_warp = || averaged.warp.as_ref().map(|warp| Movement::of(warp, mask)).transpose();
+    let like = || likeness(first, &before.images[0], &template.mask);
+    let ((moved, mean_warp), (like, sharpness)) =
+        rayon::join(|| rayon::join(moved, mean_warp), || rayon::join(like, || sharpness(first, &template.mask)));
     let moved = moved?;
     let results = TemplateResults {
         pass,
@@ -139,6 +136,7 @@ pub fn write<'a>(
         outputs.push((path, Content::Image(image)));
     }
     outputs.push((&files.shape, Content::Warp(&updated.shape)));
+    session.draw(Some(pass), &updated.template.images[0])?;
     let (written, results) = (write_all(&session.layout, &outputs)?, updated.results.clone());
     Ok(move || session.update_stage(pass)?.finish(None, written, results))
 }

@@ -31,8 +31,13 @@ struct State<'a> {
     /// Whether one is being made.
     recording: bool,
     failed: Option<CliError>,
+    /// How many have it hold.
+    holding: usize,
     closed: bool,
 }
+
+/// Has no further task begin, until dropped.
+pub struct Hold<'b, 'a>(&'b Backlog<'a>);
 
 impl<'a> Backlog<'a> {
     /// Runs `work` with a backlog done `aside`, so many tasks at a time; at most `room` tasks wait: who would add more waits
@@ -61,12 +66,20 @@ impl<'a> Backlog<'a> {
         }
     }
 
+    /// Has no further task begin for a moment in which the processor is needed for something else. Nobody waits for room
+    /// meanwhile; it must end before all is to be settled.
+    pub fn hold(&self) -> Hold<'_, 'a> {
+        self.state().holding += 1;
+        Hold(self)
+    }
+
     /// Adds a task.
     pub fn push<R>(&self, task: impl FnOnce() -> Result<R, CliError> + Send + 'a)
     where
         R: FnOnce() -> Result<(), CliError> + Send + 'a,
     {
-        let full = self.change.wait_while(self.state(), |state| state.waiting.len() >= self.room);
+        let is_full = |state: &mut State| state.waiting.len() >= self.room && state.holding == 0;
+        let full = self.change.wait_while(self.state(), is_full);
         let mut state = full.unwrap_or_else(PoisonError::into_inner);
         let number = state.came;
         state.came += 1;
@@ -93,7 +106,8 @@ impl<'a> Backlog<'a> {
 
     fn work(&self) {
         loop {
-            let idle = self.change.wait_while(self.state(), |state| state.waiting.is_empty() && !state.closed);
+            let rests = |state: &mut State| state.waiting.is_empty() || state.holding > 0;
+            let idle = self.change.wait_while(self.state(), |state| rests(state) && !state.closed);
             let Some((number, task)) = idle.unwrap_or_else(PoisonError::into_inner).waiting.pop_front() else {
                 return;
             };
@@ -159,6 +173,13 @@ impl Drop for Recording<'_, '_> {
     }
 }
 
+impl Drop for Hold<'_, '_> {
+    fn drop(&mut self) {
+        self.0.state().holding -= 1;
+        self.0.change.notify_all();
+    }
+}
+
 struct Closing<'b, 'a>(&'b Backlog<'a>);
 
 impl Drop for Closing<'_, '_> {
@@ -202,6 +223,29 @@ mod tests {
         })
         .expect("nothing fails");
         assert_eq!(*recorded.lock().expect("no panic"), (0..40).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn nothing_begins_while_it_holds() {
+        let done = AtomicUsize::new(0);
+        let done = &done;
+        Backlog::with(2, 2, Aside::default(), |backlog| {
+            let hold = backlog.hold();
+            // More than there is room for.
+            for _ in 0..5 {
+                backlog.push(|| {
+                    done.fetch_add(1, Ordering::SeqCst);
+                    Ok(|| Ok(()))
+                });
+            }
+            std::thread::sleep(Duration::from_millis(5));
+            assert_eq!(done.load(Ordering::SeqCst), 0);
+            drop(hold);
+            backlog.settle()?;
+            assert_eq!(done.load(Ordering::SeqCst), 5);
+            Ok(())
+        })
+        .expect("nothing fails");
     }
 
     #[test]

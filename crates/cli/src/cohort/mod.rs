@@ -13,7 +13,7 @@ mod subjects;
 mod task;
 
 pub use aside::Aside;
-pub use backlog::Backlog;
+pub use backlog::{Backlog, Hold};
 pub use engine::{Engine, engines, in_mm, in_voxels};
 pub use pipeline::{Crew, run, run_at};
 pub use reading::{Kernel, Source};

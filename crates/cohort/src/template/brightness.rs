@@ -2,12 +2,15 @@
 
 use antsreg_core::Volume;
 use antsreg_core::intensity::quantiles;
+use antsreg_kernels::{Backend, Error};
 use rayon::prelude::*;
 
 use super::means::PIECE;
 
-/// Voxels brighter than this share of the way from the 2nd to the 98th percentile of the voxels are foreground.
+/// Voxels brighter than this share of the way between these quantiles of the voxels are foreground.
 const SHARE: f64 = 0.1;
+const LOW: f64 = 0.02;
+const HIGH: f64 = 0.98;
 
 /// How bright an image is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,14 +24,29 @@ pub struct Brightness {
 impl Brightness {
     /// Of an image.
     pub fn of(image: &Volume) -> Brightness {
-        let (mean, foreground) = rayon::join(|| mean(&image.voxels), || threshold(&image.voxels));
+        let (mean, foreground) = rayon::join(|| mean(&image.voxels), || foreground_in(image));
         Brightness { mean, foreground }
+    }
+
+    /// The same where it is known already what is foreground.
+    pub fn with(image: &Volume, foreground: f32) -> Brightness {
+        Brightness { mean: mean(&image.voxels), foreground }
     }
 }
 
-/// What is brighter is foreground.
-pub(super) fn threshold(voxels: &[f32]) -> f32 {
-    quantiles(voxels, 0.02, 0.98).map_or(f32::INFINITY, |(low, high)| low + SHARE as f32 * (high - low))
+/// What is foreground in an image on a device: the same as [`Brightness`] has it.
+pub fn foreground_on<B: Backend>(backend: &B, image: &B::Image) -> Result<f32, Error> {
+    Ok(threshold(backend.quantiles(image, LOW, HIGH)?.low_high))
+}
+
+/// What is brighter is foreground, between two quantiles.
+fn threshold(low_high: Option<(f32, f32)>) -> f32 {
+    low_high.map_or(f32::INFINITY, |(low, high)| low + SHARE as f32 * (high - low))
+}
+
+/// What is brighter in an image is foreground.
+pub fn foreground_in(image: &Volume) -> f32 {
+    threshold(quantiles(&image.voxels, LOW, HIGH))
 }
 
 fn mean(voxels: &[f32]) -> f64 {
@@ -45,6 +63,7 @@ fn mean(voxels: &[f32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use antsreg_core::Grid;
+    use antsreg_kernels::Cpu;
 
     use super::*;
 
@@ -58,6 +77,9 @@ mod tests {
         assert_eq!(of(&[0.0, -1.0]).mean, 0.0);
         // From 0 to the value that a fiftieth lies above: 1000 alone is an outlier.
         let ramp: Vec<f32> = (0..101).map(|n| if n == 100 { 1000.0 } else { n as f32 }).collect();
-        assert!((of(&ramp).foreground - (2.0 + 9.6)).abs() < 1e-5);
+        let found = of(&ramp).foreground;
+        assert!((found - (2.0 + 9.6)).abs() < 1e-5);
+        let on_device = Cpu.upload([101, 1, 1], &ramp).expect("it fits");
+        assert_eq!(foreground_on(&Cpu, &on_device).expect("quantiles"), found);
     }
 }

@@ -4,12 +4,16 @@ use antsreg_core::{Grid, Volume};
 use nalgebra::{Point3, Vector3};
 use rayon::prelude::*;
 
-use super::brightness::threshold;
+use super::brightness::foreground_in;
 
 /// 1 where an image is brighter than a tenth of its range, outliers apart, else 0.
 pub fn foreground(image: &Volume) -> Volume {
-    let threshold = threshold(&image.voxels);
-    let voxels = image.voxels.par_iter().map(|value| if *value > threshold { 1.0 } else { 0.0 }).collect();
+    brighter(image, foreground_in(image))
+}
+
+/// 1 where an image is brighter than that, else 0.
+pub fn brighter(image: &Volume, than: f32) -> Volume {
+    let voxels = image.voxels.par_iter().map(|value| if *value > than { 1.0 } else { 0.0 }).collect();
     Volume { grid: image.grid.clone(), voxels }
 }
 

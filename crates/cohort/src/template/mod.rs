@@ -15,9 +15,9 @@ mod stretch;
 mod sums;
 mod votes;
 
-pub use brightness::Brightness;
+pub use brightness::{Brightness, foreground_in, foreground_on};
 pub use coverage::Coverage;
-pub use foreground::{foreground, grid_around};
+pub use foreground::{brighter, foreground, grid_around};
 pub use likeness::likeness;
 pub use means::{Averaging, ImageMean, WarpMean};
 pub use movement::Movement;

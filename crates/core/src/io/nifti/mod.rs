@@ -11,7 +11,7 @@ pub use inspect::{Inspection, inspect};
 pub(crate) use read::{Vectors, read_vectors};
 pub use read::{read_labels, read_volume};
 pub(crate) use write::write_vectors;
-pub use write::{write_labels, write_volume};
+pub use write::{stored_grid, write_labels, write_volume};
 
 /// Whether a file that starts with these bytes means to be NIfTI: both versions start with the length of the header.
 pub(crate) fn starts_like_nifti(bytes: &[u8]) -> bool {

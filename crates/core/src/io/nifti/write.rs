@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::ops::Range;
+use std::path::Path;
 
 use ::nifti::NiftiType;
 
@@ -77,6 +78,12 @@ pub(crate) fn write_vectors(
         },
     };
     write(to, grid, Some(axes), &body)
+}
+
+/// A grid as it is read back from a file at `path`: headers have single precision.
+pub fn stored_grid(path: &Path, grid: &Grid) -> Result<Grid, Error> {
+    let header = header::for_grid(grid, NiftiType::Float32, None);
+    header.and_then(|header| header::grid(&header, grid.shape)).map_err(|kind| Error::new(path, kind))
 }
 
 fn append(out: &mut Vec<u8>, values: impl Iterator<Item = f32>) {
