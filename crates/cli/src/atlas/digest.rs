@@ -125,6 +125,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_heard_in_pieces_is_recorded_as_the_file_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("pieces");
+        let pieces: Vec<Vec<u8>> = (0..40u8).map(|n| vec![n; 100 * usize::from(n % 7)]).collect();
+        std::fs::write(&path, pieces.concat()).expect("a file");
+        let heard = while_written("pieces".into(), |listener| {
+            pieces.iter().for_each(|piece| listener(piece));
+            Ok::<_, CliError>(())
+        });
+        let expected = FileRecord::of(&path, "pieces".into()).expect("a record");
+        assert_eq!(heard.expect("a record"), expected);
+        let failed: Result<FileRecord, u8> = while_written("nothing".into(), |_| Err(7));
+        assert_eq!(failed, Err(7));
+    }
+
+    #[test]
     fn words_do_not_run_together() {
         assert_ne!(of_words(["ab", "c"]), of_words(["a", "bc"]));
         assert_ne!(of_words(["a"]), of_words(["a", ""]));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::support::{RawNifti, grids, gzip};
-use antsreg_core::io::nifti::{inspect, read_labels, read_volume, write_labels, write_volume};
+use antsreg_core::io::nifti::{inspect, read_labels, read_volume, stored_grid, write_labels, write_volume};
 use antsreg_core::{Grid, LabelVolume, Volume};
 use nalgebra::{Matrix3, Matrix4, Rotation3, UnitQuaternion};
 
@@ -34,6 +34,7 @@ fn volumes_come_back_on_every_grid() {
             assert_eq!(back.grid.shape, volume.grid.shape, "{name}");
             let difference = largest_difference(&back.grid, &volume.grid);
             assert!(difference < HEADER_MM, "{name}: {difference} mm");
+            assert_eq!(stored_grid(&path, &volume.grid).unwrap(), back.grid, "{name}");
         }
     }
 }
