@@ -67,9 +67,9 @@ if [ -n "$labels" ]; then
         # The image as the record names it.
         image=$(sed -n '/"moving": {/,/}/s/^ *"path": "\(.*\)",\{0,1\}$/\1/p' "$record")
         chain=(-t "[$affine,1]")
-        for warp in "${name}"_1InverseWarp.nii.gz "${name}"_1InverseWarp.nii; do
-            [ -e "$warp" ] && chain+=(-t "$warp")
-        done
+        # Of several that lie there, from earlier runs with other options, the one that belongs to this affine.
+        warp=$(sed -n 's/^ *"\(.*_1InverseWarp\.nii\(\.gz\)\{0,1\}\)",\{0,1\}$/\1/p' "$record")
+        [ -z "$warp" ] || chain+=(-t "$warp")
         "$program" apply --quiet -i "$labels" -r "$image" -n generic-label "${chain[@]}" -o "${name}_TemplateLabels.nii.gz"
     done
 fi
