@@ -13,6 +13,14 @@ pub enum Error {
         /// How many there are.
         found: usize,
     },
+    /// Fewer than two subjects that can be read, of more that were given.
+    #[error("an atlas needs at least two subjects that can be read, found {found}: {}", reasons.join("; "))]
+    TooFewRead {
+        /// How many there are.
+        found: usize,
+        /// The others, and why they cannot be read.
+        reasons: Vec<String>,
+    },
     /// Fewer than four subjects, of which two would be left out.
     #[error("--average trimmed needs at least four subjects that can be read, found {found}")]
     TooFewToTrim {

@@ -96,7 +96,7 @@ impl Plan {
             let reasons: Vec<String> = subjects.iter().filter_map(Subject::complaint).collect();
             return Err(match reasons.is_empty() {
                 true => Error::TooFew { found: included.len() },
-                false => Error::LeftOut { subjects: reasons, all: subjects.len() },
+                false => Error::TooFewRead { found: included.len(), reasons },
             }
             .into());
         }
