@@ -175,6 +175,12 @@ fn numbers_out_of_all_proportion() {
         let name = option.split(' ').next().unwrap_or_default();
         assert!(message.contains(name) && message.contains(words), "{message}");
     }
+    for (option, words) in [("--outside nan", "finite"), ("--shrink 11", "fewer than 2 voxels of the 21")] {
+        let message = place.refuse(2, &format!("apply -i m.nii.gz -r f.nii.gz -o o.nii.gz {option}"));
+        assert!(message.contains(words), "{message}");
+    }
+    place.succeed("apply -i m.nii.gz -r f.nii.gz -o o.nii.gz --shrink 10 --outside -1024");
+    place.succeed("info o.nii.gz");
 }
 
 #[test]

@@ -155,6 +155,14 @@ fn up_to(most: f64, expected: &'static str, text: &str) -> Result<f64, ValueErro
     Ok(value)
 }
 
+/// A value of a voxel: what is not finite could not be read again.
+pub fn voxel(text: &str) -> Result<f32, ValueError> {
+    let expected = "a finite number in single precision";
+    let value: f32 = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
+    check(value.is_finite(), expected, text)?;
+    Ok(value)
+}
+
 /// A finite number, 0 or above.
 pub fn not_negative(text: &str) -> Result<f64, ValueError> {
     let expected = "a number from 0";
@@ -241,6 +249,8 @@ mod tests {
         assert!(["0", "-1", "nan", "10.5", "1e99"].into_iter().all(|text| step_voxels(text).is_err()));
         assert_eq!(variance("0"), Ok(0.0));
         assert!(["-1", "nan", "inf", "10001"].into_iter().all(|text| variance(text).is_err()));
+        assert_eq!(voxel("-1024"), Ok(-1024.0));
+        assert!(["nan", "-inf", "1e99", "x"].into_iter().all(|text| voxel(text).is_err()));
         assert_eq!(weight("0.5"), Ok(0.5));
         assert!(["0", "-1", "nan", "1e99", "1e-99"].into_iter().all(|text| weight(text).is_err()));
     }

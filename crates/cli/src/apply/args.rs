@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(short = 'n', long, value_enum, default_value_t, value_name = "HOW")]
     pub interpolation: Interpolation,
     /// Value of voxels that come from outside the input
-    #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = values::voxel)]
     pub outside: f32,
     /// Make the reference grid coarser by this whole factor
     #[arg(long, value_name = "FACTOR", default_value_t = 1, value_parser = values::at_least_one)]

@@ -14,6 +14,9 @@ use crate::progress::Console;
 use crate::staging::{self, Outputs};
 use crate::{inputs, transforms};
 
+/// Voxels that a coarser grid must keep along every axis: an image of fewer could not be read again.
+const LEAST_VOXELS: usize = 2;
+
 /// An input that keeps its kind.
 enum Input {
     Image(Volume),
@@ -81,7 +84,13 @@ fn volume(
     console: &mut Console,
 ) -> Result<(), CliError> {
     let data = read_input(args, input)?;
-    let onto = inputs::any_image(reference)?.grid.shrink([args.shrink; 3]);
+    let reference_grid = inputs::any_image(reference)?.grid;
+    let axes = if reference_grid.is_slice() { 2 } else { 3 };
+    let extent = reference_grid.shape.into_iter().take(axes).min().unwrap_or(0);
+    if args.shrink > 1 && extent / args.shrink < LEAST_VOXELS {
+        return Err(UsageError::Shrink { factor: args.shrink, extent, least: LEAST_VOXELS }.into());
+    }
+    let onto = reference_grid.shrink([args.shrink; 3]);
     if data.grid().is_slice() && !onto.is_slice() {
         return Err(CliError::SliceAndVolume { slice: input.into(), volume: reference.into() });
     }

@@ -112,7 +112,9 @@ pub enum ErrorKind {
         found: String,
     },
     /// NaN or infinite voxels.
-    #[error("{count} voxels are NaN, infinite or beyond single precision, the first at {first:?}")]
+    #[error(
+        "{count} voxels are NaN, infinite or beyond single precision, the first at {first:?}; set them to numbers first"
+    )]
     NotFinite {
         /// How many.
         count: usize,
