@@ -257,6 +257,10 @@ fn nothing_is_written_over_what_is_read() {
     assert!(files.map(|name| place.read(name)) == before, "a file has changed");
     let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o . --dry-run");
     assert!(message.contains("give ./"), "{message}");
+    // Nor taken for this run's: what an earlier one with other options has left.
+    let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t rigid --no-search --device cpu");
+    assert!(run.stderr.contains("p1Warp.nii.gz is from an earlier run"), "{}", run.stderr);
+    assert!(!run.stderr.contains("pWarped.nii.gz is"), "{}", run.stderr);
 }
 
 #[cfg(unix)]

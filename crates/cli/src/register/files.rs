@@ -56,6 +56,16 @@ impl Files {
         names
     }
 
+    /// Outputs of an earlier run with other options under the same prefix: nothing replaces them, and nothing says that they
+    /// do not belong to what was written now.
+    pub fn left_over(&self, args: &Args) -> Vec<PathBuf> {
+        let volumes = ["1Warp", "1InverseWarp", "Warped", "InverseWarped", "Labels"];
+        let names = volumes.iter().flat_map(|name| [format!("{name}.nii.gz"), format!("{name}.nii")]);
+        let paths = names.chain(["overlap.csv".into()]).map(|name| PathBuf::from(format!("{}{name}", args.output)));
+        let written = self.all();
+        paths.filter(|path| !written.contains(&path.as_path()) && path.exists()).collect()
+    }
+
     /// Whether all can be written, and none of them is an input.
     pub fn check(&self, args: &Args) -> Result<(), CliError> {
         if matches!(args.output.rsplit('/').next(), Some("." | "..")) {

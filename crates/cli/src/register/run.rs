@@ -74,6 +74,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliErr
     for path in paths {
         console.note(format_args!("wrote {}", path.display()));
     }
+    for path in files.left_over(args) {
+        console.warn(format_args!("{} is from an earlier run and does not belong to these files", path.display()));
+    }
     crate::output::print(&show::outcome(&record))?;
     Ok(overlap)
 }
