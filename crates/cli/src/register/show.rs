@@ -222,7 +222,7 @@ fn syn_options(options: &syn::Options) -> Vec<(&'static str, String)> {
         ("--winsorise", options.winsorise.map_or("none".into(), |(low, high)| format!("{low},{high}"))),
     ];
     parameters.retain(|(option, _)| match *option {
-        "--cc-radius" | "--cc-derivative" | "--noise" => options.uses(syn::Metric::Cc),
+        "--cc-radius" | "--cc-derivative" | "--noise" | "--edge-weight" => options.uses(syn::Metric::Cc),
         "--metric-bins" => options.uses(syn::Metric::Mattes),
         _ => true,
     });
