@@ -3,7 +3,7 @@
 use antsreg_tests::Workplace;
 
 /// All but `register`, whose help is looked at by itself.
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 18] = [
     "batch",
     "atlas",
     "atlas register-one",
@@ -19,6 +19,7 @@ const VERBS: [&str; 17] = [
     "convert",
     "info",
     "bench",
+    "bench cost-curves",
     "bench histograms",
     "completions",
 ];

@@ -21,7 +21,8 @@ use crate::{Course, Error, Images, LevelOutcome, Options, Outcome, Warps};
 ///
 /// # Errors
 /// A constant image; not one image for each channel, or a weight that is not above 0; a mask on another grid than its
-/// image; an `initial` without inverse; a schedule without levels; a device that fails.
+/// image; an `initial` without inverse; a schedule without levels; displacements that are no numbers in the end; a device
+/// that fails.
 pub fn register<'a, B: Backend>(
     backend: &B,
     fixed: impl Into<Images<'a>>,

@@ -8,7 +8,7 @@ use super::voxels::Encoding;
 use crate::{Grid, LabelVolume, Volume};
 
 /// Reads a volume of real numbers of any type, scaled as the header says; its grid is in RAS mm, by the sform, else the
-/// qform, else the voxel sizes alone, as ITK has them.
+/// qform, else the voxel sizes alone, along ITK's axes.
 ///
 /// # Errors
 /// A file that is missing, damaged, cut short, no NIfTI-1, of complex or vector voxels, of several volumes, whose header
