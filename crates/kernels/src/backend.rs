@@ -229,6 +229,7 @@ pub trait Backend: Sized + Sync {
     ///
     /// The energy is asked for with [`cc_energy`](Backend::cc_energy); what is given to the device before that does not
     /// wait for it.
+    #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
     fn cc_start(
         &self,
         fixed: &Self::Image,
@@ -245,6 +246,7 @@ pub trait Backend: Sized + Sync {
     fn cc_energy(&self, workspace: &Self::CcWorkspace) -> Result<f64, Error>;
 
     /// [`cc_start`](Backend::cc_start) and its energy at once.
+    #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
     fn cc_update(
         &self,
         fixed: &Self::Image,
@@ -278,6 +280,7 @@ pub trait Backend: Sized + Sync {
     /// ITK takes ranges from the images at hand in each iteration; here the caller gives them once, and a bin means the
     /// same from level to level. Weights are counted in units of 2⁻¹⁶, the four of a voxel adding up to 1 exactly: sums of
     /// integers have no order, so that every device finds one histogram, to the bit.
+    #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
     fn mi_update(
         &self,
         fixed: &Self::Image,

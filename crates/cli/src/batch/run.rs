@@ -17,7 +17,7 @@ use crate::device::Description;
 use crate::devices;
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
-use crate::register::{self, Files, FixedInputs, Found, Inputs, Plan, Seconds, Wanted};
+use crate::register::{self, Files, FixedInputs, Found, Inputs, Plan, Registration, Seconds, Wanted};
 use crate::staging::{self, Outputs};
 
 /// A subject that is to be registered.
@@ -148,7 +148,8 @@ fn register_all(
     let write = |Passing { job, seconds, what }: Passing<Computed>| {
         let what = what.and_then(|Computed { inputs, plan, found }| {
             let (files, total) = (Files::new(&job.args), Seconds::sum);
-            let write = || register::write(&job.args, &inputs, &plan, &files, found, seconds, threads, total);
+            let of = Registration { args: &job.args, inputs: &inputs, plan: &plan, files: &files, threads };
+            let write = || register::write(of, found, seconds, total);
             let written = aside.run(write)?;
             // The figures of the summary are read off the record's text, as they are of subjects that were done before.
             let text = serde_json::to_vec(&written.record);

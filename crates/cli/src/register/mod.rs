@@ -26,7 +26,7 @@ pub use inputs::{FixedInputs, Inputs};
 pub use parameters::{LinearParameters, Parameters, SynParameters};
 pub use plan::{Plan, check, linear_options, syn_options};
 pub use record::Seconds;
-pub use results::write;
+pub use results::{Registration, write};
 pub use run::run;
 pub use settings::{Filling, Measure, Model, Settings, Start};
 pub use show::stages;

@@ -35,18 +35,30 @@ pub struct Written {
     pub paths: Vec<PathBuf>,
 }
 
+/// What was registered, and how.
+#[derive(Clone, Copy)]
+pub struct Registration<'a> {
+    /// As typed.
+    pub args: &'a Args,
+    /// What was read.
+    pub inputs: &'a Inputs,
+    /// What was done.
+    pub plan: &'a Plan,
+    /// Where it is written.
+    pub files: &'a Files,
+    /// Threads that computed.
+    pub threads: usize,
+}
+
 /// Writes everything; the files appear at the end, together. `total_seconds` tells, from the seconds of the parts, how long
 /// all took so far.
 pub fn write(
-    args: &Args,
-    inputs: &Inputs,
-    plan: &Plan,
-    files: &Files,
+    of: Registration,
     found: Found,
     mut seconds: Seconds,
-    threads: usize,
     total_seconds: impl FnOnce(&Seconds) -> f64,
 ) -> Result<Written, CliError> {
+    let Registration { args, inputs, files, .. } = of;
     let began = Instant::now();
     let mut outputs = Outputs::new();
     let Found { affine, linear, syn, images, device_memory, profile } = found;
@@ -64,7 +76,7 @@ pub fn write(
     write_volumes(inputs, files, &affine, &ways, &images, &mut outputs)?;
     let similarity = images.similarity;
     drop(images);
-    let overlap = labels(args, inputs, files, &ways.forward, &mut outputs)?;
+    let overlap = labels(of, &ways.forward, &mut outputs)?;
     seconds.outputs += began.elapsed().as_secs_f64();
     seconds.total = total_seconds(&seconds);
     let record = Record {
@@ -76,7 +88,7 @@ pub fn write(
         seconds,
         device_memory,
         profile,
-        ..blank(args, inputs, plan, files, &affine, threads)
+        ..blank(of, &affine)
     };
     outputs.write(&files.record, |path| {
         let json =
@@ -140,13 +152,8 @@ fn write_volumes(
 }
 
 /// Carries the moving labels, and scores them where there is something to score against.
-fn labels(
-    args: &Args,
-    inputs: &Inputs,
-    files: &Files,
-    forward: &TransformChain,
-    outputs: &mut Outputs,
-) -> Result<Option<Overlap>, CliError> {
+fn labels(of: Registration, forward: &TransformChain, outputs: &mut Outputs) -> Result<Option<Overlap>, CliError> {
+    let Registration { args, inputs, files, .. } = of;
     let (Some(labels), Some(name)) = (&inputs.moving_labels, &files.labels) else { return Ok(None) };
     let carried = apply::resample_labels(labels, &inputs.fixed.grid, forward, args.label_interpolation.into());
     outputs.write(name, |path| Ok(nifti::write_labels(path, &carried)?))?;
@@ -157,14 +164,8 @@ fn labels(
 }
 
 /// The record of what was asked for, without any result but the affine.
-fn blank(
-    args: &Args,
-    inputs: &Inputs,
-    plan: &Plan,
-    files: &Files,
-    affine: &AffineTransform,
-    threads: usize,
-) -> Record {
+fn blank(of: Registration, affine: &AffineTransform) -> Record {
+    let Registration { args, inputs, plan, files, threads } = of;
     let matrix = affine.to_homogeneous();
     Record {
         program: "antsreg-gpu",

@@ -16,7 +16,7 @@ use super::memory::DeviceMemory;
 use super::plan::{self, Plan};
 use super::profile::Profile;
 use super::record::Seconds;
-use super::results::{self, Written};
+use super::results::{self, Registration, Written};
 use super::show;
 use crate::device::{Device, DeviceChoice, Opened};
 use crate::error::{CliError, UsageError};
@@ -69,7 +69,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliErr
     let Written { record, overlap, paths } = std::thread::scope(|scope| {
         // A driver takes a while to let go of a device.
         scope.spawn(|| drop(device));
-        results::write(args, &inputs, &plan, &files, found, seconds, console.threads, total)
+        let of = Registration { args, inputs: &inputs, plan: &plan, files: &files, threads: console.threads };
+        results::write(of, found, seconds, total)
     })?;
     for path in paths {
         console.note(format_args!("wrote {}", path.display()));

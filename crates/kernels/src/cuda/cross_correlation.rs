@@ -73,6 +73,7 @@ impl Cuda {
         Ok(CcWorkspace { shape, sums: Pending::new(&self.device)?, terms: None, direct: None })
     }
 
+    #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
     pub(super) fn cc_both_updates(
         &self,
         fixed: &Image,

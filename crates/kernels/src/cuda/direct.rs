@@ -42,6 +42,7 @@ impl Cuda {
 
 impl DirectCc {
     /// What [`Backend::cc_start`](crate::Backend::cc_start) does, for the centre's term and without masks.
+    #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
     pub fn start(
         &self,
         cuda: &Cuda,
@@ -55,6 +56,7 @@ impl DirectCc {
         self.update(cuda, fixed, moving, parameters, &mut workspace.sums, fixed_update, moving_update)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
     pub(super) fn update(
         &self,
         cuda: &Cuda,

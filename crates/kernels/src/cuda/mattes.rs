@@ -37,6 +37,7 @@ impl Cuda {
         })
     }
 
+    #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
     pub(super) fn mi_both_updates(
         &self,
         fixed: &Image,
