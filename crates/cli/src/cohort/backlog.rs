@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::Aside;
 use crate::error::CliError;
@@ -31,8 +32,8 @@ struct State<'a> {
     /// Whether one is being made.
     recording: bool,
     failed: Option<CliError>,
-    /// How many have it hold.
-    holding: usize,
+    /// Until when no task begins, if it holds.
+    held: Option<Instant>,
     closed: bool,
 }
 
@@ -66,10 +67,14 @@ impl<'a> Backlog<'a> {
         }
     }
 
-    /// Has no further task begin for a moment in which the processor is needed for something else. Nobody waits for room
-    /// meanwhile; it must end before all is to be settled.
+    /// Has no further task begin for a moment in which the processor is needed for something else, and no longer than 0.2 s:
+    /// what is not written yet would be lost if the program were killed. Nobody waits for room meanwhile.
     pub fn hold(&self) -> Hold<'_, 'a> {
-        self.state().holding += 1;
+        self.hold_for(Duration::from_millis(200))
+    }
+
+    fn hold_for(&self, longest: Duration) -> Hold<'_, 'a> {
+        self.state().held = Some(Instant::now() + longest);
         Hold(self)
     }
 
@@ -78,7 +83,7 @@ impl<'a> Backlog<'a> {
     where
         R: FnOnce() -> Result<(), CliError> + Send + 'a,
     {
-        let is_full = |state: &mut State| state.waiting.len() >= self.room && state.holding == 0;
+        let is_full = |state: &mut State| state.waiting.len() >= self.room && state.held.is_none();
         let full = self.change.wait_while(self.state(), is_full);
         let mut state = full.unwrap_or_else(PoisonError::into_inner);
         let number = state.came;
@@ -106,11 +111,7 @@ impl<'a> Backlog<'a> {
 
     fn work(&self) {
         loop {
-            let rests = |state: &mut State| state.waiting.is_empty() || state.holding > 0;
-            let idle = self.change.wait_while(self.state(), |state| rests(state) && !state.closed);
-            let Some((number, task)) = idle.unwrap_or_else(PoisonError::into_inner).waiting.pop_front() else {
-                return;
-            };
+            let Some((number, task)) = self.next() else { return };
             self.change.notify_all();
             let mut running = Running { backlog: self, number, left: None };
             match self.aside.run(task) {
@@ -119,6 +120,24 @@ impl<'a> Backlog<'a> {
             }
             drop(running);
             self.record();
+        }
+    }
+
+    /// The next task, as soon as there is one that may begin; none once there will be no more.
+    fn next(&self) -> Option<(usize, Task<'a>)> {
+        let mut state = self.state();
+        loop {
+            let held =
+                state.held.filter(|_| !state.closed).map(|until| until.saturating_duration_since(Instant::now()));
+            state = match held {
+                Some(left) if !left.is_zero() => {
+                    self.change.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                _ if state.waiting.is_empty() && !state.closed => {
+                    self.change.wait(state).unwrap_or_else(PoisonError::into_inner)
+                }
+                _ => return state.waiting.pop_front(),
+            };
         }
     }
 
@@ -175,7 +194,7 @@ impl Drop for Recording<'_, '_> {
 
 impl Drop for Hold<'_, '_> {
     fn drop(&mut self) {
-        self.0.state().holding -= 1;
+        self.0.state().held = None;
         self.0.change.notify_all();
     }
 }
@@ -192,7 +211,6 @@ impl Drop for Closing<'_, '_> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     use super::*;
     use crate::error::UsageError;
@@ -230,7 +248,7 @@ mod tests {
         let done = AtomicUsize::new(0);
         let done = &done;
         Backlog::with(2, 2, Aside::default(), |backlog| {
-            let hold = backlog.hold();
+            let hold = backlog.hold_for(Duration::from_secs(3600));
             // More than there is room for.
             for _ in 0..5 {
                 backlog.push(|| {
@@ -243,7 +261,10 @@ mod tests {
             drop(hold);
             backlog.settle()?;
             assert_eq!(done.load(Ordering::SeqCst), 5);
-            Ok(())
+            // It ends by itself as well.
+            let _hold = backlog.hold_for(Duration::from_millis(1));
+            backlog.push(|| Ok(|| Ok(())));
+            backlog.settle()
         })
         .expect("nothing fails");
     }
