@@ -339,6 +339,16 @@ fn comparisons_across_grids() {
 }
 
 #[test]
+fn a_batch_of_which_nothing_is_done_has_failed() {
+    let place = pair();
+    let run = place.run("batch -f f.nii.gz -o out none.nii.gz -t rigid --device cpu");
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("1 of 1 subjects failed"), "{}", run.stderr);
+    let run = place.run("batch -f f.nii.gz -o out none.nii.gz m.nii.gz -t rigid --no-search --device cpu");
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+}
+
+#[test]
 fn conversions_that_lack_something() {
     let place = pair();
     place.file("fsl.mat", b"1 0 0 5\n0 1 0 0\n0 0 1 0\n0 0 0 1\n");

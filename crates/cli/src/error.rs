@@ -307,6 +307,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             CliError::Usage(_) | CliError::Subjects(SubjectsError::Channels { .. }) => 2,
+            CliError::SomeFailed { failed, of, .. } if failed.len() == *of => 1,
             CliError::SomeFailed { .. } | CliError::AtlasesLeftOut { .. } | CliError::NotEveryPair => 3,
             CliError::BuildAtlas(error) => error.exit_code(),
             _ => 1,
