@@ -93,6 +93,7 @@ fn passes(
     for note in opened.iter().filter_map(Opened::note) {
         console.note(note);
     }
+    let devices = opened.iter().map(|opened| opened.description.clone()).collect();
     let mut engines = cohort::engines(opened)?;
     let aside = Aside::of(&engines, console.threads)?;
     // Each task is a step with several files, all written at once.
@@ -121,7 +122,7 @@ fn passes(
                 }
             }
         }
-        finish::run(session, &mut engines, last.as_deref(), backlog, console)
+        finish::run(session, engines, last.as_deref(), backlog, console)
     })?;
     seconds.total = console.elapsed().as_secs_f64();
     let passed: f64 = seconds.passes.iter().map(|pass| pass.registering + pass.updating).sum();
@@ -130,7 +131,7 @@ fn passes(
         program: "antsreg-gpu",
         version: env!("CARGO_PKG_VERSION"),
         command_line: session.plan.file.command_line.clone(),
-        devices: engines.iter().map(|engine| engine.description.clone()).collect(),
+        devices,
         threads: console.threads,
         seconds,
     };

@@ -43,7 +43,7 @@ struct AtlasResults {
 /// Hands out what is not there yet. `last` is the last pass, if this run has done it.
 pub fn run<'a>(
     session: &'a Session,
-    engines: &mut [Engine],
+    mut engines: Vec<Engine>,
     last: Option<&Done>,
     backlog: &Backlog<'a>,
     console: &mut Console,
@@ -105,7 +105,11 @@ pub fn run<'a>(
         },
     );
     failed.map_or(Ok(()), Err)?;
-    sums.finish(session, pass, backlog, console)
+    std::thread::scope(|scope| {
+        // A driver takes a while to let go of a device.
+        scope.spawn(|| drop(engines));
+        sums.finish(session, pass, backlog, console)
+    })
 }
 
 /// What the subjects on the last template add up to.

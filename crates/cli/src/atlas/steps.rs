@@ -24,12 +24,10 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
         Step::Update(args) => update(args, console),
         Step::Finish(args) => {
             let session = open(&args.folder)?;
-            let mut engines = cohort::engines(devices::open(&args.device.all()?, None)?)?;
+            let engines = cohort::engines(devices::open(&args.device.all()?, None)?)?;
             let threads = session.included.len();
             let aside = Aside::of(&engines, console.threads)?;
-            Backlog::with(threads, threads, aside, |backlog| {
-                finish::run(&session, &mut engines, None, backlog, console)
-            })
+            Backlog::with(threads, threads, aside, |backlog| finish::run(&session, engines, None, backlog, console))
         }
         Step::Verify(args) => verify(&args.folder, console),
     }
