@@ -27,16 +27,16 @@ impl DeviceChoice {
     /// Every valid value, for messages and help.
     pub const NAMES: &'static str = "auto, cpu, cuda or cuda:N";
 
-    /// Prepares the device, the only one of this program. That takes a GPU up to a second.
-    pub fn open(self) -> Result<Opened, CliError> {
+    /// Prepares the device where this program has no use for any other, which are not seen from then on.
+    pub fn open_alone(self) -> Result<Opened, CliError> {
         if matches!(self, DeviceChoice::Auto | DeviceChoice::Cuda(0)) {
             see_first_only();
         }
-        self.open_among_others()
+        self.open()
     }
 
-    /// Prepares the device, perhaps beside others.
-    pub fn open_among_others(self) -> Result<Opened, CliError> {
+    /// Prepares the device, which takes a GPU up to a second.
+    pub fn open(self) -> Result<Opened, CliError> {
         let began = Instant::now();
         let index = match self {
             DeviceChoice::Cpu => return Ok(Opened::cpu(None)),

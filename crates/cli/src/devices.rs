@@ -60,7 +60,7 @@ impl Devices {
 /// three, as its kernels fill only half of a registration's time, and the processor one, which uses all threads.
 pub fn open(choices: &[DeviceChoice], workers: Option<usize>) -> Result<Vec<Opened>, CliError> {
     let open = |choice: &DeviceChoice| {
-        let first = if choices.len() == 1 { choice.open()? } else { choice.open_among_others()? };
+        let first = if choices.len() == 1 { choice.open_alone()? } else { choice.open()? };
         // Known only now: `auto` may have come to the processor.
         let usual = if first.device.cuda().is_some() { USUAL_WORKERS } else { 1 };
         let mut all = vec![first];

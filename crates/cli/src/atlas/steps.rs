@@ -65,7 +65,7 @@ fn register(args: &RegisterOne, console: &mut Console) -> Result<(), CliError> {
 
 /// A worker on this device.
 fn engine(choice: DeviceChoice, console: &mut Console) -> Result<Engine, CliError> {
-    let opened = choice.open()?;
+    let opened = choice.open_alone()?;
     if let Some(note) = opened.note() {
         console.note(note);
     }

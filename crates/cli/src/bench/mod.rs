@@ -34,7 +34,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
 /// The GPU that a measurement is about. `auto` does not fall back: a processor cannot stand in for what is measured.
 fn gpu(choice: DeviceChoice, verb: &'static str, console: &mut Console) -> Result<Box<Cuda>, CliError> {
     let choice = if choice == DeviceChoice::Auto { DeviceChoice::Cuda(0) } else { choice };
-    let opened = choice.open()?;
+    let opened = choice.open_alone()?;
     if let Some(note) = opened.note() {
         console.note(note);
     }

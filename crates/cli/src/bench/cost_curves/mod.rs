@@ -75,7 +75,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         None => AffineTransform::identity(),
     };
     let lines = Line::all(args.shift_mm, args.turn_degrees, args.points);
-    let opened = args.device.open()?;
+    let opened = args.device.open_alone()?;
     if let Some(note) = opened.note() {
         console.note(note);
     }
