@@ -8,6 +8,7 @@
 # of the parts, DEVICE makes all of them on that device. Templates stay in OUT/keep: `scripts/atlas_score.py OUT/keep` measures
 # them apart from the program. Needs no Python here.
 set -uo pipefail
+[ $# -ge 4 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 program=$(realpath "$1") gpus=$3
 mkdir -p "$2"
 out=$(realpath "$2")
