@@ -67,9 +67,7 @@ impl Engine {
             On::Gpu(gpu) => gpu.register(request, self.description.choice(), observer),
         }
     }
-}
 
-impl Engine {
     /// Whether it works on a GPU.
     pub fn is_gpu(&self) -> bool {
         matches!(self.on, On::Gpu(_))
