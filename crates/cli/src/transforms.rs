@@ -15,6 +15,9 @@ const AFFINE_FORMATS: &str = "an ITK affine (.mat, .txt, .tfm, .h5); FSL's go th
 /// Most bytes of an FSL matrix looked at.
 const LARGEST_MATRIX: u64 = 1 << 14;
 
+/// What ANTs calls a transform that is none.
+const IDENTITY: &str = "identity";
+
 /// Whether the name says NIfTI, as that of an image to write must.
 pub fn is_nifti(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -67,6 +70,9 @@ pub fn read_chain(files: &[TransformFile]) -> Result<TransformChain, CliError> {
 
 /// What a file holds; FSL's matrices, which share an extension with ITK's, are named as such.
 fn read(path: &Path) -> Result<Vec<Transform>, CliError> {
+    if path == Path::new(IDENTITY) && !path.exists() {
+        return Ok(vec![Transform::Affine(AffineTransform::identity())]);
+    }
     if looks_like_fsl(path) {
         let found = "an FSL matrix, which means nothing without its two images".into();
         return Err(CliError::NotATransform { path: path.into(), found, expected: AFFINE_FORMATS });
@@ -87,4 +93,16 @@ pub fn looks_like_fsl(path: &Path) -> bool {
     }
     let mut words = text.split_whitespace().peekable();
     words.peek().is_some() && words.all(|word| word.parse::<f64>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transform_may_be_none() {
+        let typed = |path: &str| TransformFile { path: path.into(), inverted: false };
+        assert_eq!(read_affine(&typed("identity")).ok(), Some(AffineTransform::identity()));
+        assert!(read_affine(&typed("identity.mat")).is_err());
+    }
 }

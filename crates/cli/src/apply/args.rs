@@ -12,7 +12,7 @@ use crate::values::{self, TransformFile};
 /// Order and inversion are those of antsApplyTransforms: `-t 1Warp.nii.gz -t 0GenericAffine.mat` brings the moving image
 /// of a registration onto the fixed grid; `-t '[0GenericAffine.mat,1]' -t 1InverseWarp.nii.gz` brings the fixed image onto
 /// the moving grid. Points go the other way: with the first list, points of the fixed image go to the moving image. No
-/// transform at all means the identity.
+/// transform at all means the identity, and so does `-t identity`.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub struct Args {
