@@ -16,7 +16,7 @@ use super::manifest::Manifest;
 use super::onto::{Onto, Seen};
 use super::session::{Session, Template};
 use super::start::make_folder;
-use crate::cohort::{Engine, Found, Request, Sequel, in_mm};
+use crate::cohort::{Engine, OnDevice, Request, Sequel, in_mm};
 use crate::device::Description;
 use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
@@ -133,8 +133,8 @@ impl Sequel for Bringing<'_> {
         4 * (3 * FIELDS * onto.grid.len() + onto.scalars()) as u64
     }
 
-    fn run<B: Backend>(self, backend: &B, found: Found<B>) -> Result<Computed, CliError> {
-        let Found { affine: first, linear, syn, .. } = found;
+    fn run<B: Backend>(self, backend: &B, found: OnDevice<B>) -> Result<Computed, CliError> {
+        let OnDevice { affine: first, linear, syn } = found;
         let affine_cost = linear.map_or(f64::NAN, |linear| linear.cost);
         let (warp, levels) = syn.map_or((None, Vec::new()), |(warps, course)| (Some(warps.warp), course.levels));
         let energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();

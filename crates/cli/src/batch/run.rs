@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::args::Args;
 use super::summary::{self, Row, Status};
 use super::{resume, show};
-use crate::cohort::{self, Aside, Crew, Engine, Registered, Request};
+use crate::cohort::{self, Aside, Crew, Engine, Request};
 use crate::device::Description;
 use crate::devices;
 use crate::error::{CliError, UsageError};
@@ -200,10 +200,7 @@ fn compute(
         syn: plan.syn.as_ref(),
         wanted: Wanted::new(&job.args),
     };
-    let Registered { affine, linear, linear_seconds, syn, syn_seconds, images, images_seconds } =
-        engine.register(&request, observer)?;
-    (seconds.linear, seconds.syn, seconds.outputs) = (linear_seconds, syn_seconds, images_seconds);
-    let found = Found { affine, linear, syn, images, device_memory: None, profile: None };
+    let found = engine.register(&request, seconds, observer)?;
     Ok(Computed { inputs, plan, found })
 }
 

@@ -10,10 +10,11 @@ use antsreg_kernels::{Backend, Cpu, Cuda};
 
 use super::budget::{Budget, Share};
 use super::registrar::Registrar;
-use super::request::{Registered, Request};
+use super::request::Request;
 use super::task::{Sequel, Task};
 use crate::device::{Description, Device, DeviceChoice, Opened};
 use crate::error::CliError;
+use crate::register::{Found, Seconds};
 
 /// A worker on a device.
 pub struct Engine {
@@ -58,13 +59,22 @@ pub fn engines(opened: Vec<Opened>) -> Result<Vec<Engine>, CliError> {
 }
 
 impl Engine {
-    /// Registers. The result is the same whichever worker of one kind of device does it, and whatever it did before.
-    pub fn register(&mut self, request: &Request, observer: &mut dyn Observer) -> Result<Registered, CliError> {
+    /// Registers, and adds how long each part took. The result is the same whichever worker of one kind of device does it, and
+    /// whatever it did before.
+    pub fn register(
+        &mut self,
+        request: &Request,
+        seconds: &mut Seconds,
+        observer: &mut dyn Observer,
+    ) -> Result<Found, CliError> {
         match &mut self.on {
             On::Cpu(registrar) => {
-                registrar.register(&Request { wanted: request.wanted.without_images(), ..*request }, observer)
+                let request = Request { wanted: request.wanted.without_images(), ..*request };
+                registrar.register(&request, seconds, observer)
             }
-            On::Gpu(gpu) => gpu.register(request, self.description.choice(), observer),
+            On::Gpu(gpu) => gpu.keeping(request, request.bytes(), self.description.choice(), |registrar| {
+                registrar.register(request, seconds, observer)
+            }),
         }
     }
 
@@ -109,15 +119,6 @@ impl Engine {
 }
 
 impl Gpu {
-    fn register(
-        &mut self,
-        request: &Request,
-        device: DeviceChoice,
-        observer: &mut dyn Observer,
-    ) -> Result<Registered, CliError> {
-        self.keeping(request, request.bytes(), device, |registrar| registrar.register(request, observer))
-    }
-
     /// Registers within so many bytes, and keeps the memory of the fixed side that is prepared for it.
     fn keeping<T>(
         &mut self,

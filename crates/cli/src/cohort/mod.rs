@@ -17,6 +17,6 @@ pub use backlog::{Backlog, Hold};
 pub use engine::{Engine, engines, in_mm, in_voxels};
 pub use pipeline::{Crew, run, run_at};
 pub use reading::{Kernel, Source};
-pub use request::{Registered, Request};
+pub use request::Request;
 pub use subjects::{Listing, Subject, channels_of, is_image, list};
-pub use task::{Found, Sequel, Task};
+pub use task::{OnDevice, Sequel, Task};

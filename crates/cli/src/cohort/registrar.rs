@@ -9,10 +9,10 @@ use antsreg_kernels::Backend;
 use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
 
-use super::request::{Registered, Request};
-use super::task::{Found, Sequel};
+use super::request::Request;
+use super::task::{OnDevice, Sequel};
 use crate::error::CliError;
-use crate::register::{Diffeomorphism, Images, Pair};
+use crate::register::{Diffeomorphism, Found, Images, Pair, Seconds};
 
 /// A backend, and the fixed side it has prepared last.
 pub struct Registrar<B: Backend> {
@@ -92,43 +92,46 @@ impl<B: Backend> Registrar<B> {
         self.prepared.as_ref().is_some_and(|prepared| prepared.serves(request))
     }
 
-    /// Registers, preparing the fixed side if need be, and fetches what is wanted.
-    pub fn register(&mut self, request: &Request, observer: &mut dyn Observer) -> Result<Registered, CliError> {
-        let Found { affine, linear, linear_seconds, syn, syn_began } = self.find(request, observer)?;
+    /// Registers, preparing the fixed side if need be, and fetches what is wanted; adds how long each part took.
+    pub fn register(
+        &mut self,
+        request: &Request,
+        seconds: &mut Seconds,
+        observer: &mut dyn Observer,
+    ) -> Result<Found, CliError> {
+        let OnDevice { affine, linear, syn } = self.find(request, seconds, observer)?;
         let (backend, fixed) = (&self.backend, self.prepared.as_ref().and_then(|prepared| prepared.syn.as_ref()));
-        let mut found = Registered {
-            affine,
-            linear,
-            linear_seconds,
-            syn: None,
-            syn_seconds: None,
-            images: None,
-            images_seconds: 0.0,
-        };
-        let mut on_device = None;
-        if let (Some((warps, course)), Some(fixed)) = (syn, fixed) {
-            found.syn = Some(Diffeomorphism::fetch(backend, fixed, &warps, course, request.wanted)?);
-            on_device = Some(warps);
-            found.syn_seconds = Some(syn_began.elapsed().as_secs_f64());
+        let mut found = Found { affine, linear, syn: None, images: None, device_memory: None, profile: None };
+        let mut began = Instant::now();
+        let mut warps = None;
+        if let (Some((on_device, course)), Some(fixed)) = (syn, fixed) {
+            found.syn = Some(Diffeomorphism::fetch(backend, fixed, &on_device, course, request.wanted)?);
+            seconds.syn = seconds.syn.map(|seconds| seconds + began.elapsed().as_secs_f64());
+            warps = Some(on_device);
         }
         if let Some(wanted) = request.wanted.images {
-            let began = Instant::now();
+            began = Instant::now();
             let Request { fixed, moving, initial, .. } = *request;
             let pair =
                 Pair { fixed, mask: request.fixed_mask.map(Arc::as_ref), moving, initial, affine: found.affine };
-            found.images = Images::by(backend, &pair, on_device.as_ref(), wanted).map_err(CliError::Device)?;
-            found.images_seconds = began.elapsed().as_secs_f64();
+            found.images = Images::by(backend, &pair, warps.as_ref(), wanted).map_err(CliError::Device)?;
+            seconds.outputs += began.elapsed().as_secs_f64();
         }
         Ok(found)
     }
 
     /// Registers, and makes of it what is wanted where the warps are.
     pub fn register_and<T: Sequel>(&mut self, request: &Request, sequel: T) -> Result<T::Output, CliError> {
-        let found = self.find(request, &mut ())?;
+        let found = self.find(request, &mut Seconds::default(), &mut ())?;
         sequel.run(&self.backend, found)
     }
 
-    fn find(&mut self, request: &Request, observer: &mut dyn Observer) -> Result<Found<B>, CliError> {
+    fn find(
+        &mut self,
+        request: &Request,
+        seconds: &mut Seconds,
+        observer: &mut dyn Observer,
+    ) -> Result<OnDevice<B>, CliError> {
         if !self.serves(request) {
             // Before the next one is made: there need not be room for two.
             self.prepared = None;
@@ -138,21 +141,23 @@ impl<B: Backend> Registrar<B> {
             Some(prepared) => prepared,
             none => none.insert(Prepared::new(backend, request)?),
         };
-        let (mut affine, mut linear, mut linear_seconds) = (request.initial, None, None);
+        let (mut affine, mut linear) = (request.initial, None);
         if let (Some(fixed), Some(options)) = (&prepared.linear, request.linear) {
             let began = Instant::now();
             let (moving, mask) = (request.moving, request.moving_mask);
             let outcome = fixed.register(backend, moving, mask, options.start, observer)?;
-            linear_seconds = Some(began.elapsed().as_secs_f64());
+            seconds.linear = Some(began.elapsed().as_secs_f64());
             affine = outcome.transform;
             linear = Some(outcome);
         }
-        let syn_began = Instant::now();
-        let syn = prepared.syn.as_ref().map(|fixed| {
+        let mut syn = None;
+        if let Some(fixed) = &prepared.syn {
+            let began = Instant::now();
             let channels = [request.moving].into_iter().chain(request.moving_channels.iter().copied()).collect();
             let moving = syn::Images { channels, mask: request.moving_mask };
-            fixed.find(backend, moving, &affine, observer)
-        });
-        Ok(Found { affine, linear, linear_seconds, syn: syn.transpose()?, syn_began })
+            syn = Some(fixed.find(backend, moving, &affine, observer)?);
+            seconds.syn = Some(began.elapsed().as_secs_f64());
+        }
+        Ok(OnDevice { affine, linear, syn })
     }
 }

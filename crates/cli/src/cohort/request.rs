@@ -1,4 +1,4 @@
-//! One registration: what is asked for, and what comes of it.
+//! One registration: what is asked for.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use antsreg_core::{AffineTransform, Volume};
 use antsreg_linear as linear;
 use antsreg_syn as syn;
 
-use crate::register::{Diffeomorphism, Images, Wanted, memory};
+use crate::register::{Wanted, memory};
 
 /// One registration.
 #[derive(Debug, Clone, Copy)]
@@ -31,25 +31,6 @@ pub struct Request<'a> {
     pub syn: Option<&'a syn::Options>,
     /// What is wanted of it; images where a GPU registers only.
     pub wanted: Wanted,
-}
-
-/// What a registration found, and how long each stage took.
-#[derive(Debug)]
-pub struct Registered {
-    /// Fixed → moving, RAS mm.
-    pub affine: AffineTransform,
-    /// Outcome of the affine stage.
-    pub linear: Option<linear::Outcome>,
-    /// Seconds of the affine stage.
-    pub linear_seconds: Option<f64>,
-    /// What the diffeomorphic stage found.
-    pub syn: Option<Diffeomorphism>,
-    /// Seconds of the diffeomorphic stage.
-    pub syn_seconds: Option<f64>,
-    /// What the device made of the images, if it did.
-    pub images: Option<Images>,
-    /// Seconds of that.
-    pub images_seconds: f64,
 }
 
 impl Request<'_> {

@@ -1,7 +1,5 @@
 //! Work for an engine, whatever its device.
 
-use std::time::Instant;
-
 use antsreg_core::AffineTransform;
 use antsreg_kernels::Backend;
 use antsreg_linear as linear;
@@ -30,19 +28,15 @@ pub trait Sequel {
     fn bytes(&self) -> u64;
 
     /// Does it.
-    fn run<B: Backend>(self, backend: &B, found: Found<B>) -> Result<Self::Output, CliError>;
+    fn run<B: Backend>(self, backend: &B, found: OnDevice<B>) -> Result<Self::Output, CliError>;
 }
 
 /// What a registration found, the warps still on the device.
-pub struct Found<B: Backend> {
+pub struct OnDevice<B: Backend> {
     /// Fixed → moving, RAS mm.
     pub affine: AffineTransform,
     /// Outcome of the affine stage.
     pub linear: Option<linear::Outcome>,
-    /// Seconds of the affine stage.
-    pub linear_seconds: Option<f64>,
     /// Of the diffeomorphic stage.
     pub syn: Option<(syn::Warps<B>, syn::Course)>,
-    /// When that stage began.
-    pub syn_began: Instant,
 }

@@ -14,7 +14,7 @@ use crate::devices;
 use crate::error::CliError;
 use crate::interpolation::LabelInterpolation;
 use crate::progress::Console;
-use crate::register::{Diffeomorphism, FixedInputs, Plan, Settings, Wanted};
+use crate::register::{Diffeomorphism, FixedInputs, Found, Plan, Seconds, Settings, Wanted};
 
 /// The image that gets labels.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl<'a> Propagation<'a> {
         }
         let (interpolation, keep_warps) = (self.interpolation, self.keep_warps);
         let register = |engine: &mut &mut Engine, job| register(engine, job, target, &plan, keep_warps);
-        let bring = |(job, found, took): (Job<'_>, Result<cohort::Registered, CliError>, Duration)| {
+        let bring = |(job, found, took): (Job<'_>, Result<Found, CliError>, Duration)| {
             let brought = found.and_then(|found| bring(target, job.atlas, found, interpolation));
             (job.number, brought.map_err(|error| job.atlas.blame(error)), took)
         };
@@ -164,7 +164,7 @@ fn register<'a>(
     target: &Target,
     plan: &Plan,
     keep_warps: bool,
-) -> (Job<'a>, Result<cohort::Registered, CliError>, Duration) {
+) -> (Job<'a>, Result<Found, CliError>, Duration) {
     let began = Instant::now();
     let request = Request {
         fixed: &target.image,
@@ -178,7 +178,7 @@ fn register<'a>(
         syn: plan.syn.as_ref(),
         wanted: Wanted { inverse_warp: keep_warps, ..Wanted::WARP },
     };
-    let found = engine.register(&request, &mut ());
+    let found = engine.register(&request, &mut Seconds::default(), &mut ());
     (job, found, began.elapsed())
 }
 
@@ -186,7 +186,7 @@ fn register<'a>(
 fn bring(
     target: &Target,
     atlas: &Loaded,
-    found: cohort::Registered,
+    found: Found,
     interpolation: LabelInterpolation,
 ) -> Result<Propagated, CliError> {
     let mut chain = TransformChain::new();

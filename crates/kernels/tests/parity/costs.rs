@@ -20,15 +20,37 @@ const LOGARITHMS: (f64, &str) = (1e-6, "logarithms of two libraries, rounded to 
 const PAIRS: (f64, &str) = (5e-5, "coordinates, products and partial sums in single precision");
 const ENTROPIES: (f64, &str) = (1e-12, "logarithms and sums of double precision in another order");
 
-pub fn correlation_ratio<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
-    let backend = out.backend;
-    let fixed = backend.upload(world.shape, &World::image(world.shape, 13))?;
-    let weight = backend.upload(world.shape, &World::mask(world.shape, 17))?;
-    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
-    let moving_weight = backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?;
-    let mut maps: Vec<AffineTransform> = (0..37).map(|n| world.map(0.02 * f64::from(n) - 0.3)).collect();
+/// Images to be brought together, and what their voxels weigh.
+struct Pair<B: Backend> {
+    fixed: B::Image,
+    weight: B::Image,
+    moving: B::Image,
+    moving_weight: B::Image,
+}
+
+impl<B: Backend> Pair<B> {
+    fn new(backend: &B, world: &World) -> Result<Self, Error> {
+        Ok(Pair {
+            fixed: backend.upload(world.shape, &World::image(world.shape, 13))?,
+            weight: backend.upload(world.shape, &World::mask(world.shape, 17))?,
+            moving: backend.upload(world.other_shape, &World::image(world.other_shape, 19))?,
+            moving_weight: backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?,
+        })
+    }
+}
+
+/// A batch of maps, among them one that leads beyond the border and one that leads nowhere.
+fn maps(map: impl Fn(f64) -> AffineTransform) -> Vec<AffineTransform> {
+    let mut maps: Vec<AffineTransform> = (0..37).map(|n| map(f64::from(n))).collect();
     maps[5].translation.x += 1e4;
     maps[6].matrix[(0, 0)] = f64::NAN;
+    maps
+}
+
+pub fn correlation_ratio<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let backend = out.backend;
+    let Pair { fixed, weight, moving, moving_weight } = Pair::new(backend, world)?;
+    let maps = maps(|n| world.map(0.02 * n - 0.3));
     for (bins, edge) in [(32, [4.0, 3.0, 2.0]), (256, [0.5; 3]), (7, [0.0; 3])] {
         for (weights, fixed_weight, moving_weight) in
             [("", None, None), (", weighted", Some(&weight), Some(&moving_weight))]
@@ -57,13 +79,8 @@ pub fn correlation_ratio<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
 
 pub fn joint_histograms<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let backend = out.backend;
-    let fixed = backend.upload(world.shape, &World::image(world.shape, 13))?;
-    let weight = backend.upload(world.shape, &World::mask(world.shape, 17))?;
-    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
-    let moving_weight = backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?;
-    let mut maps: Vec<AffineTransform> = (0..37).map(|n| world.map(0.02 * f64::from(n) - 0.3)).collect();
-    maps[5].translation.x += 1e4;
-    maps[6].matrix[(0, 0)] = f64::NAN;
+    let Pair { fixed, weight, moving, moving_weight } = Pair::new(backend, world)?;
+    let maps = maps(|n| world.map(0.02 * n - 0.3));
     for sampling in [JointSampling::Trilinear, JointSampling::PartialVolume] {
         for (fixed_bins, bins, edge) in [(32, 64, [4.0, 3.0, 2.0]), (2, 300, [0.5; 3]), (100, 7, [0.0; 3])] {
             for (weights, fixed_weight, moving_weight) in
@@ -90,13 +107,8 @@ pub fn joint_histograms<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) ->
 
 pub fn moments<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let backend = out.backend;
-    let fixed = backend.upload(world.shape, &World::image(world.shape, 13))?;
-    let weight = backend.upload(world.shape, &World::mask(world.shape, 17))?;
-    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
-    let moving_weight = backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?;
-    let mut maps: Vec<AffineTransform> = (0..37).map(|n| world.map(0.02 * f64::from(n) - 0.3)).collect();
-    maps[5].translation.x += 1e4;
-    maps[6].matrix[(0, 0)] = f64::NAN;
+    let Pair { fixed, weight, moving, moving_weight } = Pair::new(backend, world)?;
+    let maps = maps(|n| world.map(0.02 * n - 0.3));
     for edge in [[4.0, 3.0, 2.0], [0.0; 3]] {
         for weights in [[None, None], [Some(&weight), Some(&moving_weight)]] {
             let found = backend.moments(&fixed, &moving, weights, [(0.1, 0.9), (0.0, 2.0)], edge, &maps)?;
@@ -118,16 +130,11 @@ pub fn slices<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<()
         return Ok(());
     }
     let backend = out.backend;
-    let fixed = backend.upload(world.shape, &World::image(world.shape, 13))?;
-    let weight = backend.upload(world.shape, &World::mask(world.shape, 17))?;
-    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
-    let moving_weight = backend.upload(world.other_shape, &World::mask(world.other_shape, 23))?;
-    let mut maps: Vec<AffineTransform> = (0..37).map(|n| world.plane_map(0.17 * f64::from(n) - 3.1)).collect();
-    // Beside the slice, out of its plane, beyond its border, nowhere.
+    let Pair { fixed, weight, moving, moving_weight } = Pair::new(backend, world)?;
+    let mut maps = maps(|n| world.plane_map(0.17 * n - 3.1));
+    // Beside the slice, out of its plane.
     maps[1].translation.z = 0.5;
     maps[2].matrix[(2, 0)] = 1e-3;
-    maps[5].translation.x += 1e4;
-    maps[6].matrix[(0, 0)] = f64::NAN;
     for weights in [[None, None], [Some(&weight), Some(&moving_weight)]] {
         let name = format!("of slices, {} weights", weights.iter().flatten().count());
         let sorted = backend.bin_fixed(&fixed, weights[0], (0.1, 0.9), 32)?;
