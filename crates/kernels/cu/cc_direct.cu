@@ -42,10 +42,10 @@ extern "C" __global__ void cc_direct_terms(cudaTextureObject_t fixed, cudaTextur
 
 // Updates and energy of the centre term, from the surfaces. `pair` has no masks.
 extern "C" __global__ void cc_direct_update(Pair pair, Surfaces terms, int radius, float *fixed_update, float *moving_update,
-                                            double2 *partial, unsigned int *counter, double *result)
+                                            double *partial, unsigned int *counter, double *result)
 {
     const Voxel v = voxel();
-    float value = 0.f, count = 0.f;
+    float value = 0.f, count = 0.f, weight = 0.f;
     if (within(v, pair.shape)) {
         const size_t here = offset(v, pair.shape);
         const int at = v.x * (int)sizeof(float);
@@ -62,6 +62,7 @@ extern "C" __global__ void cc_direct_update(Pair pair, Surfaces terms, int radiu
         const float f = pair.fixed[here] - fixed_mean, m = pair.moving[here] - moving_mean;
         value = c * per_a * c * per_b;
         count = 1.f;
+        weight = a * per_a * (b * per_b);
         Gradient gradient;
         gradient.start(pair, v.x, v.y, pair.shape.x);
         store_update(fixed_update, pair, here, slope * (m - c * per_a * f),
@@ -69,5 +70,5 @@ extern "C" __global__ void cc_direct_update(Pair pair, Surfaces terms, int radiu
         store_update(moving_update, pair, here, slope * (f - c * per_b * m),
                      gradient.at(pair, pair.moving, v.z, here));
     }
-    add_energy(value, count, partial, counter, result);
+    add_energy(value, count, weight, partial, counter, result);
 }

@@ -35,7 +35,7 @@ template <int R, bool MASKED, bool EXACT> struct WindowSink {
 
     Pair pair;
     float *fixed_update, *moving_update, *terms;
-    float value, count;
+    float value, count, weight;
     // Voxels of the window along x times those along y.
     float area;
     Gradient gradient;
@@ -55,6 +55,7 @@ template <int R, bool MASKED, bool EXACT> struct WindowSink {
         if (counts) {
             value += t.value;
             count += 1.f;
+            weight += t.weight;
         }
         if (EXACT) {
             const float p_a = t.slope * t.on_fixed, p_b = t.slope * t.on_moving;
@@ -83,13 +84,13 @@ template <int R, bool MASKED, bool EXACT> struct WindowSink {
 
 template <int R, bool MASKED, bool EXACT>
 __device__ __forceinline__ void cc_windows(const Pair &pair, int depth, float *fixed_update, float *moving_update,
-                                           float *terms, double2 *partial, unsigned int *counter, double *result)
+                                           float *terms, double *partial, unsigned int *counter, double *result)
 {
     const int z0 = blockIdx.z * depth, z1 = min(z0 + depth, pair.shape.z);
     const Products<MASKED> source = {pair};
-    WindowSink<R, MASKED, EXACT> sink = {pair, fixed_update, moving_update, terms, 0.f, 0.f, 0.f, {}};
+    WindowSink<R, MASKED, EXACT> sink = {pair, fixed_update, moving_update, terms, 0.f, 0.f, 0.f, 0.f, {}};
     box_sums<R, MASKED ? 6 : 5, MASKED ? 3 : 2>(pair.shape, z0, z1, source, sink);
-    add_energy(sink.value, sink.count, partial, counter, result);
+    add_energy(sink.value, sink.count, sink.weight, partial, counter, result);
 }
 
 // The five terms of the exact derivative, as they are.
@@ -135,24 +136,24 @@ struct ExactSink {
 
 #define CC_KERNELS(R)                                                                                                  \
     extern "C" __global__ void __launch_bounds__(TILE_THREADS, BOX_BLOCKS(R, 2))                                       \
-        cc_centre_##R(Pair pair, int depth, float *fixed_update, float *moving_update, double2 *partial,               \
+        cc_centre_##R(Pair pair, int depth, float *fixed_update, float *moving_update, double *partial,               \
                       unsigned int *counter, double *result)                                                           \
     {                                                                                                                  \
         cc_windows<R, false, false>(pair, depth, fixed_update, moving_update, nullptr, partial, counter, result);      \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(TILE_THREADS, BOX_BLOCKS(R, 3))                                       \
-        cc_centre_masked_##R(Pair pair, int depth, float *fixed_update, float *moving_update, double2 *partial,        \
+        cc_centre_masked_##R(Pair pair, int depth, float *fixed_update, float *moving_update, double *partial,        \
                              unsigned int *counter, double *result)                                                    \
     {                                                                                                                  \
         cc_windows<R, true, false>(pair, depth, fixed_update, moving_update, nullptr, partial, counter, result);       \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(TILE_THREADS, BOX_BLOCKS(R, 2))                                       \
-        cc_terms_##R(Pair pair, int depth, float *terms, double2 *partial, unsigned int *counter, double *result)      \
+        cc_terms_##R(Pair pair, int depth, float *terms, double *partial, unsigned int *counter, double *result)      \
     {                                                                                                                  \
         cc_windows<R, false, true>(pair, depth, nullptr, nullptr, terms, partial, counter, result);                    \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(TILE_THREADS, BOX_BLOCKS(R, 3))                                       \
-        cc_terms_masked_##R(Pair pair, int depth, float *terms, double2 *partial, unsigned int *counter,               \
+        cc_terms_masked_##R(Pair pair, int depth, float *terms, double *partial, unsigned int *counter,               \
                             double *result)                                                                            \
     {                                                                                                                  \
         cc_windows<R, true, true>(pair, depth, nullptr, nullptr, terms, partial, counter, result);                     \

@@ -24,6 +24,8 @@ struct Terms {
     // C/A and C/B.
     float on_fixed, on_moving;
     float value;
+    // AB/((A+n)(B+n)): how much of the window's structure is no noise.
+    float weight;
 };
 
 // Reciprocals to one unit in the last place: the sums differ by more from one order to another.
@@ -41,7 +43,8 @@ __device__ __forceinline__ Terms terms_of(float i, float j, float ii, float jj, 
     const float noise = count * noise_variance;
     const float per_a = counts ? reciprocal(a + noise) : 0.f, per_b = counts ? reciprocal(b + noise) : 0.f;
     const float on_fixed = c * per_a, on_moving = c * per_b;
-    return {fixed_mean, moving_mean, 2.f * on_fixed * per_b, on_fixed, on_moving, on_fixed * on_moving};
+    return {fixed_mean, moving_mean, 2.f * on_fixed * per_b, on_fixed, on_moving, on_fixed * on_moving,
+            a * per_a * (b * per_b)};
 }
 
 // Voxels of a window along one axis.
@@ -107,24 +110,33 @@ __device__ __forceinline__ void store_update(float *update, const Pair &pair, si
     store(update, plane(pair.shape), here, {length * g.x, length * g.y, length * g.z});
 }
 
-// Adds up values and counts of a whole launch, in the order of the blocks: result[0] = sum, result[1] = count.
-__device__ __forceinline__ void add_energy(float value, float count, double2 *partial, unsigned int *counter,
-                                           double *result)
+// Adds up values, counts and weights of a whole launch, in the order of the blocks, into result[0] to result[2].
+// `partial` has three numbers a block.
+__device__ __forceinline__ void add_energy(float value, float count, float weight, double *partial,
+                                           unsigned int *counter, double *result)
 {
-    double values = block_sum((double)value), counts = block_sum((double)count);
+    double values = block_sum((double)value), counts = block_sum((double)count), weights = block_sum((double)weight);
     const int thread = thread_index(), threads = blockDim.x * blockDim.y * blockDim.z;
-    if (thread == 0) partial[block_index()] = make_double2(values, counts);
+    if (thread == 0) {
+        double *part = partial + 3 * (size_t)block_index();
+        part[0] = values;
+        part[1] = counts;
+        part[2] = weights;
+    }
     if (!last_block(counter)) return;
-    values = counts = 0.0;
+    values = counts = weights = 0.0;
     for (int block = thread; block < gridDim.x * gridDim.y * gridDim.z; block += threads) {
-        const double2 part = __ldcg(partial + block);
-        values += part.x;
-        counts += part.y;
+        const double *part = partial + 3 * (size_t)block;
+        values += __ldcg(part);
+        counts += __ldcg(part + 1);
+        weights += __ldcg(part + 2);
     }
     values = block_sum(values);
     counts = block_sum(counts);
+    weights = block_sum(weights);
     if (thread == 0) {
         result[0] = values;
         result[1] = counts;
+        result[2] = weights;
     }
 }

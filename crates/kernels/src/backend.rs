@@ -245,6 +245,14 @@ pub trait Backend: Sized + Sync {
     /// voxels. Waits until it is there.
     fn cc_energy(&self, workspace: &Self::CcWorkspace) -> Result<f64, Error>;
 
+    /// How alike the images of the last [`cc_start`](Backend::cc_start) with this workspace were, whatever their contrast:
+    /// the mean of C²/(A·B) over the windows of counted voxels, each by its weight; 0 where none has any.
+    ///
+    /// With n = count·noise a window's value is w·C²/(A·B), w = A·B/((A+n)·(B+n)) being how much of its structure is no
+    /// noise. The energy falls when weights grow, though nothing becomes more alike, and so it falls when contrast does
+    /// grow; this mean, Σ w·C²/(A·B) / Σ w, is 1 at most, and is 1 where the images are alike.
+    fn cc_agreement(&self, workspace: &Self::CcWorkspace) -> Result<f64, Error>;
+
     /// [`cc_start`](Backend::cc_start) and its energy at once.
     #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
     fn cc_update(

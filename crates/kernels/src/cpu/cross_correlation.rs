@@ -15,8 +15,8 @@ pub struct CcWorkspace {
     /// Slices of each slab, and its buffers.
     slices: usize,
     slabs: Vec<BoxSums>,
-    /// Sum of the values and number of counted voxels of each slice.
-    energies: Vec<(f64, f64)>,
+    /// Sums of each slice's windows.
+    energies: Vec<Sums>,
     /// The exact derivative's five terms per window, voxel after voxel; empty until it is asked for.
     terms: Vec<[f32; 5]>,
 }
@@ -27,9 +27,27 @@ impl CcWorkspace {
         CcWorkspace {
             slices,
             slabs: (0..nz.div_ceil(slices)).map(|_| BoxSums::default()).collect(),
-            energies: vec![(0.0, 0.0); nz],
+            energies: vec![Sums::default(); nz],
             terms: Vec::new(),
         }
+    }
+}
+
+/// What is added up over the windows of counted voxels.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    value: f64,
+    count: f64,
+    weight: f64,
+}
+
+impl std::iter::Sum for Sums {
+    fn sum<I: Iterator<Item = Sums>>(all: I) -> Sums {
+        all.fold(Sums::default(), |sum, next| Sums {
+            value: sum.value + next.value,
+            count: sum.count + next.count,
+            weight: sum.weight + next.weight,
+        })
     }
 }
 
@@ -58,6 +76,8 @@ struct Terms {
     on_fixed: f32,
     on_moving: f32,
     value: f32,
+    /// AB/((A+n)(B+n)): how much of the window's structure is no noise.
+    weight: f32,
 }
 
 impl Terms {
@@ -78,6 +98,7 @@ impl Terms {
             on_fixed,
             on_moving,
             value: on_fixed * on_moving,
+            weight: a * per_a * (b * per_b),
         }
     }
 
@@ -122,9 +143,14 @@ pub(super) fn start(
 
 /// The energy of what was done last.
 pub(super) fn energy(workspace: &CcWorkspace) -> f64 {
-    let (sum, count) =
-        workspace.energies.iter().fold((0.0, 0.0), |(sum, count), slice| (sum + slice.0, count + slice.1));
-    if count > 0.0 { -sum / count } else { 0.0 }
+    let Sums { value, count, .. } = workspace.energies.iter().copied().sum();
+    if count > 0.0 { -value / count } else { 0.0 }
+}
+
+/// The agreement of what was done last.
+pub(super) fn agreement(workspace: &CcWorkspace) -> f64 {
+    let Sums { value, weight, .. } = workspace.energies.iter().copied().sum();
+    if weight > 0.0 { value / weight } else { 0.0 }
 }
 
 impl Pair<'_> {
@@ -161,16 +187,16 @@ impl Pair<'_> {
     }
 
     /// Calls `take(voxel, terms)` for the window around every voxel of the slices from `first` on, with `None` where the
-    /// voxel is not inside the masks; leaves each slice's sum of values and count in `energies`.
+    /// voxel is not inside the masks; leaves each slice's sums in `energies`.
     #[inline(always)]
     fn each_window(
         &self,
         sums: &mut BoxSums,
         first: usize,
-        energies: &mut [(f64, f64)],
+        energies: &mut [Sums],
         mut take: impl FnMut(Voxel, Option<Terms>),
     ) {
-        energies.fill((0.0, 0.0));
+        energies.fill(Sums::default());
         sums.run::<6>(
             self.shape,
             self.radius,
@@ -179,7 +205,7 @@ impl Pair<'_> {
             |j, k, rows| self.products(j, k, rows),
             #[inline(always)]
             |j, k, [n, i, jm, ii, jj, ij]| {
-                let (mut value, mut counted) = (0.0, 0.0);
+                let (mut value, mut weight, mut counted) = (0.0, 0.0, 0.0);
                 let row = self.row(j, k);
                 for x in 0..n.len() {
                     let here = row.start + x;
@@ -188,12 +214,15 @@ impl Pair<'_> {
                         .then(|| Terms::of([i[x], jm[x], ii[x], jj[x], ij[x]], n[x], self.noise_variance));
                     if let Some(terms) = &terms {
                         value += terms.value;
+                        weight += terms.weight;
                         counted += 1.0;
                     }
                     take(Voxel { x, j, k, here }, terms);
                 }
-                let energy = &mut energies[k - first];
-                *energy = (energy.0 + f64::from(value), energy.1 + counted);
+                let slice = &mut energies[k - first];
+                slice.value += f64::from(value);
+                slice.count += counted;
+                slice.weight += f64::from(weight);
             },
         );
     }

@@ -249,6 +249,10 @@ impl Backend for Cpu {
         Ok(cross_correlation::energy(workspace))
     }
 
+    fn cc_agreement(&self, workspace: &CcWorkspace) -> Result<f64, Error> {
+        Ok(cross_correlation::agreement(workspace))
+    }
+
     fn mi_workspace(&self, bins: usize) -> Result<MiWorkspace, Error> {
         crate::mattes::check_bins(bins)?;
         Ok(MiWorkspace::new(bins))

@@ -207,6 +207,10 @@ impl Backend for Cuda {
         workspace.energy()
     }
 
+    fn cc_agreement(&self, workspace: &CcWorkspace) -> Result<f64, Error> {
+        workspace.agreement()
+    }
+
     fn mi_workspace(&self, bins: usize) -> Result<MiWorkspace, Error> {
         self.new_mi_workspace(bins)
     }

@@ -13,7 +13,7 @@ use crate::{CcDerivative, CcParameters, Error};
 /// Buffers of [`Backend::cc_start`](crate::Backend::cc_start), made when first needed.
 pub struct CcWorkspace {
     pub(super) shape: [usize; 3],
-    /// Sum of the values and number of counted voxels.
+    /// Sum of the values, number of counted voxels and sum of the windows' weights.
     pub(super) sums: Pending,
     /// The exact derivative's five terms per window, a plane each.
     terms: Option<Buffer<f32>>,
@@ -24,8 +24,14 @@ pub struct CcWorkspace {
 impl CcWorkspace {
     /// Minus the mean of what the last kernel added up.
     pub(super) fn energy(&self) -> Result<f64, Error> {
-        let [sum, count] = self.sums.wait("cc_energy")?;
+        let [sum, count, _] = self.sums.wait("cc_energy")?;
         Ok(if count > 0.0 { -sum / count } else { 0.0 })
+    }
+
+    /// Their mean by weight.
+    pub(super) fn agreement(&self) -> Result<f64, Error> {
+        let [sum, _, weight] = self.sums.wait("cc_agreement")?;
+        Ok(if weight > 0.0 { sum / weight } else { 0.0 })
     }
 }
 
@@ -112,7 +118,7 @@ impl Cuda {
                 let (f, m) = (fixed_update.write(), moving_update.write());
                 let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
                 let result = workspace.sums.target();
-                // SAFETY: all volumes have one shape, reads and writes are kept to it; a pair of `partial` a block.
+                // SAFETY: all volumes have one shape, reads and writes are kept to it; three numbers of `partial` a block.
                 unsafe { self.launch(launch, arguments![pair, depth, f, m, partial, counter, result])? };
                 workspace.sums.under_way()
             }

@@ -87,7 +87,7 @@ impl DirectCc {
         let (f, m) = (fixed_update.write(), moving_update.write());
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
         let result = sums.target();
-        // SAFETY: as above; a pair of `partial` a block.
+        // SAFETY: as above; three numbers of `partial` a block.
         unsafe { cuda.launch(launch, arguments![pair, surfaces, radius, f, m, partial, counter, result])? };
         sums.under_way()
     }

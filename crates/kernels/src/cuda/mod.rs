@@ -71,7 +71,7 @@ pub struct Cuda {
 
 /// Where reductions leave their parts and results. One operation at a time uses it.
 struct Scratch {
-    /// One pair per block, as large as any launch needed so far.
+    /// Up to three numbers per block, as large as any launch needed so far.
     partial: Buffer<f64>,
     /// Counts finished blocks; every kernel leaves it at zero.
     counter: Buffer<u32>,
@@ -159,7 +159,7 @@ impl Cuda {
 impl Scratch {
     fn new(device: &Arc<Device>) -> Result<Scratch, Error> {
         Ok(Scratch {
-            partial: Buffer::zeroed(device, 2 << 10)?,
+            partial: Buffer::zeroed(device, 3 << 10)?,
             counter: Buffer::zeroed(device, 1)?,
             result: Buffer::zeroed(device, 6)?,
             scale: Buffer::zeroed(device, 1)?,
@@ -171,8 +171,8 @@ impl Scratch {
 
     /// Room for one pair of sums from each of `blocks` blocks.
     fn reserve(&mut self, device: &Arc<Device>, blocks: usize) -> Result<(), Error> {
-        if self.partial.len() < 2 * blocks {
-            self.partial = Buffer::zeroed(device, 2 * blocks.next_power_of_two())?;
+        if self.partial.len() < 3 * blocks {
+            self.partial = Buffer::zeroed(device, 3 * blocks.next_power_of_two())?;
         }
         Ok(())
     }

@@ -9,9 +9,9 @@ use super::device::{Device, check};
 use super::mark::Mark;
 use crate::Error;
 
-/// Two numbers in page-locked memory, which kernels reach by its address.
+/// Three numbers in page-locked memory, which kernels reach by its address.
 pub(super) struct Pending {
-    sums: *mut [f64; 2],
+    sums: *mut [f64; 3],
     written: Mark,
     device: Arc<Device>,
 }
@@ -24,10 +24,10 @@ impl Pending {
         device.bind("page-locked memory")?;
         let mut memory: *mut c_void = std::ptr::null_mut();
         // SAFETY: `memory` is valid for writing.
-        check("page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut memory, size_of::<[f64; 2]>()) })?;
-        let sums: *mut [f64; 2] = memory.cast();
+        check("page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut memory, size_of::<[f64; 3]>()) })?;
+        let sums: *mut [f64; 3] = memory.cast();
         // SAFETY: the memory has room for them.
-        unsafe { sums.write([0.0; 2]) };
+        unsafe { sums.write([0.0; 3]) };
         Ok(Pending { sums, written: Mark::new()?, device: device.clone() })
     }
 
@@ -42,7 +42,7 @@ impl Pending {
     }
 
     /// The sums, once they are there.
-    pub(super) fn wait(&self, operation: &'static str) -> Result<[f64; 2], Error> {
+    pub(super) fn wait(&self, operation: &'static str) -> Result<[f64; 3], Error> {
         self.device.bind(operation)?;
         self.written.wait(operation)?;
         // SAFETY: the kernel is done; the compiler must not take an earlier value for this one.

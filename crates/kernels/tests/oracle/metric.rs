@@ -13,6 +13,7 @@ struct Case {
 
 struct Found {
     energy: f64,
+    agreement: f64,
     updates: [Vec<[f32; 3]>; 2],
 }
 
@@ -57,18 +58,20 @@ impl Case {
         let masks = self.masks.each_ref().map(|mask| mask.as_ref().map(upload));
         let mut updates = [Cpu.field(self.shape).unwrap(), Cpu.field(self.shape).unwrap()];
         let [fixed_update, moving_update] = &mut updates;
+        let mut workspace = Cpu.cc_workspace(self.shape).unwrap();
         let energy = Cpu
             .cc_update(
                 &upload(&self.fixed),
                 &upload(&self.moving),
                 masks.each_ref().map(Option::as_ref),
                 &self.parameters,
-                &mut Cpu.cc_workspace(self.shape).unwrap(),
+                &mut workspace,
                 fixed_update,
                 moving_update,
             )
             .unwrap();
-        Found { energy, updates: updates.map(|update| Cpu.download_field(&update).unwrap()) }
+        let agreement = Cpu.cc_agreement(&workspace).unwrap();
+        Found { energy, agreement, updates: updates.map(|update| Cpu.download_field(&update).unwrap()) }
     }
 }
 
@@ -104,7 +107,7 @@ fn value_and_updates_are_those_of_the_definition() {
             noise_variance: f64::from(case.parameters.noise_variance),
         };
         let found = case.run();
-        let (mut sum, mut count) = (0.0, 0.0);
+        let (mut sum, mut count, mut weights) = (0.0, 0.0, 0.0);
         for voxel in voxels(case.shape) {
             let at = index(case.shape, voxel);
             if !inside[at] {
@@ -115,8 +118,9 @@ fn value_and_updates_are_those_of_the_definition() {
             let window = oracle.window(voxel);
             sum += window.value();
             count += 1.0;
+            weights += window.weight;
             if case.parameters.derivative == CcDerivative::Centre {
-                let Window { a, b, c, fixed, moving } = window;
+                let Window { a, b, c, fixed, moving, .. } = window;
                 let slopes = if a * b > 0.0 {
                     [2.0 * c / (a * b) * (moving - c / a * fixed), 2.0 * c / (a * b) * (fixed - c / b * moving)]
                 } else {
@@ -129,6 +133,8 @@ fn value_and_updates_are_those_of_the_definition() {
         // Single-precision window sums, averaged over the volume.
         let expected = -sum / f64::max(count, 1.0);
         assert!((found.energy - expected).abs() < 1e-4, "{} for {expected}", found.energy);
+        let expected = if weights > 0.0 { sum / weights } else { 0.0 };
+        assert!((found.agreement - expected).abs() < 1e-4, "{} for {expected}", found.agreement);
     }
 }
 
@@ -178,6 +184,28 @@ fn an_empty_mask_moves_nothing() {
     let mut case = Case::all().remove(2);
     case.masks = [Some(vec![0.0; case.fixed.len()]), None];
     let found = case.run();
-    assert_eq!(found.energy, 0.0);
+    assert_eq!((found.energy, found.agreement), (0.0, 0.0));
     assert!(found.updates.iter().flatten().all(|u| *u == [0.0; 3]));
+}
+
+#[test]
+fn whatever_its_contrast_an_image_agrees_with_itself_and_with_its_negative() {
+    for case in Case::all().into_iter().filter(|case| case.inside().contains(&true)) {
+        let found = |gain: f32, noise_variance: f32| {
+            let fixed: Vec<f32> = case.fixed.iter().map(|v| gain.abs() * v).collect();
+            let moving = case.fixed.iter().map(|v| gain * v).collect();
+            let parameters = CcParameters { noise_variance, ..case.parameters };
+            Case { fixed, moving, masks: case.masks.clone(), parameters, ..case }.run()
+        };
+        for gain in [1.0, 0.3, -1.0] {
+            let found = found(gain, 1e-2);
+            // Rounding of the sums, of what is left of them where there is little structure.
+            assert!((found.agreement - 1.0).abs() < 1e-4, "{} at gain {gain}", found.agreement);
+            assert!(found.energy > -0.9, "the noise should show in the energy, {}", found.energy);
+        }
+        assert!(found(1.0, 1e-2).energy < found(0.3, 1e-2).energy - 0.05, "contrast should lower the energy");
+        // Without noise every window with structure counts in full.
+        let bare = found(1.0, 0.0);
+        assert!((bare.agreement - 1.0).abs() < 1e-4 && bare.energy < -0.5, "{} {}", bare.agreement, bare.energy);
+    }
 }

@@ -100,6 +100,8 @@ pub struct Window {
     pub c: f64,
     pub fixed: f64,
     pub moving: f64,
+    /// How much of A·B is no noise.
+    pub weight: f64,
 }
 
 impl Window {
@@ -139,6 +141,7 @@ impl CrossCorrelation<'_> {
             c: sum(|f, m| f * m),
             fixed: self.fixed[at] - f,
             moving: self.moving[at] - m,
+            weight: if structure { a * b / ((a + noise) * (b + noise)) } else { 0.0 },
         }
     }
 

@@ -187,6 +187,7 @@ pub fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
                 )?;
                 let name = format!("cc {derivative:?} {radius}, {masked} masks");
                 out.values(format!("{name}: energy"), ENERGY, vec![energy]);
+                out.values(format!("{name}: agreement"), ENERGY, vec![backend.cc_agreement(&workspace)?]);
                 out.field(format!("{name}: fixed"), WINDOWS, &to_fixed)?;
                 out.field(format!("{name}: moving"), WINDOWS, &to_moving)?;
             }
