@@ -5,7 +5,7 @@ use antsreg_kernels::{Backend, Error};
 
 use crate::fields::Side;
 use crate::load::Sources;
-use crate::metrics::Metrics;
+use crate::metrics::{Likeness, Metrics};
 use crate::pull::Pull;
 use crate::{Channel, Options};
 
@@ -33,8 +33,8 @@ impl<B: Backend> Stepper<B> {
         })
     }
 
-    /// Moves both sides one step towards more likeness, the fields inverted back if `reinvert` says so; returns the energy
-    /// before the step.
+    /// Moves both sides one step towards more likeness, the fields inverted back if `reinvert` says so; returns how
+    /// alike they were before the step.
     pub(crate) fn step(
         &mut self,
         backend: &B,
@@ -42,14 +42,15 @@ impl<B: Backend> Stepper<B> {
         reinvert: bool,
         (fixed, fixed_side): (&Sources<B>, &mut Side<B>),
         (moving, moving_side): (&Sources<B>, &mut Side<B>),
-    ) -> Result<f64, Error> {
-        let pulled = self.pull(backend, (fixed, fixed_side), (moving, moving_side))?;
+    ) -> Result<Likeness, Error> {
+        let mut pulled = self.pull(backend, (fixed, fixed_side), (moving, moving_side))?;
         backend.both(
             || self.fixed.push(backend, options, reinvert, fixed_side),
             || self.moving.push(backend, options, reinvert, moving_side),
         )?;
         // Asked for last: the device goes on meanwhile.
-        Ok((pulled.energy + pulled.last_weight * self.metrics.energy(backend)?) / pulled.weights)
+        pulled.likeness.add(pulled.last_weight, self.metrics.likeness(backend)?);
+        Ok(pulled.likeness.over(pulled.weights))
     }
 
     /// Where each side should go: the updates of all that pulls.
@@ -61,12 +62,12 @@ impl<B: Backend> Stepper<B> {
     ) -> Result<Pulled, Error> {
         self.fixed.warp_mask(backend, fixed, fixed_side)?;
         self.moving.warp_mask(backend, moving, moving_side)?;
-        let mut pulled = Pulled { energy: 0.0, last_weight: 0.0, weights: 0.0 };
+        let mut pulled = Pulled { likeness: Likeness::default(), last_weight: 0.0, weights: 0.0 };
         for (n, channel) in self.pulls.iter().enumerate() {
             self.fixed.warp(backend, &fixed.channels[n], fixed_side)?;
             self.moving.warp(backend, &moving.channels[n], moving_side)?;
             if n > 0 {
-                pulled.energy += pulled.last_weight * self.metrics.energy(backend)?;
+                pulled.likeness.add(pulled.last_weight, self.metrics.likeness(backend)?);
             }
             self.metrics.update(
                 backend,
@@ -87,9 +88,9 @@ impl<B: Backend> Stepper<B> {
     }
 }
 
-/// Weights of the channels relative to the first one's, and their energies by weight but for the last one's.
+/// Weights of the channels relative to the first one's, and sums by weight of what they found but for the last one's.
 struct Pulled {
-    energy: f64,
+    likeness: Likeness,
     last_weight: f64,
     weights: f64,
 }

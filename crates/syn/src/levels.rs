@@ -9,6 +9,7 @@ use crate::fields::{Side, warps};
 use crate::fixed::Fixed;
 use crate::iteration::Stepper;
 use crate::load::Loaded;
+use crate::metrics::Likeness;
 use crate::{Course, Error, Images, LevelOutcome, Options, Outcome, Warps};
 
 /// Registers `moving` to `fixed`, starting from `initial` (fixed → moving, RAS mm).
@@ -34,6 +35,20 @@ pub fn register<'a, B: Backend>(
     Fixed::new(backend, fixed, options)?.register(backend, moving, initial, observer)
 }
 
+/// The least that a level must gain in agreement: rounding may feign a tenth of it, and a registration that is any good gains
+/// thousands.
+const LEAST_GAIN: f64 = 1e-5;
+
+/// Whether a level with these agreements, each of them before a step, left the images no more alike than it found them.
+///
+/// Steps have a length of their own, however little pulls. Two images that are alike already would be jostled apart, and
+/// not quite put together again; or both be drawn hand in hand to where their windows have more contrast, which lowers the
+/// energy where there is noise to be disregarded, so far that the one way is no longer the inverse of the other.
+fn gained_nothing(agreements: &[f64]) -> bool {
+    // What a single step does is not known.
+    matches!(agreements, [first, .., last] if last - first < LEAST_GAIN)
+}
+
 /// Registers to a fixed side that is on the device already.
 pub(crate) fn run<B: Backend>(
     backend: &B,
@@ -51,20 +66,23 @@ pub(crate) fn run<B: Backend>(
     let mut state: Option<(Grid, Side<B>, Side<B>)> = None;
     for (index, level) in options.levels.iter().enumerate() {
         let grid = full.shrink([level.shrink; 3]);
-        let (mut fixed_side, mut moving_side) = match state {
+        let begin = || match &state {
             Some((from, fixed_side, moving_side)) => {
-                (fixed_side.on(backend, &from, &grid)?, moving_side.on(backend, &from, &grid)?)
+                Ok((fixed_side.on(backend, from, &grid)?, moving_side.on(backend, from, &grid)?))
             }
-            None => (Side::identity(backend, &grid)?, Side::identity(backend, &grid)?),
+            None => Ok::<_, Error>((Side::identity(backend, &grid)?, Side::identity(backend, &grid)?)),
         };
+        let (mut fixed_side, mut moving_side) = begin()?;
         let fixed_smooth = fixed.smoothed(backend, index)?;
         let moving_smooth = moving_loaded.smoothed(backend, level.sigma_voxels)?;
         let fixed_sources = fixed.loaded.sources(&fixed_smooth, &grid, &AffineTransform::identity());
         let moving_sources = moving_loaded.sources(&moving_smooth, &grid, initial);
         let mut stepper = Stepper::new(backend, &grid, &fixed_sources, &moving_sources, options)?;
-        let mut outcome = LevelOutcome { shrink: level.shrink, energies: Vec::new(), converged: false };
+        let mut outcome =
+            LevelOutcome { shrink: level.shrink, energies: Vec::new(), converged: false, undone: false };
+        let mut agreements = Vec::new();
         while outcome.energies.len() < level.iterations && !outcome.converged {
-            let energy = stepper.step(
+            let Likeness { energy, agreement } = stepper.step(
                 backend,
                 options,
                 (outcome.energies.len() + 1).is_multiple_of(level.reinvert_every),
@@ -72,6 +90,7 @@ pub(crate) fn run<B: Backend>(
                 (&moving_sources, &mut moving_side),
             )?;
             outcome.energies.push(energy);
+            agreements.push(agreement);
             outcome.converged = converged(&outcome.energies, &options.convergence);
             observer.report(&Report {
                 stage: Stage::Syn,
@@ -82,6 +101,11 @@ pub(crate) fn run<B: Backend>(
                 iterations: level.iterations,
                 energy,
             });
+        }
+        drop(stepper);
+        if gained_nothing(&agreements) {
+            outcome.undone = true;
+            (fixed_side, moving_side) = begin()?;
         }
         levels.push(outcome);
         state = Some((grid, fixed_side, moving_side));
@@ -95,4 +119,17 @@ pub(crate) fn run<B: Backend>(
     }
     let (warps, relaxed) = warps(backend, full, &fixed_side, &moving_side, options.largest_residual_voxels)?;
     Ok((warps, Course { levels, relaxed }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_undone_only_where_more_than_one_step_is_known_to_gain_nothing() {
+        assert!(gained_nothing(&[0.9, 0.8]) && gained_nothing(&[0.9, 0.95, 0.9]) && gained_nothing(&[0.0, 0.0]));
+        assert!(gained_nothing(&[1.0, 1.0 + 0.1 * LEAST_GAIN]));
+        assert!(!gained_nothing(&[0.9, 0.8, 0.901]) && !gained_nothing(&[-0.5, -0.4]));
+        assert!(!gained_nothing(&[]) && !gained_nothing(&[0.9]));
+    }
 }

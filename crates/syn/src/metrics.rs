@@ -5,6 +5,29 @@ use antsreg_kernels::{Backend, CcParameters, Error, MiParameters};
 
 use crate::{Metric, Options};
 
+/// How alike two images are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Likeness {
+    /// What the updates lower.
+    pub(crate) energy: f64,
+    /// The same without what contrast alone does to it, and the higher the more alike: at its highest between an image
+    /// and itself.
+    pub(crate) agreement: f64,
+}
+
+impl Likeness {
+    /// Adds another's by its weight.
+    pub(crate) fn add(&mut self, weight: f64, other: Likeness) {
+        self.energy += weight * other.energy;
+        self.agreement += weight * other.agreement;
+    }
+
+    /// Sums of weighted parts as their mean.
+    pub(crate) fn over(self, weights: f64) -> Likeness {
+        Likeness { energy: self.energy / weights, agreement: self.agreement / weights }
+    }
+}
+
 /// Buffers and parameters of every metric, for one level.
 pub(crate) struct Metrics<B: Backend> {
     cc: B::CcWorkspace,
@@ -55,8 +78,12 @@ impl<B: Backend> Metrics<B> {
         Ok(())
     }
 
-    /// The energy of the last update, once it is there.
-    pub(crate) fn energy(&self, backend: &B) -> Result<f64, Error> {
-        self.energy.map_or_else(|| backend.cc_energy(&self.cc), Ok)
+    /// How alike the images of the last update were, once that is known.
+    pub(crate) fn likeness(&self, backend: &B) -> Result<Likeness, Error> {
+        match self.energy {
+            // Mutual information knows no windows, and so no contrast of theirs.
+            Some(energy) => Ok(Likeness { energy, agreement: -energy }),
+            None => Ok(Likeness { energy: backend.cc_energy(&self.cc)?, agreement: backend.cc_agreement(&self.cc)? }),
+        }
     }
 }

@@ -38,6 +38,8 @@ pub struct LevelOutcome {
     pub energies: Vec<f64>,
     /// Whether it stopped because the energy no longer fell.
     pub converged: bool,
+    /// Whether nothing of it was kept, as it had made the images no more alike.
+    pub undone: bool,
 }
 
 /// The warps on a device, in voxels of the fixed grid.

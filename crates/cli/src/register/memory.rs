@@ -34,7 +34,8 @@ pub fn estimate(fixed: &Grid, moving: &Grid, masks: usize, syn: Option<&syn::Opt
     let diffeomorphic = syn.map_or(0, |options| {
         let level = finest_level(fixed, options);
         // To-middle fields and their inverses, two updates, two scratches; the warped pair and the window sums.
-        let iterating = level * (8 * VECTOR + (2 + 6) * SCALAR);
+        // The four fields of the level before are kept until it is known that this one is.
+        let iterating = level * (8 * VECTOR + (2 + 6) * SCALAR) + before_finest(fixed, options) * 4 * VECTOR;
         // At the end the four fields are on the full grid, and so are the warps composed of them.
         let leaving = fixed.len() * 8 * VECTOR;
         // Besides, both images clipped.
@@ -58,6 +59,13 @@ pub fn estimate_further(further: &[&Grid]) -> usize {
 fn finest_level(fixed: &Grid, options: &syn::Options) -> usize {
     let finest = options.levels.iter().map(|level| level.shrink).min().unwrap_or(1);
     fixed.shrink([finest; 3]).len()
+}
+
+/// Voxels of the level before the finest one.
+fn before_finest(fixed: &Grid, options: &syn::Options) -> usize {
+    let shrinks = options.levels.iter().map(|level| level.shrink);
+    let finest = shrinks.clone().min().unwrap_or(1);
+    shrinks.filter(|shrink| *shrink > finest).min().map_or(0, |shrink| fixed.shrink([shrink; 3]).len())
 }
 
 /// The most memory this process has held so far, bytes; `None` where the system does not say.
@@ -213,7 +221,8 @@ fn syn_on_device([fixed, moving]: [&Grid; 2], further: &[&Grid], masked: [bool; 
     let levels = options.levels.iter().map(|level| {
         images * images_of(level, options) + largest.max(fixed.shrink([level.shrink; 3]).len() * iterating)
     });
-    let smoothed = levels.max().unwrap_or(0);
+    // The fields of the level before are kept until it is known that a level is.
+    let smoothed = levels.max().unwrap_or(0) + before_finest(fixed, options) * 4 * FIELD;
     // At the end the four fields on the full grid and the two warps; relaxing lists voxels, what weighs on them, and what
     // they become.
     let leaving = fixed.len() * (7 * FIELD + 2);

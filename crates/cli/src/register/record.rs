@@ -145,6 +145,8 @@ pub struct SynLevel {
     pub iterations: usize,
     /// Whether the energy stopped falling before the last iteration allowed.
     pub converged: bool,
+    /// Whether nothing of it was kept, as it had made the images no more alike.
+    pub undone: bool,
     /// Energy of each iteration.
     pub energies: Vec<f64>,
 }
@@ -156,6 +158,7 @@ impl SynRecord {
             shrink: level.shrink,
             iterations: level.energies.len(),
             converged: level.converged,
+            undone: level.undone,
             energies: level.energies.clone(),
         });
         let syn::Relaxed { rounds, beyond } = course.relaxed;
