@@ -27,7 +27,5 @@ pub fn read_warp(path: &Path) -> Result<DisplacementField, Error> {
 pub fn write_warp<'a>(to: impl Into<Target<'a>>, field: &DisplacementField) -> Result<(), Error> {
     // Two-dimensional fields have two components, and know the first two axes of the world only.
     let axes = if field.grid.is_slice_across_z() { 2 } else { 3 };
-    nifti::write_vectors(to.into(), &field.grid, axes, field.vectors.len(), |axis, voxel| {
-        FLIP[axis] * field.vectors[voxel][axis]
-    })
+    nifti::write_vectors(to.into(), &field.grid, &field.vectors, &FLIP[..axes])
 }

@@ -57,27 +57,21 @@ pub fn write_labels<'a>(to: impl Into<Target<'a>>, labels: &LabelVolume) -> Resu
     write(to.into(), &labels.grid, None, &body)
 }
 
-/// Writes an image of `voxels` vectors in single precision: `component(axis, voxel)`, one axis after the other, `axes` of
-/// them.
-pub(crate) fn write_vectors(
-    to: Target,
-    grid: &Grid,
-    axes: usize,
-    voxels: usize,
-    component: impl Fn(usize, usize) -> f32 + Sync,
-) -> Result<(), Error> {
+/// Writes an image of vectors in single precision, one component after the other, each multiplied by its factor; as many as
+/// there are factors.
+pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], factors: &[f32]) -> Result<(), Error> {
     let body = Body {
         datatype: NiftiType::Float32,
-        count: axes * voxels,
+        count: factors.len() * vectors.len(),
         append: &|range, out| {
-            for axis in 0..axes {
-                let first = axis * voxels;
-                let here = range.start.max(first)..range.end.min(first + voxels);
-                append(out, here.map(|at| component(axis, at - first)));
+            for (axis, factor) in factors.iter().enumerate() {
+                let first = axis * vectors.len();
+                let [start, end] = [range.start, range.end].map(|at| at.clamp(first, first + vectors.len()) - first);
+                append(out, vectors[start..end].iter().map(|vector| factor * vector[axis]));
             }
         },
     };
-    write(to, grid, Some(axes), &body)
+    write(to, grid, Some(factors.len()), &body)
 }
 
 /// A grid as it is read back from a file at `path`: headers have single precision.
@@ -86,9 +80,12 @@ pub fn stored_grid(path: &Path, grid: &Grid) -> Result<Grid, Error> {
     header.and_then(|header| header::grid(&header, grid.shape)).map_err(|kind| Error::new(path, kind))
 }
 
-fn append(out: &mut Vec<u8>, values: impl Iterator<Item = f32>) {
-    out.reserve(values.size_hint().0 * size_of::<f32>());
-    values.for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+fn append(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = f32>) {
+    // Room first, then the values: with a length that may grow at each, this would take three times as long.
+    let before = out.len();
+    out.resize(before + values.len() * size_of::<f32>(), 0);
+    let (bytes, _) = out[before..].as_chunks_mut();
+    bytes.iter_mut().zip(values).for_each(|(bytes, value)| *bytes = value.to_le_bytes());
 }
 
 /// Appends the bytes of a range of values.
