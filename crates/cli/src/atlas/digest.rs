@@ -63,12 +63,10 @@ pub fn while_written<E>(path: PathBuf, write: impl FnOnce(Listener) -> Result<()
             }
             recorder
         });
-        let mut tell = |bytes: &[u8]| {
-            let mut piece = used.try_recv().unwrap_or_default();
-            piece.clear();
-            piece.extend_from_slice(bytes);
+        let mut tell = |bytes: Vec<u8>| {
             // It listens until there is nothing more, unless it panics, which the end of the scope tells.
-            let _ = to_recorder.send(piece);
+            let _ = to_recorder.send(bytes);
+            used.try_recv().unwrap_or_default()
         };
         let written = write(&mut tell);
         drop(to_recorder);
@@ -131,7 +129,9 @@ mod tests {
         let pieces: Vec<Vec<u8>> = (0..40u8).map(|n| vec![n; 100 * usize::from(n % 7)]).collect();
         std::fs::write(&path, pieces.concat()).expect("a file");
         let heard = while_written("pieces".into(), |listener| {
-            pieces.iter().for_each(|piece| listener(piece));
+            for piece in pieces.clone() {
+                listener(piece);
+            }
             Ok::<_, CliError>(())
         });
         let expected = FileRecord::of(&path, "pieces".into()).expect("a record");

@@ -74,9 +74,16 @@ mod tests {
         assert!(result.is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
         let mut heard = Vec::new();
-        let mut listen = |bytes: &[u8]| heard.extend_from_slice(bytes);
-        replace(Target::heard(&path, &mut listen), |file| file.write_all(b"ne").and_then(|()| file.write_all(b"w")))
-            .unwrap();
+        let mut listen = |bytes: Vec<u8>| {
+            heard.extend_from_slice(&bytes);
+            bytes
+        };
+        replace(Target::heard(&path, &mut listen), |file| {
+            file.write_all(b"n")?;
+            assert_eq!(file.pass(b"e".to_vec())?.len(), 1, "a buffer to go on with");
+            file.write_all(b"w")
+        })
+        .unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(heard, b"new");
         assert_eq!(names(), 1);

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Hears the bytes of a file in their order.
-pub type Listener<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
+/// Hears the bytes of a file in their order, and gives a buffer for the next.
+pub type Listener<'a> = &'a mut (dyn FnMut(Vec<u8>) -> Vec<u8> + Send);
 
 /// A file to be written: its path alone, or that and a listener.
 pub struct Target<'a> {
@@ -38,11 +38,24 @@ pub(super) struct Heard<'f, 'a> {
     pub(super) listener: Option<Listener<'a>>,
 }
 
+impl Heard<'_, '_> {
+    /// Writes a buffer, then has it heard; gives one for the next bytes, with whatever is in it.
+    pub(super) fn pass(&mut self, bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
+        self.file.write_all(&bytes)?;
+        Ok(match &mut self.listener {
+            Some(listener) => listener(bytes),
+            None => bytes,
+        })
+    }
+}
+
 impl Write for Heard<'_, '_> {
     /// Writes all of it, then has it heard.
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.file.write_all(bytes)?;
-        self.listener.iter_mut().for_each(|listener| listener(bytes));
+        if let Some(listener) = &mut self.listener {
+            listener(bytes.to_vec());
+        }
         Ok(bytes.len())
     }
 

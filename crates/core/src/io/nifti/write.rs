@@ -1,6 +1,5 @@
 //! Writing NIfTI-1: little-endian, `.nii.gz` or `.nii` by the file's name.
 
-use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
@@ -129,7 +128,7 @@ fn write(to: Target, grid: &Grid, axes: Option<usize>, body: &Body) -> Result<()
         for index in 0..pieces {
             buffer.clear();
             make(index, &mut buffer);
-            file.write_all(&buffer)?;
+            buffer = file.pass(buffer)?;
         }
         Ok(())
     })
