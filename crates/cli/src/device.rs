@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 use std::time::Instant;
 
-use antsreg_kernels::cuda::{DeviceInfo, see_first_only};
+use antsreg_kernels::cuda::{DeviceInfo, see_first};
 use antsreg_kernels::{Cuda, Error};
 use serde::Serialize;
 
@@ -27,12 +27,29 @@ impl DeviceChoice {
     /// Every valid value, for messages and help.
     pub const NAMES: &'static str = "auto, cpu, cuda or cuda:N";
 
-    /// Prepares the device where this program has no use for any other, which are not seen from then on.
+    /// Prepares the device where this program has no use for any other.
     pub fn open_alone(self) -> Result<Opened, CliError> {
-        if matches!(self, DeviceChoice::Auto | DeviceChoice::Cuda(0)) {
-            see_first_only();
-        }
+        see_only(&[self]);
         self.open()
+    }
+
+    /// Refuses a number that no GPU has.
+    pub fn check(self) -> Result<(), CliError> {
+        let DeviceChoice::Cuda(index) = self else { return Ok(()) };
+        match Cuda::devices() {
+            Ok(devices) if index < devices.len() => Ok(()),
+            Ok(devices) => Err(self.refused(Error::NoDevice { index, count: devices.len() })),
+            Err(reason) => Err(self.refused(reason)),
+        }
+    }
+
+    fn refused(self, reason: Error) -> CliError {
+        // A driver without any device does not know which one was asked for.
+        let reason = match (reason, self) {
+            (Error::NoDevice { count, .. }, DeviceChoice::Cuda(index)) => Error::NoDevice { index, count },
+            (other, _) => other,
+        };
+        CliError::NoDevice { asked: self.to_string(), reason, there: there() }
     }
 
     /// Prepares the device, which takes a GPU up to a second.
@@ -50,14 +67,7 @@ impl DeviceChoice {
                 Ok(Opened { device: Device::Cuda(Box::new(cuda)), description, seconds, instead_of_gpu: None })
             }
             Err(reason) if self == DeviceChoice::Auto => Ok(Opened::cpu(Some(reason))),
-            Err(reason) => {
-                // A driver without any device does not know which one was asked for.
-                let reason = match reason {
-                    Error::NoDevice { count, .. } => Error::NoDevice { index, count },
-                    other => other,
-                };
-                Err(CliError::NoDevice { asked: self.to_string(), reason, there: there() })
-            }
+            Err(reason) => Err(self.refused(reason)),
         }
     }
 }
@@ -86,6 +96,18 @@ impl Display for DeviceChoice {
             DeviceChoice::Cpu => write!(f, "cpu"),
             DeviceChoice::Cuda(index) => write!(f, "cuda:{index}"),
         }
+    }
+}
+
+/// Has the driver get no device ready beyond those that this program has a use for. To be called before any is looked for.
+pub fn see_only(choices: &[DeviceChoice]) {
+    let number = |choice: &DeviceChoice| match choice {
+        DeviceChoice::Cpu => None,
+        DeviceChoice::Auto => Some(0),
+        DeviceChoice::Cuda(index) => Some(*index),
+    };
+    if let Some(last) = choices.iter().filter_map(number).max() {
+        see_first(last.saturating_add(1));
     }
 }
 

@@ -2,8 +2,13 @@
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
+use std::thread::JoinHandle;
 
-use crate::device::{self, Description, DeviceChoice, Opened};
+use crossbeam_channel::{Receiver, never, unbounded};
+
+use antsreg_kernels::Error;
+
+use crate::device::{self, Description, DeviceChoice, Opened, see_only};
 use crate::error::{CliError, UsageError};
 use crate::values::ValueError;
 
@@ -37,7 +42,7 @@ impl Devices {
     }
 
     /// The devices of a verb that uses all it gets: for `auto` every GPU, or the processor where there is none.
-    pub fn all(&self) -> Result<Vec<DeviceChoice>, CliError> {
+    fn all(&self) -> Result<Vec<DeviceChoice>, CliError> {
         let gpus = || device::gpus().map(|gpus| gpus.iter().map(Description::choice).collect::<Vec<_>>());
         match self {
             // A single one may turn out to be unusable, which `auto` itself knows to replace.
@@ -56,28 +61,88 @@ impl Devices {
     }
 }
 
-/// Prepares the devices, all at once, each for so many workers; those of a GPU share its kernels. Unless told, a GPU has
-/// three, as its kernels fill only half of a registration's time, and the processor one, which uses all threads.
-pub fn open(choices: &[DeviceChoice], workers: Option<usize>) -> Result<Vec<Opened>, CliError> {
-    let open = |choice: &DeviceChoice| {
-        let first = if choices.len() == 1 { choice.open_alone()? } else { choice.open()? };
-        // Known only now: `auto` may have come to the processor.
-        let usual = if first.device.cuda().is_some() { USUAL_WORKERS } else { 1 };
-        let mut all = vec![first];
-        for _ in 1..workers.unwrap_or(usual) {
-            all.push(all[0].beside()?);
-        }
-        Ok(all)
-    };
-    let opened: Vec<Result<Vec<Opened>, CliError>> = std::thread::scope(|scope| {
-        let opening: Vec<_> = choices.iter().map(|choice| scope.spawn(move || open(choice))).collect();
-        // All are waited for, also where one fails: a program must not end while a driver starts.
-        opening
-            .into_iter()
-            .map(|opening| opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+/// Devices that get ready in the background. Each comes as soon as it is.
+pub struct Opening {
+    asked: String,
+    ready: Receiver<Result<Ready, CliError>>,
+    opening: Option<JoinHandle<()>>,
+}
+
+/// A device that is ready.
+pub struct Ready {
+    /// For each of its workers; those of a GPU share its kernels.
+    pub workers: Vec<Opened>,
+    /// Workers of all devices, also of those that are not ready yet.
+    pub of: usize,
+}
+
+/// Begins to prepare the devices, each for so many workers. Unless told, a GPU has three, as its kernels fill only half of a
+/// registration's time, and the processor one, which uses all threads.
+///
+/// One after the other: the driver makes one context at a time, and asked for several at once has them all ready at the end.
+pub fn open(devices: &Devices, workers: Option<usize>) -> Opening {
+    let (asked, devices, (to_ready, ready)) = (devices.to_string(), devices.clone(), unbounded());
+    let opening = std::thread::spawn(move || {
+        // False where nobody listens any more.
+        let tell = |ready| to_ready.send(ready).is_ok();
+        let all = devices.all().and_then(|choices| {
+            see_only(&choices);
+            // None is opened before all are known to be there.
+            choices.iter().skip(1).try_for_each(|choice| choice.check())?;
+            Ok(choices)
+        });
+        match all {
+            Ok(choices) => choices.iter().all(|choice| tell(open_one(*choice, choices.len(), workers))),
+            Err(error) => tell(Err(error)),
+        };
     });
-    Ok(opened.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    Opening { asked, ready, opening: Some(opening) }
+}
+
+/// Prepares one of so many devices.
+fn open_one(choice: DeviceChoice, devices: usize, workers: Option<usize>) -> Result<Ready, CliError> {
+    let first = choice.open()?;
+    // Known only now: `auto` may have come to the processor.
+    let usual = if first.device.cuda().is_some() { USUAL_WORKERS } else { 1 };
+    let mut all = vec![first];
+    for _ in 1..workers.unwrap_or(usual) {
+        all.push(all[0].beside()?);
+    }
+    Ok(Ready { of: devices * all.len(), workers: all })
+}
+
+impl Opening {
+    /// The device that is ready first.
+    pub fn first(&self) -> Result<Ready, CliError> {
+        let none = || CliError::NoDevice {
+            asked: self.asked.clone(),
+            reason: Error::NoDevice { index: 0, count: 0 },
+            there: device::there(),
+        };
+        self.ready.recv().unwrap_or_else(|_| Err(none()))
+    }
+
+    /// Where the others come out; closed when all have come.
+    pub fn ready(&self) -> &Receiver<Result<Ready, CliError>> {
+        &self.ready
+    }
+}
+
+impl Drop for Opening {
+    /// Begins no further one and waits for the one under way: a program must not end while a driver starts.
+    fn drop(&mut self) {
+        self.ready = never();
+        self.opening.take().into_iter().for_each(wait_for);
+    }
+}
+
+/// Waits until a thread has ended; panics if it has.
+pub fn wait_for(thread: JoinHandle<()>) {
+    if let Err(panic) = thread.join()
+        && !std::thread::panicking()
+    {
+        std::panic::resume_unwind(panic);
+    }
 }
 
 /// Workers on each GPU.
@@ -155,7 +220,10 @@ mod tests {
     #[test]
     fn a_device_is_opened_once_a_worker() {
         for (workers, expected) in [(None, 1), (Some(3), 3)] {
-            assert_eq!(open(&[DeviceChoice::Cpu], workers).map(|opened| opened.len()).ok(), Some(expected));
+            let opening = open(&Devices::One(DeviceChoice::Cpu), workers);
+            let found: Vec<Ready> = opening.ready().iter().map(|ready| ready.expect("the processor")).collect();
+            assert_eq!(found.len(), 1);
+            assert_eq!((found[0].workers.len(), found[0].of), (expected, expected));
         }
     }
 }

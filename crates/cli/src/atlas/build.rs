@@ -12,8 +12,8 @@ use super::plan::Plan;
 use super::session::Session;
 use super::start::{First, make_folder};
 use super::{Error, finish, manifest, pass, start};
-use crate::cohort::{self, Aside, Backlog};
-use crate::device::{Description, Opened};
+use crate::cohort::{Aside, Backlog, Engines};
+use crate::device::Description;
 use crate::devices;
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
@@ -47,21 +47,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let Some(folder) = &args.output else {
         return Err(UsageError::Missing { option: "--output", why: "to have a place for the atlas" }.into());
     };
-    let (made, opened) = std::thread::scope(|scope| {
-        let opening = scope.spawn(|| match args.plan_only {
-            true => Ok(Vec::new()),
-            false => devices::open(&args.settings.device.all()?, None),
-        });
-        // A device is waited for even where this fails: a program must not end while a driver starts.
-        let made = Plan::make(args).and_then(|(plan, images)| {
-            let session = Session::new(plan, folder);
-            session.keep(images);
-            let first = start::make(&session)?;
-            Ok((session, first))
-        });
-        (made, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    });
-    let ((session, first), opened) = (made?, opened?);
+    let opening = (!args.plan_only).then(|| devices::open(&args.settings.device, None));
+    let (plan, images) = Plan::make(args)?;
+    let session = Session::new(plan, folder);
+    session.keep(images);
+    let first = start::make(&session)?;
+    let engines = opening.map(Engines::of).transpose()?;
     make_folder(folder)?;
     let _lock = lock(folder)?;
     session.plan.settle(folder)?;
@@ -71,11 +62,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     for complaint in &left_out {
         console.warn(format_args!("left out: {complaint}"));
     }
-    if args.plan_only {
-        first.map_or(Ok(()), |first| start::write(&session, &first)?().map(drop))?;
-    } else {
-        passes(&session, first, opened, console)?;
-        console.note(format_args!("wrote {}", folder.display()));
+    match engines {
+        None => first.map_or(Ok(()), |first| start::write(&session, &first)?().map(drop))?,
+        Some(engines) => {
+            passes(&session, first, engines, console)?;
+            console.note(format_args!("wrote {}", folder.display()));
+        }
     }
     match left_out.is_empty() {
         true => Ok(()),
@@ -86,18 +78,14 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
 fn passes(
     session: &Session,
     first: Option<First>,
-    opened: Vec<Opened>,
+    mut engines: Engines,
     console: &mut Console,
 ) -> Result<(), CliError> {
     let mut seconds = Seconds { ready: console.elapsed().as_secs_f64(), ..Seconds::default() };
-    for note in opened.iter().filter_map(Opened::note) {
-        console.note(note);
-    }
-    let devices = opened.iter().map(|opened| opened.description.clone()).collect();
-    let mut engines = cohort::engines(opened)?;
     let aside = Aside::of(&engines, console.threads)?;
+    let notes = engines.notes();
     // Each task is a step with several files, all written at once.
-    Backlog::with(console.threads.div_ceil(4), session.included.len(), aside, |backlog| {
+    let devices = Backlog::with(console.threads.div_ceil(4), session.included.len(), aside, |backlog| {
         let first = first.map(|first| {
             let template = first.template.clone();
             backlog.push(move || {
@@ -113,6 +101,7 @@ fn passes(
                 (None, Some(template)) => Before::First(template),
                 (None, None) => Before::Files,
             };
+            notes.try_iter().for_each(|note| console.note(note));
             match pass::run(session, &mut engines, number, before, backlog, console)? {
                 Pass::NotNeeded => break,
                 Pass::DoneBefore => {}
@@ -122,7 +111,10 @@ fn passes(
                 }
             }
         }
-        finish::run(session, engines, last.as_deref(), backlog, console)
+        notes.try_iter().for_each(|note| console.note(note));
+        let devices = engines.devices();
+        finish::run(session, engines, last.as_deref(), backlog, console)?;
+        Ok(devices)
     })?;
     seconds.total = console.elapsed().as_secs_f64();
     let passed: f64 = seconds.passes.iter().map(|pass| pass.registering + pass.updating).sum();

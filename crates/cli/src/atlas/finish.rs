@@ -23,7 +23,7 @@ use super::register_one::Contribution;
 use super::session::Session;
 use super::start::make_folder;
 use super::{average, labels, report, slices};
-use crate::cohort::{Backlog, Crew, Engine, run_at};
+use crate::cohort::{Backlog, Crew, Engine, Engines};
 use crate::error::CliError;
 use crate::progress::Console;
 
@@ -43,7 +43,7 @@ struct AtlasResults {
 /// Hands out what is not there yet. `last` is the last pass, if this run has done it.
 pub fn run<'a>(
     session: &'a Session,
-    mut engines: Vec<Engine>,
+    mut engines: Engines,
     last: Option<&Done>,
     backlog: &Backlog<'a>,
     console: &mut Console,
@@ -77,7 +77,7 @@ pub fn run<'a>(
         Ok(())
     };
     let read = |job: usize| (job, carrying.read(job));
-    let compute = |engine: &mut &mut Engine, (job, read): (usize, Result<Passing<Forward>, CliError>)| {
+    let compute = |engine: &mut Engine, (job, read): (usize, Result<Passing<Forward>, CliError>)| {
         let brought = read.and_then(|passing| match passing {
             Ok(forward) => forward.bring(engine, &carrying).map(Ok),
             Err(carried) => Ok(Err(carried)),
@@ -88,22 +88,12 @@ pub fn run<'a>(
         (job, brought.and_then(|brought| carrying.judge(session.included[job], brought)))
     };
     let mut failed = None;
-    let (jobs, crew) = ((0..session.included.len()).collect(), Crew::for_workers(engines.len()));
-    let workers = engines.iter_mut().collect();
-    run_at(
-        |engine: &&mut Engine| engine.place(),
-        jobs,
-        crew,
-        workers,
-        read,
-        compute,
-        judge,
-        |(job, arrived)| {
-            if let Err(error) = arrived.and_then(|arrived| take(job, arrived)) {
-                failed.get_or_insert(error);
-            }
-        },
-    );
+    let (jobs, crew) = ((0..session.included.len()).collect(), Crew::for_workers(engines.workers()));
+    engines.run(jobs, crew, read, compute, judge, |(job, arrived)| {
+        if let Err(error) = arrived.and_then(|arrived| take(job, arrived)) {
+            failed.get_or_insert(error);
+        }
+    })?;
     failed.map_or(Ok(()), Err)?;
     std::thread::scope(|scope| {
         // A driver takes a while to let go of a device.

@@ -14,7 +14,7 @@ use super::register_one::{self, Brought, Contribution};
 use super::session::{Session, Template};
 use super::update::{self, Updated};
 use super::{Error, manifest::Manifest};
-use crate::cohort::{Backlog, Crew, Engine, Hold, run_at};
+use crate::cohort::{Backlog, Crew, Engine, Engines, Hold};
 use crate::error::CliError;
 use crate::progress::Console;
 
@@ -66,7 +66,7 @@ pub struct PassSeconds {
 /// Does what is left of a pass.
 pub fn run<'a>(
     session: &'a Session,
-    engines: &mut [Engine],
+    engines: &mut Engines,
     pass: usize,
     before: Before,
     backlog: &Backlog<'a>,
@@ -100,7 +100,7 @@ pub fn run<'a>(
         Before::Done(before) if pass > 1 => Some(&before.updated.shape),
         _ => read.as_ref(),
     };
-    let updated = Arc::new(update::compute(&mut engines[0], session, pass, averaged, &round.template, last)?);
+    let updated = Arc::new(update::compute(engines.one(), session, pass, averaged, &round.template, last)?);
     drop(hold);
     let seconds = PassSeconds { registering, updating: began.elapsed().as_secs_f64() - registering };
     console.note(format_args!(
@@ -156,7 +156,7 @@ impl<'a> Round<'a, '_> {
     /// Registers all and averages them; gives what was found of each, too, if there is memory for it.
     fn average<'b>(
         &'b self,
-        engines: &mut [Engine],
+        engines: &mut Engines,
         console: &mut Console,
         hold: &mut Option<Hold<'b, 'a>>,
     ) -> Result<(Summed, Kept), CliError> {
@@ -194,7 +194,7 @@ impl<'a> Round<'a, '_> {
     /// end the backlog may be made to `hold`.
     fn register_all<'b>(
         &'b self,
-        engines: &mut [Engine],
+        engines: &mut Engines,
         console: &mut Console,
         mut hold: Option<&mut Option<Hold<'b, 'a>>>,
         mut next: impl FnMut(Arc<Contribution>, Option<f64>) -> Result<(), CliError>,
@@ -202,7 +202,7 @@ impl<'a> Round<'a, '_> {
         let Round { session, pass, template, backlog, .. } = self;
         let (session, pass, all) = (*session, *pass, self.session.included.len());
         let read = |job: usize| (job, self.load(session.included[job]));
-        let compute = |engine: &mut &mut Engine, (job, loaded): (usize, Result<Loaded, CliError>)| {
+        let compute = |engine: &mut Engine, (job, loaded): (usize, Result<Loaded, CliError>)| {
             let began = Instant::now();
             let computed = loaded.and_then(|loaded| match loaded {
                 Loaded::Before(found) => Ok(Err(found)),
@@ -224,7 +224,7 @@ impl<'a> Round<'a, '_> {
             });
             (job, brought)
         };
-        let crew = Crew::for_workers(engines.len());
+        let crew = Crew::for_workers(engines.workers());
         let (mut waiting, mut following, mut finished, mut failed) = (BTreeMap::new(), 0, 0, None);
         let mut take = |job: usize, found: Found| -> Result<(), CliError> {
             finished += 1;
@@ -259,14 +259,12 @@ impl<'a> Round<'a, '_> {
             }
             Ok(())
         };
-        let workers = engines.iter_mut().collect();
-        let place = |engine: &&mut Engine| engine.place();
-        run_at(place, (0..all).collect(), crew, workers, read, compute, bring, |(job, found)| {
+        engines.run((0..all).collect(), crew, read, compute, bring, |(job, found)| {
             let about = |reason| about(session, pass, session.included[job], reason);
             if let Err(error) = found.map_err(about).and_then(|found| take(job, found)) {
                 failed.get_or_insert(error);
             }
-        });
+        })?;
         failed.map_or(Ok(()), Err)
     }
 

@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::session::Session;
 use super::start::make_folder;
 use super::{Error, average, finish, register_one, update};
-use crate::cohort::{self, Aside, Backlog, Engine};
+use crate::cohort::{Aside, Backlog, Engine, Engines};
 use crate::device::DeviceChoice;
 use crate::devices;
 use crate::error::CliError;
@@ -24,7 +24,7 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
         Step::Update(args) => update(args, console),
         Step::Finish(args) => {
             let session = open(&args.folder)?;
-            let engines = cohort::engines(devices::open(&args.device.all()?, None)?)?;
+            let engines = Engines::of(devices::open(&args.device, None))?;
             let threads = session.included.len();
             let aside = Aside::of(&engines, console.threads)?;
             Backlog::with(threads, threads, aside, |backlog| finish::run(&session, engines, None, backlog, console))
@@ -69,7 +69,7 @@ fn engine(choice: DeviceChoice, console: &mut Console) -> Result<Engine, CliErro
     if let Some(note) = opened.note() {
         console.note(note);
     }
-    Ok(cohort::engines(vec![opened])?.remove(0))
+    Ok(Engine::on(vec![opened])?.remove(0))
 }
 
 fn average(args: &OfPass, console: &mut Console) -> Result<(), CliError> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::args::Args;
 use super::summary::{self, Row, Status};
 use super::{resume, show};
-use crate::cohort::{self, Aside, Crew, Engine, Request};
+use crate::cohort::{Aside, Crew, Engine, Engines, Request};
 use crate::device::Description;
 use crate::devices;
 use crate::error::{CliError, UsageError};
@@ -47,20 +47,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let subjects = args.jobs()?;
     let shared = args.shared();
     register::check(&args.settings, &shared.channels)?;
-    let choices = args.settings.device.all()?;
-    // Both are waited for: a program must not end while a driver starts.
-    let (fixed, opened) = std::thread::scope(|scope| {
-        let opening = scope.spawn(|| devices::open(&choices, args.workers));
-        let fixed = FixedInputs::read(&shared);
-        (fixed, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    });
-    let (fixed, opened) = (fixed?, opened?);
+    let opening = devices::open(&args.settings.device, args.workers);
+    let fixed = FixedInputs::read(&shared)?;
     // Finds what no subject could change: levels that do not fit the image, for instance.
     let plan = Plan::new(&args.settings, fixed.image.grid.shape, fixed.linear_start(), Description::Cpu)?
         .with_channels(&args.settings, &shared.channels);
-    let notes = opened.iter().filter_map(|opened| opened.note()).collect::<Vec<_>>();
-    let engines = cohort::engines(opened)?;
-    let crew = Crew::for_workers(engines.len());
+    let engines = Engines::of(opening)?;
+    let crew = Crew::for_workers(engines.workers());
     let jobs = subjects.into_iter().enumerate();
     let jobs: Vec<Job> = jobs.map(|(place, (subject, args))| Job { place, name: subject.name, args }).collect();
     let mut rows: Vec<Row> = jobs
@@ -74,10 +67,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         })
         .collect();
     if args.dry_run {
-        let devices: Vec<&Description> = engines.iter().map(|engine| &engine.description).collect();
+        let devices = engines.all()?.devices();
         return crate::output::print(&show::plan(args, &fixed, &plan, &devices, crew, &rows));
     }
-    notes.iter().for_each(|note| console.note(note));
     std::fs::create_dir_all(&args.output)
         .map_err(|source| CliError::OutputFolder { folder: args.output.clone(), source })?;
     let jobs: Vec<Job> = jobs.into_iter().filter(|job| rows[job.place].status != Status::Skipped).collect();
@@ -118,14 +110,15 @@ fn check_outputs(args: &Args, jobs: &[Job], rows: &[Row]) -> Result<(), CliError
 fn register_all(
     jobs: Vec<Job>,
     fixed: &FixedInputs,
-    engines: Vec<Engine>,
+    engines: Engines,
     crew: Crew,
     console: &mut Console,
     rows: &mut [Row],
 ) -> Result<f64, CliError> {
-    let (began, count, workers) = (Instant::now(), jobs.len(), engines.len());
+    let (began, count, workers) = (Instant::now(), jobs.len(), engines.workers());
     let (threads, iterations) = (console.threads, console.wants_iterations());
-    let aside = Aside::of(&engines, threads)?;
+    let (aside, notes) = (Aside::of(&engines, threads)?, engines.notes());
+    notes.try_iter().for_each(|note| console.note(note));
     let console = Mutex::new(console);
     let computing = Mutex::new(0.0);
     let read = |job: Job| {
@@ -159,9 +152,10 @@ fn register_all(
         (job, what)
     };
     let mut ended = 0;
-    cohort::run_at(Engine::place, jobs, crew, engines, read, compute, write, |(job, what)| {
+    engines.run_last(jobs, crew, read, compute, write, |(job, what)| {
         ended += 1;
         let (row, mut console) = (&mut rows[job.place], lock(&console));
+        notes.try_iter().for_each(|note| console.note(note));
         match what {
             Ok(record) => {
                 console.note(format_args!("[{ended}/{count}] {}: {}", job.name, show::done(&record)));
@@ -172,7 +166,7 @@ fn register_all(
                 row.status = Status::Failed(error.to_string());
             }
         }
-    });
+    })?;
     let computed = *lock(&computing);
     Ok(computed / (began.elapsed().as_secs_f64() * workers as f64).max(f64::MIN_POSITIVE))
 }

@@ -16,7 +16,7 @@ pub fn plan(
     args: &Args,
     fixed: &FixedInputs,
     plan: &Plan,
-    devices: &[&Description],
+    devices: &[Description],
     crew: Crew,
     rows: &[Row],
 ) -> String {

@@ -2,7 +2,7 @@
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::Engine;
+use super::Engines;
 use crate::error::CliError;
 
 /// Where long work is done: in one pool with it, a worker's short tasks would wait behind, and its GPU with them. Beside the
@@ -11,10 +11,10 @@ use crate::error::CliError;
 pub struct Aside(Option<ThreadPool>);
 
 impl Aside {
-    /// So many threads, if any of the engines is a GPU.
-    pub fn of(engines: &[Engine], threads: usize) -> Result<Aside, CliError> {
+    /// So many threads, if the engines are GPUs.
+    pub fn of(engines: &Engines, threads: usize) -> Result<Aside, CliError> {
         let pool = || ThreadPoolBuilder::new().num_threads(threads).build().map_err(CliError::Threads);
-        Ok(Aside(engines.iter().any(Engine::is_gpu).then(pool).transpose()?))
+        Ok(Aside(engines.are_gpus().then(pool).transpose()?))
     }
 
     /// Does the work there.

@@ -59,16 +59,16 @@ pub struct Taker<'a, Job> {
 }
 
 impl<Job> Dispatch<Job> {
-    /// Of so many jobs, for so many who give, and takers at these places.
-    pub fn new(all: usize, givers: usize, places: &[usize]) -> Dispatch<Job> {
+    /// Of so many jobs, for so many who give.
+    pub fn new(all: usize, givers: usize) -> Dispatch<Job> {
         let state = State {
             offered: VecDeque::new(),
             taken: 0,
             given: 0,
             all,
             givers,
-            takers: places.len(),
-            places: places.iter().map(|place| (*place, Place::default())).collect(),
+            takers: 0,
+            places: BTreeMap::new(),
             done: Done::default(),
         };
         Dispatch { state: Mutex::new(state), change: Condvar::new() }
@@ -79,8 +79,12 @@ impl<Job> Dispatch<Job> {
         Giver(self)
     }
 
-    /// One of those who take.
+    /// One more of those who take; the first must be made before anything is given.
     pub fn taker(&self, place: usize) -> Taker<'_, Job> {
+        let mut state = self.state();
+        state.takers += 1;
+        state.place(place);
+        drop(state);
         Taker { dispatch: self, place, busy: None }
     }
 
@@ -207,7 +211,7 @@ mod tests {
     }
 
     fn two_jobs_go_to_two_places() {
-        let dispatch = Dispatch::new(4, 1, &[0, 0, 1, 1]);
+        let dispatch = Dispatch::new(4, 1);
         std::thread::scope(|scope| {
             let (took, who) = channel();
             // Each keeps its first job until it is told to go on.
@@ -242,7 +246,8 @@ mod tests {
 
     #[test]
     fn the_last_job_goes_where_it_is_done_first() {
-        let dispatch: Dispatch<()> = Dispatch::new(9, 1, &[0, 0, 1, 1]);
+        let dispatch: Dispatch<()> = Dispatch::new(9, 1);
+        let _takers = [0, 0, 1, 1].map(|place| dispatch.taker(place));
         let mut state = dispatch.state();
         let (now, usual) = (Instant::now(), Duration::from_secs(60));
         state.done = Done { jobs: 2, time: 2 * usual };
@@ -260,11 +265,11 @@ mod tests {
 
     #[test]
     fn nobody_left_means_no() {
-        let dispatch = Dispatch::new(1, 1, &[3]);
+        let dispatch = Dispatch::new(1, 1);
         let giver = dispatch.giver();
         drop(dispatch.taker(3));
         assert!(!giver.give(()));
-        let other: Dispatch<()> = Dispatch::new(1, 1, &[3]);
+        let other: Dispatch<()> = Dispatch::new(1, 1);
         drop(other.giver());
         assert!(other.taker(3).take().is_none());
     }

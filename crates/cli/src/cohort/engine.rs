@@ -1,7 +1,5 @@
 //! What registers: a worker on one device, whose memory it shares with others.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use antsreg_core::report::Observer;
@@ -36,29 +34,29 @@ struct Gpu {
     kept: Option<Share>,
 }
 
-/// A worker for each opened device; those of one GPU share its memory.
-pub fn engines(opened: Vec<Opened>) -> Result<Vec<Engine>, CliError> {
-    let mut budgets: BTreeMap<usize, Arc<Budget>> = BTreeMap::new();
-    let mut engines = Vec::new();
-    for Opened { device, description, .. } in opened {
-        let on = match device {
-            Device::Cpu => On::Cpu(Box::new(Registrar::new(Cpu))),
-            Device::Cuda(cuda) => {
-                let budget = match budgets.entry(cuda.info().index) {
-                    Entry::Occupied(known) => known.get().clone(),
-                    Entry::Vacant(place) => {
-                        place.insert(Budget::new(cuda.memory().map_err(CliError::Device)?.free)).clone()
-                    }
-                };
-                On::Gpu(Box::new(Gpu { registrar: Registrar::new(*cuda), budget, kept: None }))
-            }
-        };
-        engines.push(Engine { description, on });
-    }
-    Ok(engines)
-}
-
 impl Engine {
+    /// The workers of a device, who share its memory.
+    pub fn on(opened: Vec<Opened>) -> Result<Vec<Engine>, CliError> {
+        let mut shared: Option<Arc<Budget>> = None;
+        let worker = |Opened { device, description, .. }| {
+            let on = match device {
+                Device::Cpu => On::Cpu(Box::new(Registrar::new(Cpu))),
+                Device::Cuda(cuda) => {
+                    let budget = match &shared {
+                        Some(shared) => shared.clone(),
+                        None => {
+                            let free = cuda.memory().map_err(CliError::Device)?.free;
+                            shared.insert(Budget::new(free)).clone()
+                        }
+                    };
+                    On::Gpu(Box::new(Gpu { registrar: Registrar::new(*cuda), budget, kept: None }))
+                }
+            };
+            Ok(Engine { description, on })
+        };
+        opened.into_iter().map(worker).collect()
+    }
+
     /// Registers, and adds how long each part took. The result is the same whichever worker of one kind of device does it, and
     /// whatever it did before.
     pub fn register(

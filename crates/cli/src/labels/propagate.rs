@@ -8,7 +8,7 @@ use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, T
 use antsreg_kernels::apply;
 
 use super::atlas::Loaded;
-use crate::cohort::{self, Crew, Engine, Request};
+use crate::cohort::{Crew, Engine, Engines, Request};
 use crate::device::Description;
 use crate::devices;
 use crate::error::CliError;
@@ -51,7 +51,7 @@ pub struct Propagation<'a> {
     settings: &'a Settings,
     interpolation: LabelInterpolation,
     keep_warps: bool,
-    engines: Vec<Engine>,
+    engines: Engines,
 }
 
 /// What one registration needs beside the images.
@@ -69,22 +69,15 @@ impl<'a> Propagation<'a> {
         keep_warps: bool,
         console: &mut Console,
     ) -> Result<Propagation<'a>, CliError> {
-        let opened = devices::open(&settings.device.all()?, None)?;
-        let mut notes: Vec<String> = opened.iter().filter_map(|opened| opened.note()).collect();
-        // A device has several workers.
-        notes.dedup_by_key(|note| note.split(", ready").next().unwrap_or_default().to_owned());
-        notes.iter().for_each(|note| console.note(note));
-        Ok(Propagation { settings, interpolation, keep_warps, engines: cohort::engines(opened)? })
+        let engines = Engines::of(devices::open(&settings.device, None))?.all()?;
+        engines.notes().try_iter().for_each(|note| console.note(note));
+        Ok(Propagation { settings, interpolation, keep_warps, engines })
     }
 
     /// Where it computes, each device once.
     pub fn devices(&self) -> Vec<Description> {
-        let mut devices: Vec<Description> = Vec::new();
-        for engine in &self.engines {
-            if !devices.contains(&engine.description) {
-                devices.push(engine.description.clone());
-            }
-        }
+        let mut devices = self.engines.devices();
+        devices.dedup();
         devices
     }
 
@@ -124,18 +117,16 @@ impl<'a> Propagation<'a> {
             }
         }
         let (interpolation, keep_warps) = (self.interpolation, self.keep_warps);
-        let register = |engine: &mut &mut Engine, job| register(engine, job, target, &plan, keep_warps);
+        let register = |engine: &mut Engine, job| register(engine, job, target, &plan, keep_warps);
         let bring = |(job, found, took): (Job<'_>, Result<Found, CliError>, Duration)| {
             let brought = found.and_then(|found| bring(target, job.atlas, found, interpolation));
             (job.number, brought.map_err(|error| job.atlas.blame(error)), took)
         };
         let crew = Crew { readers: 1, writers: 2 };
         let mut done = 0;
-        let workers: Vec<&mut Engine> = self.engines.iter_mut().collect();
-        cohort::run(
+        self.engines.run(
             jobs,
             crew,
-            workers,
             |job| job,
             register,
             bring,
@@ -152,7 +143,7 @@ impl<'a> Propagation<'a> {
                 }
                 results[number] = Some(brought);
             },
-        );
+        )?;
         Ok(results.into_iter().flatten().collect())
     }
 }

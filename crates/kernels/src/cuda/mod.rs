@@ -45,7 +45,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use bins::FixedBins;
 pub use cross_correlation::CcWorkspace;
-pub use device::{DeviceInfo, Memory, see_first_only};
+pub use device::{DeviceInfo, Memory, see_first};
 pub use direct::DirectCc;
 pub use field::Field;
 pub use image::Image;
