@@ -89,17 +89,13 @@ pub fn run<'a>(
     };
     let mut failed = None;
     let (jobs, crew) = ((0..session.included.len()).collect(), Crew::for_workers(engines.workers()));
-    engines.run(jobs, crew, read, compute, judge, |(job, arrived)| {
+    engines.run_last(jobs, crew, read, compute, judge, |(job, arrived)| {
         if let Err(error) = arrived.and_then(|arrived| take(job, arrived)) {
             failed.get_or_insert(error);
         }
     })?;
     failed.map_or(Ok(()), Err)?;
-    std::thread::scope(|scope| {
-        // A driver takes a while to let go of a device.
-        scope.spawn(|| drop(engines));
-        sums.finish(session, pass, backlog, console)
-    })
+    sums.finish(session, pass, backlog, console)
 }
 
 /// What the subjects on the last template add up to.

@@ -52,7 +52,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     // Finds what no subject could change: levels that do not fit the image, for instance.
     let plan = Plan::new(&args.settings, fixed.image.grid.shape, fixed.linear_start(), Description::Cpu)?
         .with_channels(&args.settings, &shared.channels);
-    let engines = Engines::of(opening)?;
+    let mut engines = Engines::of(opening)?;
     let crew = Crew::for_workers(engines.workers());
     let jobs = subjects.into_iter().enumerate();
     let jobs: Vec<Job> = jobs.map(|(place, (subject, args))| Job { place, name: subject.name, args }).collect();
@@ -75,7 +75,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let jobs: Vec<Job> = jobs.into_iter().filter(|job| rows[job.place].status != Status::Skipped).collect();
     check_outputs(args, &jobs, &rows)?;
     let began = Instant::now();
-    let busy = register_all(jobs, &fixed, engines, crew, console, &mut rows)?;
+    let busy = register_all(jobs, &fixed, &mut engines, crew, console, &mut rows)?;
     let wall = began.elapsed().as_secs_f64();
     let mut outputs = Outputs::new();
     outputs.write(&args.summary(), |path| summary::write(path, &rows))?;
@@ -110,14 +110,14 @@ fn check_outputs(args: &Args, jobs: &[Job], rows: &[Row]) -> Result<(), CliError
 fn register_all(
     jobs: Vec<Job>,
     fixed: &FixedInputs,
-    engines: Engines,
+    engines: &mut Engines,
     crew: Crew,
     console: &mut Console,
     rows: &mut [Row],
 ) -> Result<f64, CliError> {
     let (began, count, workers) = (Instant::now(), jobs.len(), engines.workers());
     let (threads, iterations) = (console.threads, console.wants_iterations());
-    let (aside, notes) = (Aside::of(&engines, threads)?, engines.notes());
+    let (aside, notes) = (Aside::of(engines, threads)?, engines.notes());
     notes.try_iter().for_each(|note| console.note(note));
     let console = Mutex::new(console);
     let computing = Mutex::new(0.0);

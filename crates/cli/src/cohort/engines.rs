@@ -2,13 +2,14 @@
 
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
 
 use super::Engine;
 use super::pipeline::{self, Crew, Staff};
 use crate::device::{Description, Opened};
-use crate::devices::{Opening, Ready};
+use crate::devices::{self, Opening, Ready};
 use crate::error::CliError;
 
 /// Workers who are there, and those who will come.
@@ -22,17 +23,18 @@ pub struct Engines {
     devices: Mutex<Vec<Description>>,
     say: Sender<String>,
     said: Receiver<String>,
-    /// Whether workers stay when they have nothing more to do.
-    stay: bool,
+    /// Whether what is under way is the last that they do.
+    last: bool,
+    leaving: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Engines {
     /// Of devices that are getting ready: as soon as one is.
     pub fn of(coming: Opening) -> Result<Engines, CliError> {
         let first = coming.first()?;
-        let ((there, devices), (say, said)) = (Default::default(), unbounded());
+        let ((there, devices, leaving), (say, said)) = (Default::default(), unbounded());
         let mut engines =
-            Engines { workers: first.of, there, coming, are_gpus: false, devices, say, said, stay: true };
+            Engines { workers: first.of, there, coming, are_gpus: false, devices, say, said, last: false, leaving };
         let there = engines.admit(first)?;
         engines.are_gpus = there.iter().any(Engine::is_gpu);
         engines.there = Mutex::new(there);
@@ -60,9 +62,7 @@ impl Engines {
 
     /// The device of each worker who has come so far.
     pub fn devices(&self) -> Vec<Description> {
-        let mut devices = lock(&self.devices).clone();
-        devices.sort_by_key(Description::to_string);
-        devices
+        lock(&self.devices).clone()
     }
 
     /// What the user should know of devices, as they come.
@@ -70,7 +70,7 @@ impl Engines {
         self.said.clone()
     }
 
-    /// One of them, for what cannot be shared out.
+    /// One of them, for what cannot be shared out; before the last run.
     pub fn one(&mut self) -> &mut Engine {
         &mut self.there.get_mut().unwrap_or_else(PoisonError::into_inner)[0]
     }
@@ -88,9 +88,10 @@ impl Engines {
         pipeline::run(self, jobs, crew, read, compute, write, done)
     }
 
-    /// The same for the last time: a device is let go of when it has nothing more to do.
+    /// The same for the last time. A device is let go of when it has nothing more to do, which takes a driver a while: in the
+    /// background, until this is dropped.
     pub fn run_last<Job: Send, Loaded: Send, Computed: Send, Written: Send>(
-        mut self,
+        &mut self,
         jobs: Vec<Job>,
         crew: Crew,
         read: impl Fn(Job) -> Loaded + Sync,
@@ -98,7 +99,7 @@ impl Engines {
         write: impl Fn(Computed) -> Written + Sync,
         done: impl FnMut(Written),
     ) -> Result<(), CliError> {
-        self.stay = false;
+        self.last = true;
         self.run(jobs, crew, read, compute, write, done)
     }
 
@@ -137,9 +138,16 @@ impl Staff for Engines {
     }
 
     fn leave(&self, engine: Engine) {
-        if self.stay {
-            lock(&self.there).push(engine);
+        match self.last {
+            true => lock(&self.leaving).push(std::thread::spawn(move || drop(engine))),
+            false => lock(&self.there).push(engine),
         }
+    }
+}
+
+impl Drop for Engines {
+    fn drop(&mut self) {
+        lock(&self.leaving).drain(..).for_each(devices::wait_for);
     }
 }
 
