@@ -11,6 +11,7 @@ use antsreg_kernels::apply;
 use nalgebra::Point3;
 use serde::{Deserialize, Serialize};
 
+use super::Error;
 use super::content::{Content, write_all};
 use super::forward::{Forward, There};
 use super::layout::SubjectFiles;
@@ -18,8 +19,7 @@ use super::manifest::{Manifest, Stage};
 use super::onto::Seen;
 use super::pass::Done;
 use super::register_one::Contribution;
-use super::session::{Session, Template};
-use super::{Error, slices};
+use super::session::{Drawn, Session, Template};
 use crate::error::CliError;
 use crate::inputs;
 
@@ -61,7 +61,6 @@ pub struct Carried {
     pub contribution: Arc<Contribution>,
     pub labels: Option<LabelVolume>,
     pub results: SubjectResults,
-    pub picture: String,
 }
 
 /// A subject on its way, or all of it if it was done before.
@@ -137,7 +136,10 @@ pub fn write<'a>(
         outputs.push((path, Content::Image(image)));
     }
     outputs.extend(labels.as_ref().map(|labels| (files.labels.as_path(), Content::Labels(labels))));
-    let (written, results) = (write_all(&session.layout, &outputs)?, results.clone());
+    let draw = || session.draw(Drawn::Subject(subject), &warped[0]);
+    let (written, drawn) = rayon::join(|| write_all(&session.layout, &outputs), draw);
+    drawn?;
+    let (written, results) = (written?, results.clone());
     Ok(move || stage(session, pass, subject, extension, &files)?.finish(None, written, results))
 }
 
@@ -170,7 +172,7 @@ impl Carrying<'_> {
         let image =
             |path| -> Result<Volume, CliError> { Ok(Volume { grid: grid.clone(), ..nifti::read_volume(path)? }) };
         let warped = files.warped.iter().map(|path| image(path)).collect::<Result<Vec<_>, CliError>>()?;
-        let picture = slices::data_address(&warped[0])?;
+        session.draw(Drawn::Subject(subject), &warped[0])?;
         let contribution = Contribution {
             affine: itk::read_affine(&files.affine)?,
             warp: Some(DisplacementField { grid: grid.clone(), ..itk::read_warp(&files.warp)? }),
@@ -179,7 +181,7 @@ impl Carrying<'_> {
         };
         let labels = plan.labels.as_ref().map(|_| nifti::read_labels(&files.labels)).transpose()?;
         let centre = last.template.centre;
-        Ok(Some(Carried { centre, contribution: Arc::new(contribution), labels, results, picture }))
+        Ok(Some(Carried { centre, contribution: Arc::new(contribution), labels, results }))
     }
 
     /// The subject's labels on the last template, and how well it fits.
@@ -205,9 +207,8 @@ impl Carrying<'_> {
             warp_mean_voxels: Movement::of(&warp, &template.mask)?.mean_voxels,
             inverse_misses_voxels: missed.largest_voxels,
         };
-        let picture = slices::data_address(&warped[0])?;
         let contribution = Arc::new(Contribution { affine, warp: Some(warp), warped, brightness });
-        let carried = Carried { centre: template.centre, contribution, labels, results, picture };
+        let carried = Carried { centre: template.centre, contribution, labels, results };
         Ok(Arrived { carried: Arc::new(carried), to_write: Some(inverse_warp) })
     }
 }

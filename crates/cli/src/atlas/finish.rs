@@ -20,7 +20,7 @@ use super::manifest::{self, Manifest, Stage};
 use super::page::Row;
 use super::pass::Done;
 use super::register_one::Contribution;
-use super::session::Session;
+use super::session::{Drawn, Session};
 use super::start::make_folder;
 use super::{average, labels, report, slices};
 use crate::cohort::{Backlog, Crew, Engine, Engines};
@@ -71,7 +71,7 @@ pub fn run<'a>(
         }
         waiting.insert(job, carried);
         while let Some(carried) = waiting.remove(&next) {
-            sums.add(&session.subject(session.included[next]).name, &carried)?;
+            sums.add(&carried)?;
             next += 1;
         }
         Ok(())
@@ -105,7 +105,8 @@ struct Sums<'a> {
     /// All of them, where there is memory for that.
     kept: Option<Vec<Arc<Contribution>>>,
     accumulator: Option<Accumulator>,
-    rows: Vec<Row>,
+    /// Figures of each, for the report.
+    notes: Vec<String>,
     maps: Vec<LabelVolume>,
 }
 
@@ -114,20 +115,19 @@ impl<'a> Sums<'a> {
         let averaging = session.plan.args.average.into();
         let kept = fit(session.included.len(), &last.template, true).then(Vec::new);
         let accumulator = kept.is_none().then(|| Accumulator::new(averaging, &last.template));
-        Sums { last, averaging, kept, accumulator, rows: Vec::new(), maps: Vec::new() }
+        Sums { last, averaging, kept, accumulator, notes: Vec::new(), maps: Vec::new() }
     }
 
-    fn add(&mut self, name: &str, carried: &Carried) -> Result<(), CliError> {
-        let Carried { results, contribution, labels, picture, .. } = carried;
+    fn add(&mut self, carried: &Carried) -> Result<(), CliError> {
+        let Carried { results, contribution, labels, .. } = carried;
         self.kept.iter_mut().for_each(|kept| kept.push(contribution.clone()));
         self.accumulator.iter_mut().try_for_each(|accumulator| accumulator.add(contribution))?;
         self.maps.extend(labels.clone());
-        let note = format!(
+        self.notes.push(format!(
             "correlation {:.4}, warp {:.2} voxels",
             results.correlation.unwrap_or(f64::NAN),
             results.warp_mean_voxels
-        );
-        self.rows.push(Row { title: name.into(), note, picture: picture.clone() });
+        ));
         Ok(())
     }
 
@@ -172,7 +172,15 @@ impl<'a> Sums<'a> {
             inputs.extend(manifest::read::<Manifest>(&files.manifest)?.outputs);
         }
         let passes = report::passes(session, pass)?;
-        report::write(session, &passes, picture?, self.rows, mean_final_warp_voxels)?;
+        let row = |(&subject, note)| -> Result<Row, CliError> {
+            Ok(Row {
+                title: session.subject(subject).name.clone(),
+                note,
+                picture: session.picture(Drawn::Subject(subject))?,
+            })
+        };
+        let rows = session.included.iter().zip(self.notes).map(row).collect::<Result<_, _>>()?;
+        report::write(session, &passes, picture?, rows, mean_final_warp_voxels)?;
         let sharper_than_affine_average = match session.plan.file.first_pass {
             0 => Some(sharpness_per_mm / average::sharpness_of(session, 0)?),
             _ => None,

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::page::{self, Contents, Row};
-use super::session::Session;
+use super::session::{Drawn, Session};
 use super::update::TemplateResults;
 use super::{Error, chart, manifest};
 use crate::error::CliError;
@@ -30,7 +30,7 @@ pub fn write(
     let templates: Vec<(String, Option<usize>)> =
         std::iter::once(("before all passes".to_owned(), None)).chain(passes.iter().map(of_pass)).collect();
     let row = |(title, pass): (String, Option<usize>)| -> Result<Row, CliError> {
-        Ok(Row { title, note: String::new(), picture: session.picture(pass)? })
+        Ok(Row { title, note: String::new(), picture: session.picture(Drawn::Template(pass))? })
     };
     let mut templates: Vec<Row> = templates.into_par_iter().map(row).collect::<Result<_, CliError>>()?;
     let (title, note) = ("handed out".into(), "the subjects' mean, each read once through all its transforms".into());

@@ -29,8 +29,17 @@ pub struct Session {
     images: Vec<OnceLock<Arc<Vec<Volume>>>>,
     kept_voxels: Mutex<usize>,
     templates: Mutex<BTreeMap<Option<usize>, Arc<Manifest>>>,
-    pictures: Mutex<BTreeMap<Option<usize>, String>>,
+    pictures: Mutex<BTreeMap<Drawn, String>>,
     grid: OnceLock<Grid>,
+}
+
+/// What the report shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Drawn {
+    /// The template of a pass, or that before all passes.
+    Template(Option<usize>),
+    /// A subject on the last one, by its position in the plan.
+    Subject(usize),
 }
 
 /// The template that a pass registers to.
@@ -200,19 +209,26 @@ impl Session {
         Ok(Template::new(images))
     }
 
-    /// Draws a template for the report; gives the picture.
-    pub fn draw(&self, pass: Option<usize>, first: &Volume) -> Result<String, CliError> {
+    /// Draws the first channel of something for the report; gives the picture.
+    pub fn draw(&self, what: Drawn, first: &Volume) -> Result<String, CliError> {
         let picture = slices::data_address(first)?;
-        self.pictures.lock().unwrap_or_else(PoisonError::into_inner).insert(pass, picture.clone());
+        self.pictures.lock().unwrap_or_else(PoisonError::into_inner).insert(what, picture.clone());
         Ok(picture)
     }
 
-    /// The picture of a template, drawn from its file if it was not yet.
-    pub fn picture(&self, pass: Option<usize>) -> Result<String, CliError> {
-        if let Some(picture) = self.pictures.lock().unwrap_or_else(PoisonError::into_inner).get(&pass) {
+    /// A picture, drawn from its file if it was not yet.
+    pub fn picture(&self, what: Drawn) -> Result<String, CliError> {
+        if let Some(picture) = self.pictures.lock().unwrap_or_else(PoisonError::into_inner).get(&what) {
             return Ok(picture.clone());
         }
-        self.draw(pass, &nifti::read_volume(&self.layout.template(pass).images[0])?)
+        let path = match what {
+            Drawn::Template(pass) => self.layout.template(pass).images.swap_remove(0),
+            Drawn::Subject(subject) => {
+                let extension = self.plan.args.format.extension();
+                self.layout.subject(&self.subject(subject).name, extension).warped.swap_remove(0)
+            }
+        };
+        self.draw(what, &nifti::read_volume(&path)?)
     }
 
     /// The grid of all templates.

@@ -11,7 +11,7 @@ use antsreg_kernels::apply;
 use super::content::{Content, write_all};
 use super::manifest::Manifest;
 use super::plan::{StartFrom, channels};
-use super::session::{Session, Template};
+use super::session::{Drawn, Session, Template};
 use crate::error::CliError;
 
 /// The first template, not written yet.
@@ -57,7 +57,7 @@ pub fn write<'a>(
     let unrounded = |image: &Arc<Volume>| Volume { grid: first.grid.clone(), voxels: image.voxels.clone() };
     let images: Vec<Volume> = first.template.images.iter().map(unrounded).collect();
     let outputs: Vec<_> = files.images.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image)).collect();
-    session.draw(None, &images[0])?;
+    session.draw(Drawn::Template(None), &images[0])?;
     let written = write_all(&session.layout, &outputs)?;
     Ok(move || session.start_stage().finish(None, written, ()))
 }

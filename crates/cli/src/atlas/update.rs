@@ -14,7 +14,7 @@ use super::average::Averaged;
 use super::content::{Content, write_all};
 use super::manifest::Manifest;
 use super::onto::{Onto, Seen};
-use super::session::{Session, Template};
+use super::session::{Drawn, Session, Template};
 use crate::cohort::{Engine, Task, in_mm};
 use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
@@ -136,7 +136,7 @@ pub fn write<'a>(
         outputs.push((path, Content::Image(image)));
     }
     outputs.push((&files.shape, Content::Warp(&updated.shape)));
-    session.draw(Some(pass), &updated.template.images[0])?;
+    session.draw(Drawn::Template(Some(pass)), &updated.template.images[0])?;
     let (written, results) = (write_all(&session.layout, &outputs)?, updated.results.clone());
     Ok(move || session.update_stage(pass)?.finish(None, written, results))
 }
