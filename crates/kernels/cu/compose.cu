@@ -2,9 +2,9 @@
 #include "walk.cuh"
 
 __device__ __forceinline__ void compose(const float *READ first, const float *READ then, float scale, float *out,
-                                        const Shape &shape, int slices)
+                                        const Shape &shape, int slices, unsigned int z_block)
 {
-    const Column at = column(shape, slices);
+    const Column at = column(shape, slices, z_block);
     if (at.z0 >= at.z1) return;
     const size_t here = offset({at.x, at.y, at.z0}, shape), stride = plane(shape);
     const unsigned int slice = shape.x * shape.y;
@@ -32,13 +32,14 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     compose_fields(const float *READ first, const float *READ then, float *out, const __grid_constant__ Shape shape,
                    int slices)
 {
-    compose(first, then, 1.f, out, shape, slices);
+    compose(first, then, 1.f, out, shape, slices, blockIdx.z);
 }
 
-// `scale` is what max_norm left for `update`; it never leaves the device.
+// `scales` are what max_norm left for the updates; they never leave the device.
 extern "C" __global__ void __launch_bounds__(256, 4)
-    advance(const float *READ field, const float *READ update, const float *READ scale, float *out,
-            const __grid_constant__ Shape shape, int slices)
+    advance(const Sides<const float *> fields, const Sides<const float *> updates, const float *READ scales,
+            const Sides<float *> out, int sides, const __grid_constant__ Shape shape, int slices)
 {
-    compose(field, update, __ldg(scale), out, shape, slices);
+    const int side = side_of_block(sides);
+    compose(fields.of(side), updates.of(side), __ldg(scales + side), out.of(side), shape, slices, z_block(side));
 }

@@ -48,10 +48,32 @@ struct Voxel {
     int x, y, z;
 };
 
-__device__ __forceinline__ Voxel voxel()
+__device__ __forceinline__ Voxel voxel(unsigned int z_block = blockIdx.z)
 {
     return {(int)(blockIdx.x * 32 + threadIdx.x), (int)(blockIdx.y * blockDim.y + threadIdx.y),
-            (int)(blockIdx.z * blockDim.z + threadIdx.z)};
+            (int)(z_block * blockDim.z + threadIdx.z)};
+}
+
+// One or two operands of one shape that are worked on alike: the blocks of the second follow those of the first along z.
+template <typename T> struct Sides {
+    T first, second;
+
+    __device__ __forceinline__ T of(int side) const
+    {
+        return side ? second : first;
+    }
+};
+
+// The side of this block, of so many.
+__device__ __forceinline__ int side_of_block(int sides)
+{
+    return sides > 1 && blockIdx.z >= gridDim.z / 2;
+}
+
+// This block's number along z on its side.
+__device__ __forceinline__ unsigned int z_block(int side)
+{
+    return blockIdx.z - (side ? gridDim.z / 2 : 0);
 }
 
 __device__ __forceinline__ bool within(Voxel v, const Shape &shape)

@@ -10,9 +10,9 @@ struct Column {
 };
 
 // Every thread takes so many slices; the host's grid is cut alike.
-__device__ __forceinline__ Column column(const Shape &shape, int slices)
+__device__ __forceinline__ Column column(const Shape &shape, int slices, unsigned int z_block)
 {
-    const Voxel v = voxel();
+    const Voxel v = voxel(z_block);
     const int z0 = v.z * slices, z1 = min(z0 + slices, shape.z);
     return {v.x, v.y, z0, v.x < shape.x && v.y < shape.y ? z1 : z0};
 }

@@ -4,11 +4,23 @@
 // Voxels that a thread takes at most, in successive slices: their displacements are on their way at once.
 #define MOST_SLICES 2
 
+// What a side brings. The shape of the output is the same for all.
+struct Warp {
+    const float *image;
+    const float *field;
+    float *out;
+    Shape image_shape;
+    Affine grid_to_image;
+};
+
 template <bool NEAREST>
-__device__ __forceinline__ void warp(const float *READ image, const Shape &image_shape, const float *READ field,
-                                     const Affine &grid_to_image, float *out, const Shape &shape, int slices)
+__device__ __forceinline__ void warp(const Warp &side, const Shape &shape, int slices, unsigned int z_block)
 {
-    Voxel v = voxel();
+    const float *READ image = side.image, *READ field = side.field;
+    float *out = side.out;
+    const Shape &image_shape = side.image_shape;
+    const Affine &grid_to_image = side.grid_to_image;
+    Voxel v = voxel(z_block);
     v.z *= slices;
     const size_t here = offset(v, shape), stride = plane(shape);
     const unsigned int slice = shape.x * shape.y;
@@ -35,16 +47,15 @@ __device__ __forceinline__ void warp(const float *READ image, const Shape &image
 // Small blocks are replaced soonest.
 #define BLOCKS __launch_bounds__(128, 12)
 
-extern "C" __global__ void BLOCKS warp_linear(const float *READ image, const __grid_constant__ Shape image_shape,
-                                                 const float *READ field, const __grid_constant__ Affine grid_to_image,
-                                                 float *out, const __grid_constant__ Shape shape, int slices)
-{
-    warp<false>(image, image_shape, field, grid_to_image, out, shape, slices);
-}
+#define WARP(NAME, NEAREST)                                                                                            \
+    extern "C" __global__ void BLOCKS NAME(const __grid_constant__ Warp first, const __grid_constant__ Warp second,    \
+                                           int sides, const __grid_constant__ Shape shape, int slices)                 \
+    {                                                                                                                  \
+        if (side_of_block(sides))                                                                                      \
+            warp<NEAREST>(second, shape, slices, z_block(1));                                                          \
+        else                                                                                                           \
+            warp<NEAREST>(first, shape, slices, z_block(0));                                                           \
+    }
 
-extern "C" __global__ void BLOCKS warp_nearest(const float *READ image, const __grid_constant__ Shape image_shape,
-                                                  const float *READ field, const __grid_constant__ Affine grid_to_image,
-                                                  float *out, const __grid_constant__ Shape shape, int slices)
-{
-    warp<true>(image, image_shape, field, grid_to_image, out, shape, slices);
-}
+WARP(warp_linear, false)
+WARP(warp_nearest, true)

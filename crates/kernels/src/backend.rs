@@ -335,6 +335,59 @@ pub trait Backend: Sized + Sync {
     /// other voxel's, so each can stop alone and one pass over memory does them all.
     fn invert(&self, field: &Self::Field, inverse: &mut Self::Field, limits: &InversionLimits) -> Result<(), Error>;
 
+    /// Two fields of zero displacements, for the operations on both sides that follow; a device may lay them side by side.
+    fn field_pair(&self, shape: [usize; 3]) -> Result<[Self::Field; 2], Error> {
+        Ok([self.field(shape)?, self.field(shape)?])
+    }
+
+    /// [`warp`](Backend::warp) of two images through a field each. Fields and outputs have one shape.
+    fn warp_both(
+        &self,
+        images: [&Self::Image; 2],
+        fields: [&Self::Field; 2],
+        grid_to_image: [&AffineTransform; 2],
+        sampling: Sampling,
+        out: [&mut Self::Image; 2],
+    ) -> Result<(), Error> {
+        let [first, second] = out;
+        self.warp(images[0], fields[0], grid_to_image[0], sampling, first)?;
+        self.warp(images[1], fields[1], grid_to_image[1], sampling, second)
+    }
+
+    /// [`smooth_field`](Backend::smooth_field) of two fields of one shape.
+    fn smooth_both_fields(
+        &self,
+        fields: [&mut Self::Field; 2],
+        variance_voxels: f64,
+        scratch: [&mut Self::Field; 2],
+    ) -> Result<(), Error> {
+        let mut pairs = fields.into_iter().zip(scratch);
+        pairs.try_for_each(|(field, scratch)| self.smooth_field(field, variance_voxels, scratch))
+    }
+
+    /// [`advance`](Backend::advance) of two fields of one shape, each along its own update.
+    fn advance_both(
+        &self,
+        fields: [&Self::Field; 2],
+        updates: [&Self::Field; 2],
+        step_voxels: f64,
+        out: [&mut Self::Field; 2],
+    ) -> Result<(), Error> {
+        let mut pairs = fields.into_iter().zip(updates).zip(out);
+        pairs.try_for_each(|((field, update), out)| self.advance(field, update, step_voxels, out))
+    }
+
+    /// [`invert`](Backend::invert) of two fields of one shape.
+    fn invert_both(
+        &self,
+        fields: [&Self::Field; 2],
+        inverses: [&mut Self::Field; 2],
+        limits: &InversionLimits,
+    ) -> Result<(), Error> {
+        let mut pairs = fields.into_iter().zip(inverses);
+        pairs.try_for_each(|(field, inverse)| self.invert(field, inverse, limits))
+    }
+
     /// The distances ‖u(x) + v(x + u(x))‖ of all voxels x from where they started, u being `first` and v `then`, where
     /// `mask`, if there is one, exceeds ½: how nearly the two undo each other.
     ///

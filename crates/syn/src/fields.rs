@@ -29,19 +29,24 @@ pub(crate) struct Side<B: Backend> {
 }
 
 impl<B: Backend> Side<B> {
-    /// Nothing moves.
-    pub(crate) fn identity(backend: &B, grid: &Grid) -> Result<Self, Error> {
-        Ok(Side { to_middle: backend.field(grid.shape)?, from_middle: backend.field(grid.shape)? })
+    /// Both sides: nothing moves.
+    pub(crate) fn identities(backend: &B, grid: &Grid) -> Result<[Self; 2], Error> {
+        let [fixed, moving] = backend.field_pair(grid.shape)?;
+        let [from_fixed, from_moving] = backend.field_pair(grid.shape)?;
+        let side = |to_middle, from_middle| Side { to_middle, from_middle };
+        Ok([side(fixed, from_fixed), side(moving, from_moving)])
     }
 
-    /// The same displacements on another grid of the same space.
-    pub(crate) fn on(&self, backend: &B, from: &Grid, to: &Grid) -> Result<Self, Error> {
+    /// The same displacements of both sides on another grid of the same space.
+    pub(crate) fn on(both: &[Self; 2], backend: &B, from: &Grid, to: &Grid) -> Result<[Self; 2], Error> {
         let map = from.world_to_voxel().after(&to.voxel_to_world());
         let scale = Matrix3::from_diagonal(&from.spacing.component_div(&to.spacing));
-        let mut side = Side::identity(backend, to)?;
-        backend.resize_field(&self.to_middle, &map, &scale, &mut side.to_middle)?;
-        backend.resize_field(&self.from_middle, &map, &scale, &mut side.from_middle)?;
-        Ok(side)
+        let mut sides = Side::identities(backend, to)?;
+        for (side, out) in both.iter().zip(&mut sides) {
+            backend.resize_field(&side.to_middle, &map, &scale, &mut out.to_middle)?;
+            backend.resize_field(&side.from_middle, &map, &scale, &mut out.from_middle)?;
+        }
+        Ok(sides)
     }
 }
 
@@ -51,8 +56,7 @@ impl<B: Backend> Side<B> {
 pub(crate) fn warps<B: Backend>(
     backend: &B,
     grid: &Grid,
-    fixed: &Side<B>,
-    moving: &Side<B>,
+    [fixed, moving]: &[Side<B>; 2],
     largest_residual_voxels: f64,
 ) -> Result<(Warps<B>, Relaxed), Error> {
     let mut warp = backend.field(grid.shape)?;

@@ -1,33 +1,25 @@
 //! One symmetric step.
 
 use antsreg_core::Grid;
-use antsreg_kernels::{Backend, Error};
+use antsreg_kernels::{Backend, Error, Sampling};
 
 use crate::fields::Side;
 use crate::load::Sources;
 use crate::metrics::{Likeness, Metrics};
-use crate::pull::Pull;
+use crate::pull::{Pull, push};
 use crate::{Channel, Options};
 
-/// The buffers of a level.
+/// The buffers of a level. Of each pair the fixed side comes first.
 pub(crate) struct Stepper<B: Backend> {
-    fixed: Pull<B>,
-    moving: Pull<B>,
+    sides: [Pull<B>; 2],
     metrics: Metrics<B>,
     pulls: Vec<Channel>,
 }
 
 impl<B: Backend> Stepper<B> {
-    pub(crate) fn new(
-        backend: &B,
-        grid: &Grid,
-        fixed: &Sources<B>,
-        moving: &Sources<B>,
-        options: &Options,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(backend: &B, grid: &Grid, sources: [&Sources<B>; 2], options: &Options) -> Result<Self, Error> {
         Ok(Stepper {
-            fixed: Pull::new(backend, grid.shape, fixed.mask.is_some())?,
-            moving: Pull::new(backend, grid.shape, moving.mask.is_some())?,
+            sides: Pull::both(backend, grid.shape, sources.map(|side| side.mask.is_some()))?,
             metrics: Metrics::new(backend, grid, options)?,
             pulls: options.pulls(),
         })
@@ -40,14 +32,11 @@ impl<B: Backend> Stepper<B> {
         backend: &B,
         options: &Options,
         reinvert: bool,
-        (fixed, fixed_side): (&Sources<B>, &mut Side<B>),
-        (moving, moving_side): (&Sources<B>, &mut Side<B>),
+        sources: [&Sources<B>; 2],
+        sides: &mut [Side<B>; 2],
     ) -> Result<Likeness, Error> {
-        let mut pulled = self.pull(backend, (fixed, fixed_side), (moving, moving_side))?;
-        backend.both(
-            || self.fixed.push(backend, options, reinvert, fixed_side),
-            || self.moving.push(backend, options, reinvert, moving_side),
-        )?;
+        let mut pulled = self.pull(backend, sources, sides)?;
+        push(backend, options, reinvert, &mut self.sides, sides)?;
         // Asked for last: the device goes on meanwhile.
         pulled.likeness.add(pulled.last_weight, self.metrics.likeness(backend)?);
         Ok(pulled.likeness.over(pulled.weights))
@@ -57,29 +46,36 @@ impl<B: Backend> Stepper<B> {
     fn pull(
         &mut self,
         backend: &B,
-        (fixed, fixed_side): (&Sources<B>, &Side<B>),
-        (moving, moving_side): (&Sources<B>, &Side<B>),
+        sources: [&Sources<B>; 2],
+        [fixed_side, moving_side]: &[Side<B>; 2],
     ) -> Result<Pulled, Error> {
-        self.fixed.warp_mask(backend, fixed, fixed_side)?;
-        self.moving.warp_mask(backend, moving, moving_side)?;
+        let [fixed, moving] = &mut self.sides;
+        fixed.warp_mask(backend, sources[0], fixed_side)?;
+        moving.warp_mask(backend, sources[1], moving_side)?;
         let mut pulled = Pulled { likeness: Likeness::default(), last_weight: 0.0, weights: 0.0 };
         for (n, channel) in self.pulls.iter().enumerate() {
-            self.fixed.warp(backend, &fixed.channels[n], fixed_side)?;
-            self.moving.warp(backend, &moving.channels[n], moving_side)?;
+            let of_channel = sources.map(|side| &side.channels[n]);
+            backend.warp_both(
+                of_channel.map(|source| source.image),
+                [&fixed_side.from_middle, &moving_side.from_middle],
+                of_channel.map(|source| &source.grid_to_image),
+                Sampling::Linear,
+                [&mut fixed.warped, &mut moving.warped],
+            )?;
             if n > 0 {
                 pulled.likeness.add(pulled.last_weight, self.metrics.likeness(backend)?);
             }
             self.metrics.update(
                 backend,
                 channel.metric,
-                [&self.fixed.warped, &self.moving.warped],
-                [self.fixed.warped_mask.as_ref(), self.moving.warped_mask.as_ref()],
-                [self.fixed.updates.of_channel(n), self.moving.updates.of_channel(n)],
+                [&fixed.warped, &moving.warped],
+                [fixed.warped_mask.as_ref(), moving.warped_mask.as_ref()],
+                [fixed.updates.of_channel(n), moving.updates.of_channel(n)],
             )?;
             let weight_ratio = channel.weight / self.pulls[0].weight;
             if self.pulls.len() > 1 {
-                self.fixed.updates.add(backend, n, weight_ratio)?;
-                self.moving.updates.add(backend, n, weight_ratio)?;
+                fixed.updates.add(backend, n, weight_ratio)?;
+                moving.updates.add(backend, n, weight_ratio)?;
             }
             pulled.last_weight = weight_ratio;
             pulled.weights += weight_ratio;

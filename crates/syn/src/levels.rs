@@ -63,21 +63,19 @@ pub(crate) fn run<B: Backend>(
     let (options, full) = (&fixed.options, fixed.loaded.grid());
     let moving_loaded = Loaded::new(backend, "moving", moving, options)?;
     let mut levels = Vec::new();
-    let mut state: Option<(Grid, Side<B>, Side<B>)> = None;
+    let mut state: Option<(Grid, [Side<B>; 2])> = None;
     for (index, level) in options.levels.iter().enumerate() {
         let grid = full.shrink([level.shrink; 3]);
         let begin = || match &state {
-            Some((from, fixed_side, moving_side)) => {
-                Ok((fixed_side.on(backend, from, &grid)?, moving_side.on(backend, from, &grid)?))
-            }
-            None => Ok::<_, Error>((Side::identity(backend, &grid)?, Side::identity(backend, &grid)?)),
+            Some((from, sides)) => Side::on(sides, backend, from, &grid),
+            None => Side::identities(backend, &grid),
         };
-        let (mut fixed_side, mut moving_side) = begin()?;
+        let mut sides = begin()?;
         let fixed_smooth = fixed.smoothed(backend, index)?;
         let moving_smooth = moving_loaded.smoothed(backend, level.sigma_voxels)?;
         let fixed_sources = fixed.loaded.sources(&fixed_smooth, &grid, &AffineTransform::identity());
         let moving_sources = moving_loaded.sources(&moving_smooth, &grid, initial);
-        let mut stepper = Stepper::new(backend, &grid, &fixed_sources, &moving_sources, options)?;
+        let mut stepper = Stepper::new(backend, &grid, [&fixed_sources, &moving_sources], options)?;
         let mut outcome =
             LevelOutcome { shrink: level.shrink, energies: Vec::new(), converged: false, undone: false };
         let mut agreements = Vec::new();
@@ -86,8 +84,8 @@ pub(crate) fn run<B: Backend>(
                 backend,
                 options,
                 (outcome.energies.len() + 1).is_multiple_of(level.reinvert_every),
-                (&fixed_sources, &mut fixed_side),
-                (&moving_sources, &mut moving_side),
+                [&fixed_sources, &moving_sources],
+                &mut sides,
             )?;
             outcome.energies.push(energy);
             agreements.push(agreement);
@@ -105,19 +103,18 @@ pub(crate) fn run<B: Backend>(
         drop(stepper);
         if gained_nothing(&agreements) {
             outcome.undone = true;
-            (fixed_side, moving_side) = begin()?;
+            sides = begin()?;
         }
         levels.push(outcome);
-        state = Some((grid, fixed_side, moving_side));
+        state = Some((grid, sides));
     }
-    let Some((grid, mut fixed_side, mut moving_side)) = state else {
+    let Some((grid, mut sides)) = state else {
         return Err(Error::NoLevels);
     };
     if grid.shape != full.shape {
-        fixed_side = fixed_side.on(backend, &grid, full)?;
-        moving_side = moving_side.on(backend, &grid, full)?;
+        sides = Side::on(&sides, backend, &grid, full)?;
     }
-    let (warps, relaxed) = warps(backend, full, &fixed_side, &moving_side, options.largest_residual_voxels)?;
+    let (warps, relaxed) = warps(backend, full, &sides, options.largest_residual_voxels)?;
     Ok((warps, Course { levels, relaxed }))
 }
 

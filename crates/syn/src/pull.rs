@@ -5,7 +5,7 @@ use antsreg_kernels::{Backend, Error, Sampling};
 
 use crate::Options;
 use crate::fields::{INVERSION, Side};
-use crate::load::{Source, Sources};
+use crate::load::Sources;
 
 /// One side's images in the middle, and where they pull it. Allocated once a level.
 pub(crate) struct Pull<B: Backend> {
@@ -16,51 +16,61 @@ pub(crate) struct Pull<B: Backend> {
 }
 
 impl<B: Backend> Pull<B> {
-    pub(crate) fn new(backend: &B, shape: [usize; 3], masked: bool) -> Result<Self, Error> {
-        Ok(Pull {
-            warped: backend.image(shape)?,
-            warped_mask: masked.then(|| backend.image(shape)).transpose()?,
-            updates: Updates { sum: backend.field(shape)?, next: backend.field(shape)?, first_magnitude: 0.0 },
-        })
+    /// Of both sides, and which of them have a mask.
+    pub(crate) fn both(backend: &B, shape: [usize; 3], masked: [bool; 2]) -> Result<[Self; 2], Error> {
+        let [sum, other_sum] = backend.field_pair(shape)?;
+        let [next, other_next] = backend.field_pair(shape)?;
+        let side = |masked: bool, sum, next| {
+            Ok(Pull {
+                warped: backend.image(shape)?,
+                warped_mask: masked.then(|| backend.image(shape)).transpose()?,
+                updates: Updates { sum, next, first_magnitude: 0.0 },
+            })
+        };
+        Ok([side(masked[0], sum, next)?, side(masked[1], other_sum, other_next)?])
     }
 
-    /// Brings an image to the middle.
-    pub(crate) fn warp(&mut self, backend: &B, source: &Source<B>, side: &Side<B>) -> Result<(), Error> {
-        let (from_middle, map) = (&side.from_middle, &source.grid_to_image);
-        backend.warp(source.image, from_middle, map, Sampling::Linear, &mut self.warped)
-    }
-
-    /// Brings the mask there.
+    /// Brings the mask to the middle.
     pub(crate) fn warp_mask(&mut self, backend: &B, sources: &Sources<B>, side: &Side<B>) -> Result<(), Error> {
         if let (Some(mask), Some(warped)) = (&sources.mask, &mut self.warped_mask) {
             backend.warp(mask.image, &side.from_middle, &mask.grid_to_image, Sampling::Nearest, warped)?;
         }
         Ok(())
     }
+}
 
-    /// Moves the side along its update.
-    pub(crate) fn push(
-        &mut self,
-        backend: &B,
-        options: &Options,
-        reinvert: bool,
-        side: &mut Side<B>,
-    ) -> Result<(), Error> {
-        // All updates are added up, so there is none to come.
-        let (update, scratch) = (&mut self.updates.sum, &mut self.updates.next);
-        backend.smooth_field(update, options.update_variance, scratch)?;
-        // The image is read through φ⁻¹, so φ moves against the direction in which the reading point should go.
-        backend.advance(&side.to_middle, update, -options.gradient_step, scratch)?;
-        std::mem::swap(&mut side.to_middle, scratch);
-        backend.smooth_field(&mut side.to_middle, options.total_variance, scratch)?;
-        backend.invert(&side.to_middle, &mut side.from_middle, &INVERSION)?;
-        // Inverting back is more than upkeep: reading each field between the voxels of the other blurs both a little,
-        // and without that regularisation long runs fold.
-        if reinvert {
-            backend.invert(&side.from_middle, &mut side.to_middle, &INVERSION)?;
-        }
-        Ok(())
+/// Moves both sides along their updates.
+pub(crate) fn push<B: Backend>(
+    backend: &B,
+    options: &Options,
+    reinvert: bool,
+    [fixed, moving]: &mut [Pull<B>; 2],
+    [fixed_side, moving_side]: &mut [Side<B>; 2],
+) -> Result<(), Error> {
+    // All updates are added up, so there is none to come.
+    let (fixed, moving) = (&mut fixed.updates, &mut moving.updates);
+    let (variance, scratch) = (options.update_variance, [&mut fixed.next, &mut moving.next]);
+    backend.smooth_both_fields([&mut fixed.sum, &mut moving.sum], variance, scratch)?;
+    // The image is read through φ⁻¹, so φ moves against the direction in which the reading point should go.
+    backend.advance_both(
+        [&fixed_side.to_middle, &moving_side.to_middle],
+        [&fixed.sum, &moving.sum],
+        -options.gradient_step,
+        [&mut fixed.next, &mut moving.next],
+    )?;
+    std::mem::swap(&mut fixed_side.to_middle, &mut fixed.next);
+    std::mem::swap(&mut moving_side.to_middle, &mut moving.next);
+    let (variance, scratch) = (options.total_variance, [&mut fixed.next, &mut moving.next]);
+    backend.smooth_both_fields([&mut fixed_side.to_middle, &mut moving_side.to_middle], variance, scratch)?;
+    let inverses = [&mut fixed_side.from_middle, &mut moving_side.from_middle];
+    backend.invert_both([&fixed_side.to_middle, &moving_side.to_middle], inverses, &INVERSION)?;
+    // Inverting back is more than upkeep: reading each field between the voxels of the other blurs both a little,
+    // and without that regularisation long runs fold.
+    if reinvert {
+        let inverses = [&mut fixed_side.to_middle, &mut moving_side.to_middle];
+        backend.invert_both([&fixed_side.from_middle, &moving_side.from_middle], inverses, &INVERSION)?;
     }
+    Ok(())
 }
 
 /// The updates of a side's channels, added up one after another.
@@ -106,8 +116,8 @@ mod tests {
 
     const SHAPE: [usize; 3] = [18, 16, 14];
 
-    /// Where a side pulled by waves is after one step.
-    fn pushed(total_variance: f64, reinvert: bool) -> Side<Cpu> {
+    /// Where two sides pulled by waves are after one step.
+    fn pushed(total_variance: f64, reinvert: bool) -> [Side<Cpu>; 2] {
         let wave =
             |at: usize, n: usize, waves: f32| (waves * std::f32::consts::PI * at as f32 / (n - 1) as f32).sin();
         let [nx, ny, nz] = SHAPE;
@@ -119,16 +129,21 @@ mod tests {
             })
             .collect();
         let field = || Cpu.field(SHAPE).expect("a field");
-        let sum = Cpu.upload_field(SHAPE, &vectors).expect("as many as there are voxels");
-        let mut pull: Pull<Cpu> = Pull {
-            warped: Cpu.image(SHAPE).expect("an image"),
-            warped_mask: None,
-            updates: Updates { sum, next: field(), first_magnitude: 0.0 },
+        let pull = |scale: f32| {
+            let scaled: Vec<[f32; 3]> = vectors.iter().map(|vector| vector.map(|value| scale * value)).collect();
+            let sum = Cpu.upload_field(SHAPE, &scaled).expect("as many as there are voxels");
+            Pull {
+                warped: Cpu.image(SHAPE).expect("an image"),
+                warped_mask: None,
+                updates: Updates { sum, next: field(), first_magnitude: 0.0 },
+            }
         };
-        let mut side = Side { to_middle: field(), from_middle: field() };
+        let side = || Side { to_middle: field(), from_middle: field() };
+        // The other side goes the other way.
+        let (mut pulls, mut sides): ([Pull<Cpu>; 2], _) = ([pull(1.0), pull(-2.0)], [side(), side()]);
         let options = Options { gradient_step: 0.9, update_variance: 1.0, total_variance, ..Options::default() };
-        pull.push(&Cpu, &options, reinvert, &mut side).expect("it moves");
-        side
+        push(&Cpu, &options, reinvert, &mut pulls, &mut sides).expect("it moves");
+        sides
     }
 
     fn vectors(field: &<Cpu as Backend>::Field) -> Vec<[f32; 3]> {
@@ -137,11 +152,11 @@ mod tests {
 
     #[test]
     fn the_whole_field_is_smoothed_if_asked_for() {
-        let (mut rough, smooth) = (pushed(0.0, false), pushed(0.8, false));
+        let ([mut rough, _], [smooth, _]) = (pushed(0.0, false), pushed(0.8, false));
         let mut scratch = Cpu.field(SHAPE).expect("a field");
         Cpu.smooth_field(&mut rough.to_middle, 0.8, &mut scratch).expect("one shape");
         assert_eq!(vectors(&rough.to_middle), vectors(&smooth.to_middle));
-        assert_ne!(vectors(&pushed(0.0, false).to_middle), vectors(&smooth.to_middle));
+        assert_ne!(vectors(&pushed(0.0, false)[0].to_middle), vectors(&smooth.to_middle));
     }
 
     #[test]
@@ -150,9 +165,22 @@ mod tests {
         let missed = |first, then| Cpu.inverse_consistency(first, then, None).expect("one shape").largest_voxels;
         // A voxel of what is inverted takes its last step at this limit; of the other field, nothing is looked at.
         let limit = f64::from(INVERSION.tolerance_voxels);
-        assert!(missed(&once.from_middle, &once.to_middle) < limit);
-        assert!(missed(&once.to_middle, &once.from_middle) > limit);
-        assert!(missed(&twice.to_middle, &twice.from_middle) < limit);
-        assert_eq!(vectors(&once.from_middle), vectors(&twice.from_middle));
+        for (once, twice) in once.iter().zip(&twice) {
+            assert!(missed(&once.from_middle, &once.to_middle) < limit);
+            assert!(missed(&once.to_middle, &once.from_middle) > limit);
+            assert!(missed(&twice.to_middle, &twice.from_middle) < limit);
+            assert_eq!(vectors(&once.from_middle), vectors(&twice.from_middle));
+        }
+    }
+
+    #[test]
+    fn each_side_follows_its_own_update() {
+        // The other side's points the other way, and its length counts for nothing.
+        let [side, other] = pushed(0.0, false).map(|side| vectors(&side.to_middle));
+        let farthest = |vectors: &[[f32; 3]]| vectors.iter().flatten().fold(0.0_f32, |most, v| most.max(v.abs()));
+        assert!(farthest(&side) > 0.5);
+        let apart: Vec<[f32; 3]> =
+            side.iter().zip(&other).map(|(a, b)| [a[0] + b[0], a[1] + b[1], a[2] + b[2]]).collect();
+        assert!(farthest(&apart) < 1e-6, "{}", farthest(&apart));
     }
 }

@@ -98,7 +98,7 @@ impl Backend for Cuda {
         sampling: Sampling,
         out: &mut Image,
     ) -> Result<(), Error> {
-        self.warp_image(image, field, grid_to_image, sampling, out)
+        self.warp_images([image], [field], [grid_to_image], sampling, [out])
     }
 
     fn spline_coefficients(&self, image: &Image) -> Result<Image, Error> {
@@ -241,7 +241,50 @@ impl Backend for Cuda {
     }
 
     fn advance(&self, field: &Field, update: &Field, step_voxels: f64, out: &mut Field) -> Result<(), Error> {
-        self.advance_field(field, update, step_voxels, out)
+        self.advance_fields([field], [update], step_voxels, [out])
+    }
+
+    fn field_pair(&self, shape: [usize; 3]) -> Result<[Field; 2], Error> {
+        self.new_fields(shape)
+    }
+
+    fn warp_both(
+        &self,
+        images: [&Image; 2],
+        fields: [&Field; 2],
+        grid_to_image: [&AffineTransform; 2],
+        sampling: Sampling,
+        out: [&mut Image; 2],
+    ) -> Result<(), Error> {
+        self.warp_images(images, fields, grid_to_image, sampling, out)
+    }
+
+    fn smooth_both_fields(
+        &self,
+        fields: [&mut Field; 2],
+        variance_voxels: f64,
+        scratch: [&mut Field; 2],
+    ) -> Result<(), Error> {
+        self.smooth_both_vectors(fields, variance_voxels, scratch)
+    }
+
+    fn advance_both(
+        &self,
+        fields: [&Field; 2],
+        updates: [&Field; 2],
+        step_voxels: f64,
+        out: [&mut Field; 2],
+    ) -> Result<(), Error> {
+        self.advance_fields(fields, updates, step_voxels, out)
+    }
+
+    fn invert_both(
+        &self,
+        fields: [&Field; 2],
+        inverses: [&mut Field; 2],
+        limits: &InversionLimits,
+    ) -> Result<(), Error> {
+        self.invert_fields(fields, inverses, limits)
     }
 
     fn compose(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
@@ -249,7 +292,7 @@ impl Backend for Cuda {
     }
 
     fn invert(&self, field: &Field, inverse: &mut Field, limits: &InversionLimits) -> Result<(), Error> {
-        self.invert_field(field, inverse, limits)
+        self.invert_fields([field], [inverse], limits)
     }
 
     fn inverse_consistency(

@@ -11,13 +11,16 @@ use super::buffer::Buffer;
 use super::device::Device;
 use super::image::Image;
 use super::kernels::Kernel;
-use super::launch::{Affine, Launch, Shape, Vector, arguments, grid_of_voxels};
+use super::launch::{Affine, Launch, Shape, Vector, arguments, grid_of_voxels, sides};
 use crate::Error;
 
 /// Displacements in voxels, one plane per component.
 pub struct Field {
     pub(super) shape: [usize; 3],
-    components: Buffer<f32>,
+    /// The planes of this field, and of others made with it.
+    components: Arc<Buffer<f32>>,
+    /// Which of those fields it is.
+    number: usize,
 }
 
 /// Floats from one plane to the next. There is room behind each plane.
@@ -57,7 +60,12 @@ fn clear_behind_planes(planes: &mut Buffer<f32>, shape: [usize; 3], count: usize
 
 impl Field {
     pub(super) fn uninitialised(device: &Arc<Device>, shape: [usize; 3]) -> Result<Field, Error> {
-        Ok(Field { shape, components: planes(device, shape, 3, false)? })
+        Ok(Field { shape, components: Arc::new(planes(device, shape, 3, false)?), number: 0 })
+    }
+
+    /// Whether the planes of another field follow on this one's.
+    pub(super) fn is_before(&self, other: &Field) -> bool {
+        Arc::ptr_eq(&self.components, &other.components) && self.number + 1 == other.number
     }
 
     /// Voxels of the field.
@@ -72,12 +80,12 @@ impl Field {
 
     /// Where a kernel reads.
     pub(super) fn read(&self) -> u64 {
-        self.components.pointer()
+        self.components.pointer() + (12 * self.number * plane(self.shape)) as u64
     }
 
     /// Where a kernel writes.
     pub(super) fn write(&mut self) -> u64 {
-        self.components.pointer()
+        self.read()
     }
 }
 
@@ -94,7 +102,13 @@ fn over_list<'a>(kernel: &'a Kernel, field: &Field) -> Launch<'a> {
 
 impl Cuda {
     pub(super) fn new_field(&self, shape: [usize; 3]) -> Result<Field, Error> {
-        Ok(Field { shape, components: planes(&self.device, shape, 3, true)? })
+        Ok(Field { shape, components: Arc::new(planes(&self.device, shape, 3, true)?), number: 0 })
+    }
+
+    /// Two fields whose planes follow on each other.
+    pub(super) fn new_fields(&self, shape: [usize; 3]) -> Result<[Field; 2], Error> {
+        let components = Arc::new(planes(&self.device, shape, 6, true)?);
+        Ok([0, 1].map(|number| Field { shape, components: components.clone(), number }))
     }
 
     pub(super) fn upload_vectors(&self, shape: [usize; 3], vectors: &[[f32; 3]]) -> Result<Field, Error> {
@@ -161,34 +175,38 @@ impl Cuda {
         (Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, 3 * field.bytes()), slices)
     }
 
-    /// The step's scale stays on the device, so nothing waits for it.
-    pub(super) fn advance_field(
+    /// One field or two, of one shape. The steps' scales stay on the device, so nothing waits for them.
+    pub(super) fn advance_fields<const N: usize>(
         &self,
-        field: &Field,
-        update: &Field,
+        fields: [&Field; N],
+        updates: [&Field; N],
         step_voxels: f64,
-        out: &mut Field,
+        out: [&mut Field; N],
     ) -> Result<(), Error> {
-        Error::check_shape("advance", field.shape, update.shape)?;
-        Error::check_shape("advance", field.shape, out.shape)?;
+        let first = fields[0];
+        let found = fields.iter().chain(&updates).map(|field| field.shape).chain(out.iter().map(|out| out.shape));
+        found.into_iter().try_for_each(|found| Error::check_shape("advance", first.shape, found))?;
         let mut scratch = self.scratch();
-        let blocks = (field.len().div_ceil(256) as u32).min(8 * self.device.info.multiprocessors);
-        scratch.reserve(&self.device, blocks as usize)?;
+        let blocks = (first.len().div_ceil(256) as u32).min(8 * self.device.info.multiprocessors / N as u32);
+        scratch.reserve(&self.device, N * blocks as usize)?;
         let launch = Launch {
             kernel: &self.kernels.max_norm.max_norm,
             grid: [blocks, 1, 1],
             block: [256, 1, 1],
             shared: 0,
-            bytes: update.bytes(),
+            bytes: first.bytes(),
         };
-        let (u, g, result, shape) = (field.read(), update.read(), out.write(), Shape::of(field.shape));
+        let (u, g) = (sides(fields, Field::read), sides(updates, Field::read));
+        let (result, shape, count) = (sides(out, Field::write), Shape::of(first.shape), N as i32);
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
-        let scale = scratch.scale.pointer();
-        // SAFETY: `partial` has room for one float a block; reads are bounded by the shape.
-        unsafe { self.launch(launch, arguments![g, shape, step_voxels, partial, counter, scale])? };
-        let (launch, slices) = self.walk(&self.kernels.compose.advance, field);
-        // SAFETY: as in `compose_fields`; `scale` was written by the launch before, on the same stream.
-        unsafe { self.launch(launch, arguments![u, g, scale, result, shape, slices]) }
+        let scales = scratch.scales.pointer();
+        // SAFETY: `partial` has room for one float a block, `scale` for one a field; reads are bounded by the shape.
+        unsafe {
+            self.launch(launch.for_sides(N), arguments![g, shape, step_voxels, partial, counter, scales])?;
+        }
+        let (launch, slices) = self.walk(&self.kernels.compose.advance, first);
+        // SAFETY: as in `compose_fields`; the scales were written by the launch before, on the same stream.
+        unsafe { self.launch(launch.for_sides(N), arguments![u, g, scales, result, count, shape, slices]) }
     }
 
     pub(super) fn resize(

@@ -2,23 +2,26 @@
 
 use super::Cuda;
 use super::field::Field;
-use super::launch::{Launch, Shape, arguments};
+use super::launch::{Launch, Shape, arguments, sides};
 use crate::{Error, InversionLimits};
 
 impl Cuda {
-    pub(super) fn invert_field(
+    /// One field or two, of one shape.
+    pub(super) fn invert_fields<const N: usize>(
         &self,
-        field: &Field,
-        inverse: &mut Field,
+        fields: [&Field; N],
+        inverses: [&mut Field; N],
         limits: &InversionLimits,
     ) -> Result<(), Error> {
-        Error::check_shape("invert", field.shape, inverse.shape)?;
+        let shape = fields[0].shape;
+        let found = fields.iter().map(|field| field.shape).chain(inverses.iter().map(|inverse| inverse.shape));
+        found.into_iter().try_for_each(|found| Error::check_shape("invert", shape, found))?;
         let kernel = &self.kernels.invert.invert;
-        let launch = Launch::over_blocks(kernel, field.shape, [32, 4, 1], 1, 3 * field.bytes());
-        let (u, v, shape) = (field.read(), inverse.write(), Shape::of(field.shape));
-        let steps = limits.steps as i32;
+        let launch = Launch::over_blocks(kernel, shape, [32, 4, 1], 1, 3 * fields[0].bytes()).for_sides(N);
+        let (u, v) = (sides(fields, Field::read), sides(inverses, Field::write));
+        let (count, shape, steps) = (N as i32, Shape::of(shape), limits.steps as i32);
         let squares = [limits.tolerance_voxels, limits.untouched_voxels].map(|length| length * length);
-        // SAFETY: both fields have one shape; reads are clamped to it, threads outside it return.
-        unsafe { self.launch(launch, arguments![u, v, v, steps, squares, shape]) }
+        // SAFETY: all fields have one shape; reads are clamped to it, threads outside it return.
+        unsafe { self.launch(launch, arguments![u, v, count, steps, squares, shape]) }
     }
 }

@@ -48,6 +48,12 @@ impl<'a> Launch<'a> {
         Launch { kernel, grid, block, shared: 0, bytes }
     }
 
+    /// The same for so many operands of one shape, one after the other along z, as `side_of_block` of `cu/volume.cuh` counts.
+    pub(super) fn for_sides(self, sides: usize) -> Launch<'a> {
+        let [x, y, z] = self.grid;
+        Launch { grid: [x, y, z * sides as u32], bytes: self.bytes * sides as u64, ..self }
+    }
+
     pub(super) fn blocks(&self) -> usize {
         self.grid.iter().map(|n| *n as usize).product()
     }
@@ -119,10 +125,18 @@ impl Argument for Vector {}
 impl Argument for Affine {}
 /// As a struct of two floats.
 impl Argument for [f32; 2] {}
+/// As a `Sides` of `cu/volume.cuh`.
+impl Argument for [u64; 2] {}
 
 /// The address of an argument.
 pub(super) fn address<T: Argument>(argument: &T) -> *mut c_void {
     std::ptr::from_ref(argument).cast_mut().cast()
+}
+
+/// `Sides` of `cu/volume.cuh`: the addresses of one operand or two; a lone one stands twice.
+pub(super) fn sides<T, const N: usize>(operands: [T; N], address: impl FnMut(T) -> u64) -> [u64; 2] {
+    let addresses = operands.map(address);
+    [addresses[0], addresses[N - 1]]
 }
 
 /// The addresses of local variables, in the order of the kernel's parameters.

@@ -77,8 +77,8 @@ struct Scratch {
     counter: Buffer<u32>,
     /// What comes back to the host.
     result: Buffer<f64>,
-    /// What an update is multiplied by; it stays on the device.
-    scale: Buffer<f32>,
+    /// What updates are multiplied by; they stay on the device.
+    scales: Buffer<f32>,
     /// Of the correlation ratio.
     batch: correlation_ratio::BatchBuffers,
     /// Of joint histograms.
@@ -162,7 +162,7 @@ impl Scratch {
             partial: Buffer::zeroed(device, 3 << 10)?,
             counter: Buffer::zeroed(device, 1)?,
             result: Buffer::zeroed(device, 6)?,
-            scale: Buffer::zeroed(device, 1)?,
+            scales: Buffer::zeroed(device, 2)?,
             batch: Default::default(),
             joint: Default::default(),
             moments: Default::default(),

@@ -5,11 +5,23 @@ use antsreg_core::AffineTransform;
 use super::Cuda;
 use super::field::Field;
 use super::image::Image;
-use super::launch::{Affine, Launch, Shape, arguments};
+use super::launch::{Affine, Argument, Launch, Shape, arguments};
 use crate::{Error, Sampling};
 
 /// As in `cu/warp.cu`.
 const MOST_SLICES: usize = 2;
+
+/// `Warp` of `cu/warp.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Warp {
+    image: u64,
+    field: u64,
+    out: u64,
+    image_shape: Shape,
+    grid_to_image: Affine,
+}
+impl Argument for Warp {}
 
 impl Cuda {
     pub(super) fn resample_affine(
@@ -27,25 +39,34 @@ impl Cuda {
         unsafe { self.launch(launch, arguments![source, source_shape, map, outside, target, shape]) }
     }
 
-    pub(super) fn warp_image(
+    /// One image or two, each through a field of its own, onto grids of one shape.
+    pub(super) fn warp_images<const N: usize>(
         &self,
-        image: &Image,
-        field: &Field,
-        grid_to_image: &AffineTransform,
+        images: [&Image; N],
+        fields: [&Field; N],
+        grid_to_image: [&AffineTransform; N],
         sampling: Sampling,
-        out: &mut Image,
+        mut out: [&mut Image; N],
     ) -> Result<(), Error> {
-        Error::check_shape("warp", field.shape, out.shape)?;
+        let shape = fields[0].shape;
+        let found = fields.iter().map(|field| field.shape).chain(out.iter().map(|out| out.shape));
+        found.into_iter().try_for_each(|found| Error::check_shape("warp", shape, found))?;
         let kernel = match sampling {
             Sampling::Linear => &self.kernels.warp.warp_linear,
             Sampling::Nearest => &self.kernels.warp.warp_nearest,
         };
-        let bytes = field.bytes() + 4 * (image.len() + out.len()) as u64;
-        let slices = self.slices_of_threads(out.shape, MOST_SLICES);
-        let launch = Launch::over_blocks(kernel, out.shape, [32, 2, 2], slices, bytes);
-        let (source, displacement, target) = (image.read(), field.read(), out.write());
-        let (source_shape, shape, map) = (Shape::of(image.shape), Shape::of(out.shape), Affine::of(grid_to_image));
-        // SAFETY: field and output have one shape, threads outside it return; reads are kept to the image's shape.
-        unsafe { self.launch(launch, arguments![source, source_shape, displacement, map, target, shape, slices]) }
+        let bytes = fields[0].bytes() + 4 * (images[0].len() + out[0].len()) as u64;
+        let slices = self.slices_of_threads(shape, MOST_SLICES);
+        let launch = Launch::over_blocks(kernel, shape, [32, 2, 2], slices, bytes).for_sides(N);
+        let mut side = |n: usize| Warp {
+            image: images[n].read(),
+            field: fields[n].read(),
+            out: out[n].write(),
+            image_shape: Shape::of(images[n].shape),
+            grid_to_image: Affine::of(grid_to_image[n]),
+        };
+        let (first, second, count, shape) = (side(0), side(N - 1), N as i32, Shape::of(shape));
+        // SAFETY: fields and outputs have one shape, threads outside it return; reads are kept to the images' shapes.
+        unsafe { self.launch(launch, arguments![first, second, count, shape, slices]) }
     }
 }

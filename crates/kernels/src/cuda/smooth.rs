@@ -108,22 +108,53 @@ impl Cuda {
         Ok(())
     }
 
+    /// As [`smooth_vectors`](Cuda::smooth_vectors), of two fields; at once where their planes follow on each other.
+    pub(super) fn smooth_both_vectors(
+        &self,
+        fields: [&mut Field; 2],
+        variance_voxels: f64,
+        scratch: [&mut Field; 2],
+    ) -> Result<(), Error> {
+        let ([first, second], [first_scratch, second_scratch]) = (fields, scratch);
+        if !first.is_before(second) || !first_scratch.is_before(second_scratch) {
+            self.smooth_vectors(first, variance_voxels, first_scratch)?;
+            return self.smooth_vectors(second, variance_voxels, second_scratch);
+        }
+        Error::check_shape("smooth_field", first.shape, first_scratch.shape)?;
+        if variance_voxels == 0.0 {
+            return Ok(());
+        }
+        let planes = Planes { shape: first.shape, count: 6 };
+        // SAFETY: the planes of both fields follow on each other, and so do those of the scratch.
+        unsafe { self.smooth_planes(first.write(), variance_voxels, first_scratch.write(), planes)? };
+        std::mem::swap(first, first_scratch);
+        std::mem::swap(second, second_scratch);
+        Ok(())
+    }
+
     /// Smooths into another field. A kernel wider than the fused ones uses `field` as scratch.
     pub(super) fn smooth_into(&self, field: &mut Field, variance_voxels: f64, out: &mut Field) -> Result<(), Error> {
+        let planes = Planes { shape: field.shape, count: 3 };
+        // SAFETY: both fields have this shape and do not overlap.
+        unsafe { self.smooth_planes(field.write(), variance_voxels, out.write(), planes) }
+    }
+
+    /// # Safety
+    /// `from` and `to` hold the planes and do not overlap.
+    unsafe fn smooth_planes(&self, from: u64, variance_voxels: f64, to: u64, planes: Planes) -> Result<(), Error> {
         let kernel = gaussian::kernel(variance_voxels, FIELD_ERROR);
-        let mut plan = Plan::new(&field.shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }));
+        let mut plan = Plan::new(&planes.shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }));
         plan.blend = if variance_voxels < 0.5 { (variance_voxels / 0.5) as f32 } else { 1.0 };
         plan.clear_border = true;
-        let planes = Planes { shape: field.shape, count: 3 };
         match self.fused(plan.radius)? {
-            // SAFETY: both fields have this shape and do not overlap.
+            // SAFETY: the caller's promise.
             Some(kernel) => unsafe {
-                self.smooth_fused(kernel, field.read(), out.write(), planes, &plan)?;
-                self.blend(field.read(), out.write(), planes, &plan)
+                self.smooth_fused(kernel, from, to, planes, &plan)?;
+                self.blend(from, to, planes, &plan)
             },
             // Kernels this wide are of variances that are not blended.
             // SAFETY: as above.
-            None => unsafe { self.smooth_by_axis(field.write(), out.write(), planes, &plan) },
+            None => unsafe { self.smooth_by_axis(from, to, planes, &plan) },
         }
     }
 

@@ -14,6 +14,7 @@ mod histograms;
 mod operations;
 mod oracle;
 mod record;
+mod sides;
 mod world;
 
 use antsreg_kernels::{Cpu, Cuda, Error};

@@ -5,6 +5,7 @@ use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits, RelaxRound, 
 use nalgebra::Matrix3;
 
 use crate::costs;
+use crate::sides::{moved, sides};
 use crate::world::World;
 
 /// What an operation gave, and how far two backends may differ, as a share of the largest magnitude.
@@ -18,7 +19,7 @@ pub struct Outcome {
 /// The same operations on the same numbers in the same order.
 pub const EXACT: (f64, &str) = (0.0, "the same arithmetic on both sides");
 /// A Gaussian's sum has up to 31 terms an axis.
-const SUMS: (f64, &str) = (2e-6, "sums of single precision in another order");
+pub const SUMS: (f64, &str) = (2e-6, "sums of single precision in another order");
 const SUMS_OF_PAIRS: (f64, &str) = (1e-11, "differences of sums of double precision in another order");
 pub const MEAN: (f64, &str) = (1e-12, "sums of double precision in another order");
 
@@ -67,6 +68,7 @@ pub fn run<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error
     splines(&mut out, world)?;
     intensities(&mut out, world)?;
     fields(&mut out, world)?;
+    sides(&mut out, world)?;
     costs::correlation_ratio(&mut out, world)?;
     costs::joint_histograms(&mut out, world)?;
     costs::moments(&mut out, world)?;
@@ -127,6 +129,9 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     out.image("warp_spline", EXACT, &target)?;
     backend.warp_sinc(&image, &first, &AffineTransform::identity(), &mut target)?;
     out.image("warp_sinc", EXACT, &target)?;
+    let large = World { name: "large", shape, other_shape: [150, 180, 160], spacing: [1.0; 3] };
+    let other = backend.upload(large.other_shape, &World::image(large.other_shape, 5))?;
+    moved(&mut out, shape, [&image, &other], [&AffineTransform::identity(), &large.map(0.1)])?;
     // Wider than a tile of the kernels that smooth, in several chunks, with every radius of theirs.
     let wide = [205, 93, 131];
     let (mut smoothed, mut scratch) =
@@ -233,11 +238,6 @@ fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     let vectors_in_mm = backend.download_field_in(&result, &matrix)?;
     out.values("download_field_in", EXACT, vectors_in_mm.into_iter().flatten().map(f64::from).collect());
     out.field("upload_field_in", EXACT, &backend.upload_field_in(shape, &vectors, &matrix)?)?;
-    let mut beside = [backend.field(shape)?, backend.field(shape)?];
-    let [there, back] = &mut beside;
-    backend.both(|| backend.advance(&first, &then, 0.3, there), || backend.advance(&then, &first, 0.7, back))?;
-    out.field("both, first", EXACT, &beside[0])?;
-    out.field("both, second", EXACT, &beside[1])?;
     backend.advance(&first, &then, 0.2, &mut result)?;
     out.field("advance", EXACT, &result)?;
     backend.advance(&first, &backend.field(shape)?, 0.2, &mut result)?;

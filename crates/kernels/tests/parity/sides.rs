@@ -1,0 +1,75 @@
+//! The operations on both sides of a registration at once.
+
+use antsreg_core::AffineTransform;
+use antsreg_kernels::{Backend, Error, InversionLimits, Sampling};
+
+use crate::operations::{EXACT, Outcomes, SUMS};
+use crate::world::World;
+
+/// All of them. Images have two shapes and two maps lead to them.
+pub fn sides<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let (backend, shape) = (out.backend, world.shape);
+    both(out, "field_pair", EXACT, &backend.field_pair(shape)?)?;
+    let first = backend.upload(world.other_shape, &World::image(world.other_shape, 3))?;
+    let second = backend.upload(shape, &World::image(shape, 5))?;
+    moved(out, shape, [&first, &second], [&world.map(0.15), &AffineTransform::identity()])?;
+
+    for variance in [0.0, 0.3, 3.0, 16.0] {
+        for reversed in [false, true] {
+            let (mut fields, mut scratch) = (pair(backend, shape, [7, 11], 1.5)?, backend.field_pair(shape)?);
+            // So they do not lie as pairs do.
+            if reversed {
+                fields.reverse();
+            }
+            backend.smooth_both_fields(fields.each_mut(), variance, scratch.each_mut())?;
+            both(out, &format!("smooth_both_fields {variance}, reversed {reversed}"), SUMS, &fields)?;
+        }
+    }
+
+    let (fields, mut inverses) = (pair(backend, shape, [7, 11], 2.0)?, backend.field_pair(shape)?);
+    let limits = InversionLimits { steps: 20, tolerance_voxels: 0.03, untouched_voxels: 0.0 };
+    backend.invert_both(fields.each_ref(), inverses.each_mut(), &limits)?;
+    both(out, "invert_both", EXACT, &inverses)
+}
+
+/// What is moved along fields: images of both sides, and fields along updates.
+pub fn moved<B: Backend>(
+    out: &mut Outcomes<'_, B>,
+    shape: [usize; 3],
+    images: [&B::Image; 2],
+    maps: [&AffineTransform; 2],
+) -> Result<(), Error> {
+    let backend = out.backend;
+    let (fields, updates) = (pair(backend, shape, [7, 11], 2.0)?, pair(backend, shape, [13, 17], 4.0)?);
+    let mut targets = [backend.image(shape)?, backend.image(shape)?];
+    for sampling in [Sampling::Linear, Sampling::Nearest] {
+        backend.warp_both(images, fields.each_ref(), maps, sampling, targets.each_mut())?;
+        out.image(format!("warp_both {sampling:?}, first"), EXACT, &targets[0])?;
+        out.image(format!("warp_both {sampling:?}, second"), EXACT, &targets[1])?;
+    }
+    let mut results = backend.field_pair(shape)?;
+    backend.advance_both(fields.each_ref(), updates.each_ref(), -0.3, results.each_mut())?;
+    both(out, "advance_both", EXACT, &results)?;
+    let nothing = backend.field(shape)?;
+    backend.advance_both(fields.each_ref(), [&nothing, &updates[1]], 0.7, results.each_mut())?;
+    both(out, "advance_both, one by nothing", EXACT, &results)
+}
+
+/// A pair of fields, made as such.
+fn pair<B: Backend>(backend: &B, shape: [usize; 3], seeds: [u32; 2], voxels: f64) -> Result<[B::Field; 2], Error> {
+    let mut pair = backend.field_pair(shape)?;
+    for (field, seed) in pair.iter_mut().zip(seeds) {
+        backend.add_scaled(field, &backend.upload_field(shape, &World::field(shape, voxels, seed))?, 1.0)?;
+    }
+    Ok(pair)
+}
+
+fn both<B: Backend>(
+    out: &mut Outcomes<'_, B>,
+    operation: &str,
+    rule: (f64, &'static str),
+    fields: &[B::Field; 2],
+) -> Result<(), Error> {
+    out.field(format!("{operation}, first"), rule, &fields[0])?;
+    out.field(format!("{operation}, second"), rule, &fields[1])
+}
