@@ -23,7 +23,7 @@ pub struct Field {
     number: usize,
 }
 
-/// Floats from one plane to the next. There is room behind each plane.
+/// Floats from one plane to the next. There is room behind each plane, and four floats at a time come out even.
 pub(super) fn plane(shape: [usize; 3]) -> usize {
     (shape.iter().product::<usize>() + 1).next_multiple_of(64)
 }
@@ -187,7 +187,8 @@ impl Cuda {
         let found = fields.iter().chain(&updates).map(|field| field.shape).chain(out.iter().map(|out| out.shape));
         found.into_iter().try_for_each(|found| Error::check_shape("advance", first.shape, found))?;
         let mut scratch = self.scratch();
-        let blocks = (first.len().div_ceil(256) as u32).min(8 * self.device.info.multiprocessors / N as u32);
+        // Threads of four voxels.
+        let blocks = (first.len().div_ceil(4 * 256) as u32).min(8 * self.device.info.multiprocessors / N as u32);
         scratch.reserve(&self.device, N * blocks as usize)?;
         let launch = Launch {
             kernel: &self.kernels.max_norm.max_norm,
