@@ -76,6 +76,12 @@ impl<T: Plain> Buffer<T> {
     /// Overwrites the first elements.
     pub(super) fn upload(&mut self, values: &[T]) -> Result<(), Error> {
         let count = values.len().min(self.len);
+        if count * size_of::<T>() >= Staging::WORTH {
+            // SAFETY: plain values, whose bytes are all initialised.
+            let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), count * size_of::<T>()) };
+            // SAFETY: the buffer has as many elements.
+            return unsafe { self.device.staging().send(&self.device, bytes, self.pointer) };
+        }
         self.device.bind("upload")?;
         // SAFETY: both sides have `count` elements; the driver has read pageable memory when the call returns.
         let result = unsafe {

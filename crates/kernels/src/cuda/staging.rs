@@ -1,6 +1,6 @@
-//! Large results on their way to the host: by several threads at once, each through a piece of page-locked memory.
+//! Large volumes on their way to the device and back: by several threads at once, each through a piece of page-locked memory.
 //!
-//! The driver copies to ordinary memory by one thread, which also has the system find every page of it.
+//! The driver copies from and to ordinary memory by one thread, which also has the system find every page of a result.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -17,8 +17,8 @@ const PIECE: usize = 2 << 20;
 /// Pieces under way at most.
 const LANES: usize = 8;
 
-/// What one thread fetches, in pieces of a result by their number.
-type Pieces<'a> = Vec<(usize, &'a mut [MaybeUninit<u8>])>;
+/// What one thread carries, in pieces of a whole by their number.
+type Pieces<T> = Vec<(usize, T)>;
 
 /// Page-locked memory, made when the device is opened. It goes with the device's context.
 pub(super) struct Staging {
@@ -31,7 +31,7 @@ unsafe impl Send for Staging {}
 unsafe impl Sync for Staging {}
 
 impl Staging {
-    /// Results of fewer bytes come back faster by themselves.
+    /// Fewer bytes travel faster by themselves.
     pub(super) const WORTH: usize = PIECE / 2;
 
     /// The device's context must be current.
@@ -48,30 +48,61 @@ impl Staging {
     /// `from` is device memory of at least as many bytes.
     pub(super) unsafe fn fetch(&self, device: &Device, from: u64, to: &mut [MaybeUninit<u8>]) -> Result<(), Error> {
         advise_huge_pages(to);
+        let stream = device.stream();
+        self.carry(device, "download", to.chunks_mut(PIECE), |staged, arrived, index, piece| {
+            let from = from + (index * PIECE) as u64;
+            // SAFETY: both have room for the piece: the lane's own memory, and the caller's promise.
+            let result = unsafe { sys::cuMemcpyDtoHAsync_v2(staged.cast(), from, piece.len(), stream.as_inner()) };
+            check("download", result)?;
+            arrived.set(stream)?;
+            arrived.wait("download")?;
+            // SAFETY: the copy has arrived, and no other lane uses this memory.
+            unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(staged.cast(), piece.len()) };
+            Ok(())
+        })
+    }
+
+    /// Fills device memory with `from`, once all earlier work of the stream is done.
+    ///
+    /// # Safety
+    /// `to` is device memory of at least as many bytes.
+    pub(super) unsafe fn send(&self, device: &Device, from: &[u8], to: u64) -> Result<(), Error> {
+        let stream = device.stream();
+        self.carry(device, "upload", from.chunks(PIECE), |staged, arrived, index, piece| {
+            let to = to + (index * PIECE) as u64;
+            // SAFETY: both have room for the piece: the lane's own memory, which no copy reads any more, and the caller's
+            // promise.
+            let result = unsafe {
+                staged.copy_from_nonoverlapping(piece.as_ptr(), piece.len());
+                sys::cuMemcpyHtoDAsync_v2(to, staged.cast(), piece.len(), stream.as_inner())
+            };
+            check("upload", result)?;
+            arrived.set(stream)?;
+            arrived.wait("upload")
+        })
+    }
+
+    /// Has the lanes do `one` for each piece, by a lane's page-locked memory, its mark and the piece's number.
+    fn carry<T: Send>(
+        &self,
+        device: &Device,
+        operation: &'static str,
+        whole: impl Iterator<Item = T>,
+        one: impl Fn(*mut u8, &Mark, usize, T) -> Result<(), Error> + Sync,
+    ) -> Result<(), Error> {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let lanes = LANES.min(rayon::current_num_threads());
-        let mut pieces: Vec<Pieces> = (0..lanes).map(|_| Vec::new()).collect();
-        for (index, piece) in to.chunks_mut(PIECE).enumerate() {
+        let mut pieces: Vec<Pieces<T>> = (0..lanes).map(|_| Vec::new()).collect();
+        for (index, piece) in whole.enumerate() {
             pieces[index % lanes].push((index, piece));
         }
-        // Other threads do not know which of the device's streams this one works on.
-        let (memory, stream) = (*memory as usize, device.stream());
-        let work = |(lane, pieces): (usize, Pieces)| {
-            device.bind("download")?;
+        let memory = *memory as usize;
+        let work = |(lane, pieces): (usize, Pieces<T>)| {
+            device.bind(operation)?;
             let arrived = Mark::new()?;
-            let staged = (memory + lane * PIECE) as *mut u8;
-            for (index, piece) in pieces {
-                let from = from + (index * PIECE) as u64;
-                // SAFETY: both have room for the piece: the lane's own memory, and the caller's promise.
-                let result =
-                    unsafe { sys::cuMemcpyDtoHAsync_v2(staged.cast(), from, piece.len(), stream.as_inner()) };
-                check("download", result)?;
-                arrived.set(stream)?;
-                arrived.wait("download")?;
-                // SAFETY: the copy has arrived, and no other lane uses this memory.
-                unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(staged.cast(), piece.len()) };
-            }
-            Ok(())
+            pieces
+                .into_iter()
+                .try_for_each(|(index, piece)| one((memory + lane * PIECE) as *mut u8, &arrived, index, piece))
         };
         // Threads of their own: one of rayon's might take up other work here that waits for the same lock.
         std::thread::scope(|scope| {
