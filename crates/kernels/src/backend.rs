@@ -73,17 +73,6 @@ pub trait Backend: Sized + Sync {
     /// image(x) ← (min(max(image(x), low), high) − origin)·scale.
     fn clip(&self, image: &mut Self::Image, low_high: (f32, f32), origin: f32, scale: f32) -> Result<(), Error>;
 
-    /// Does two pieces of work that do not depend on each other; a device may do them at once. Both only give work to the
-    /// device: what is read back inside waits for its own piece alone.
-    fn both(
-        &self,
-        first: impl FnOnce() -> Result<(), Error>,
-        second: impl FnOnce() -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        first()?;
-        second()
-    }
-
     /// Gaussian smoothing, separable, with the kernel of [`gaussian::kernel`](crate::gaussian::kernel) (error 0.01) on
     /// each axis of positive sigma; the image continues beyond its border with its edge value.
     fn smooth(&self, image: &Self::Image, sigma_voxels: [f64; 3]) -> Result<Self::Image, Error>;

@@ -56,14 +56,6 @@ impl Backend for Cuda {
         self.download_turned(field, matrix)
     }
 
-    fn both(
-        &self,
-        first: impl FnOnce() -> Result<(), Error>,
-        second: impl FnOnce() -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.device.both(first, second)
-    }
-
     fn quantiles(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {
         self.quantiles_of(image, low, high)
     }

@@ -1,6 +1,5 @@
 //! One device: its context, stream and memory, and the errors of its driver.
 
-use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cust::context::{Context, CurrentContext};
@@ -9,15 +8,9 @@ use cust::error::CudaError;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
-use super::mark::Mark;
 use super::profile::Profile;
 use super::staging::Staging;
 use crate::Error;
-
-thread_local! {
-    /// Whether this thread's work goes to the second stream.
-    static BESIDE: Cell<bool> = const { Cell::new(false) };
-}
 
 /// A device of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,9 +46,7 @@ pub(super) struct Device {
     pub(super) info: DeviceInfo,
     profile: Mutex<Profile>,
     staging: Staging,
-    streams: [Stream; 2],
-    /// Between the streams: where the second sets out from the first, and where it is back.
-    forks: [Mark; 2],
+    stream: Stream,
     /// Whether memory comes from the driver's pool, in stream order, or by the plain calls that wait for all work.
     pooled: bool,
     context: Context,
@@ -126,11 +117,9 @@ impl Device {
         let context = Context::new(device).map_err(|error| driver_error("context", error))?;
         CurrentContext::set_current(&context).map_err(|error| driver_error("context", error))?;
         // Not NON_BLOCKING: cust drops that flag.
-        let stream = || Stream::new(StreamFlags::DEFAULT, None).map_err(|error| driver_error("stream", error));
-        let streams = [stream()?, stream()?];
-        let forks = [Mark::new()?, Mark::new()?];
+        let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(|error| driver_error("stream", error))?;
         let pooled = keep_freed_memory(device.as_raw());
-        Ok(Device { info, profile: Mutex::default(), staging: Staging::new()?, streams, forks, pooled, context })
+        Ok(Device { info, profile: Mutex::default(), staging: Staging::new()?, stream, pooled, context })
     }
 
     /// Makes this device the calling thread's.
@@ -138,41 +127,9 @@ impl Device {
         CurrentContext::set_current(&self.context).map_err(|error| driver_error(operation, error))
     }
 
-    /// Where this thread's work goes.
+    /// Where all work goes.
     pub(super) fn stream(&self) -> &Stream {
-        &self.streams[self.lane()]
-    }
-
-    /// The number of that stream.
-    pub(super) fn lane(&self) -> usize {
-        usize::from(BESIDE.get())
-    }
-
-    /// Gives two pieces of work to the device at once. Later work waits for both.
-    ///
-    /// While a profile is taken they follow each other: what runs beside another kernel has no time of its own.
-    pub(super) fn both(
-        &self,
-        first: impl FnOnce() -> Result<(), Error>,
-        second: impl FnOnce() -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        if BESIDE.get() || self.profile().is_on() {
-            first()?;
-            return second();
-        }
-        self.bind("both")?;
-        let ([main, beside], [out, back]) = (&self.streams, &self.forks);
-        out.set(main)?;
-        out.hold(beside)?;
-        let first = first();
-        BESIDE.set(true);
-        let second = second();
-        BESIDE.set(false);
-        // Also after an error: memory that is given back next may be in use there.
-        self.bind("both")?;
-        back.set(beside)?;
-        back.hold(main)?;
-        first.and(second)
+        &self.stream
     }
 
     pub(super) fn staging(&self) -> &Staging {

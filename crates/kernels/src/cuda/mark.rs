@@ -1,4 +1,4 @@
-//! A place in the work of a stream, which the host or another stream can wait for.
+//! A place in the work of a stream, which the host can wait for.
 
 use cust::stream::Stream;
 use cust::sys;
@@ -36,12 +36,6 @@ impl Mark {
     pub(super) fn wait(&self, operation: &'static str) -> Result<(), Error> {
         // SAFETY: the event is alive.
         check(operation, unsafe { sys::cuEventSynchronize(self.event) })
-    }
-
-    /// Lets what a stream is given from now on wait for the work before it.
-    pub(super) fn hold(&self, stream: &Stream) -> Result<(), Error> {
-        // SAFETY: both are alive.
-        check("event", unsafe { sys::cuStreamWaitEvent(stream.as_inner(), self.event, 0) })
     }
 }
 

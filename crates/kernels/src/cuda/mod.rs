@@ -2,8 +2,7 @@
 //! operation, `kernels.rs` the kernels of each source file in `cu/`.
 //!
 //! The one place with `unsafe`: kernels take raw pointers. Each launch stands in a function that takes typed operands and
-//! says which bound makes it sound. All work goes to one stream, in the order of the calls, but
-//! for what [`both`](crate::Backend::both) is given, which goes to two.
+//! says which bound makes it sound. All work goes to one stream, in the order of the calls.
 #![expect(unsafe_code, reason = "kernel launches and driver calls take raw pointers")]
 
 mod arrays;
@@ -59,11 +58,10 @@ use buffer::Buffer;
 use device::Device;
 use kernels::Kernels;
 
-/// The GPU backend: one device, its streams, its kernels and their small buffers.
+/// The GPU backend: one device, its stream, its kernels and their small buffers.
 pub struct Cuda {
     kernels: Arc<Kernels>,
-    /// One a stream.
-    scratch: [Mutex<Scratch>; 2],
+    scratch: Mutex<Scratch>,
     /// Whether the correlation ratio samples through the texture unit's filter.
     filtered: AtomicBool,
     device: Arc<Device>,
@@ -96,20 +94,20 @@ impl Cuda {
         device::list()
     }
 
-    /// Prepares the device of this index: context, streams, kernels.
+    /// Prepares the device of this index: context, stream, kernels.
     pub fn open(index: usize) -> Result<Cuda, Error> {
         let device = Arc::new(Device::open(index)?);
         let kernels = Arc::new(Kernels::load(&device)?);
         Cuda::with(device, kernels)
     }
 
-    /// The same device for another worker: the same kernels, streams of its own.
+    /// The same device for another worker: the same kernels, a stream of its own.
     pub fn beside(&self) -> Result<Cuda, Error> {
         Cuda::with(Arc::new(Device::open(self.info().index)?), self.kernels.clone())
     }
 
     fn with(device: Arc<Device>, kernels: Arc<Kernels>) -> Result<Cuda, Error> {
-        let scratch = [Mutex::new(Scratch::new(&device)?), Mutex::new(Scratch::new(&device)?)];
+        let scratch = Mutex::new(Scratch::new(&device)?);
         Ok(Cuda { kernels, scratch, filtered: AtomicBool::new(false), device })
     }
 
@@ -152,7 +150,7 @@ impl Cuda {
     }
 
     fn scratch(&self) -> MutexGuard<'_, Scratch> {
-        self.scratch[self.device.lane()].lock().unwrap_or_else(PoisonError::into_inner)
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -51,10 +51,6 @@ impl Profile {
         self.launches.clear();
     }
 
-    pub(super) fn is_on(&self) -> bool {
-        self.on
-    }
-
     /// Marks the start of a launch; returns whether its end is to be marked.
     pub(super) fn before(&mut self, name: &'static str, bytes: u64, stream: &Stream) -> Result<bool, Error> {
         if self.on {
