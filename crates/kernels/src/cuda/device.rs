@@ -8,6 +8,7 @@ use cust::error::CudaError;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
+use super::pending::SpareSums;
 use super::profile::Profile;
 use super::staging::Staging;
 use crate::Error;
@@ -46,6 +47,7 @@ pub(super) struct Device {
     pub(super) info: DeviceInfo,
     profile: Mutex<Profile>,
     staging: Staging,
+    sums: SpareSums,
     stream: Stream,
     /// Whether memory comes from the driver's pool, in stream order, or by the plain calls that wait for all work.
     pooled: bool,
@@ -119,7 +121,15 @@ impl Device {
         // Not NON_BLOCKING: cust drops that flag.
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(|error| driver_error("stream", error))?;
         let pooled = keep_freed_memory(device.as_raw());
-        Ok(Device { info, profile: Mutex::default(), staging: Staging::new()?, stream, pooled, context })
+        Ok(Device {
+            info,
+            profile: Mutex::default(),
+            staging: Staging::new()?,
+            sums: SpareSums::default(),
+            stream,
+            pooled,
+            context,
+        })
     }
 
     /// Makes this device the calling thread's.
@@ -134,6 +144,10 @@ impl Device {
 
     pub(super) fn staging(&self) -> &Staging {
         &self.staging
+    }
+
+    pub(super) fn sums(&self) -> &SpareSums {
+        &self.sums
     }
 
     pub(super) fn profile(&self) -> MutexGuard<'_, Profile> {

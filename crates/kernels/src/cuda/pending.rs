@@ -1,7 +1,7 @@
 //! Sums that a kernel leaves for the host, read when they are there: nothing else has to wait for them.
 
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cust::sys;
 
@@ -22,13 +22,10 @@ unsafe impl Send for Pending {}
 impl Pending {
     pub(super) fn new(device: &Arc<Device>) -> Result<Pending, Error> {
         device.bind("page-locked memory")?;
-        let mut memory: *mut c_void = std::ptr::null_mut();
-        // SAFETY: `memory` is valid for writing.
-        check("page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut memory, size_of::<[f64; 3]>()) })?;
-        let sums: *mut [f64; 3] = memory.cast();
+        let (sums, written) = (device.sums().take()?, Mark::new()?);
         // SAFETY: the memory has room for them.
         unsafe { sums.write([0.0; 3]) };
-        Ok(Pending { sums, written: Mark::new()?, device: device.clone() })
+        Ok(Pending { sums, written, device: device.clone() })
     }
 
     /// Where a kernel writes the sums. Host and device share one range of addresses.
@@ -54,8 +51,40 @@ impl Drop for Pending {
     fn drop(&mut self) {
         // A kernel may still write to the memory.
         if self.device.bind("free").is_ok() && self.written.wait("free").is_ok() {
-            // SAFETY: it came from the driver and nothing names it any more.
-            let _ = unsafe { sys::cuMemFreeHost(self.sums.cast()) };
+            self.device.sums().give_back(self.sums);
         }
+    }
+}
+
+/// Room for sums that nobody uses now. The driver takes as long to give page-locked memory, and to take it back, as a coarse
+/// level takes; so it is kept, and goes with the device's context.
+#[derive(Default)]
+pub(super) struct SpareSums(Mutex<Vec<*mut [f64; 3]>>);
+
+// SAFETY: plain memory behind a lock.
+unsafe impl Send for SpareSums {}
+// SAFETY: as above.
+unsafe impl Sync for SpareSums {}
+
+impl SpareSums {
+    /// The device's context must be current.
+    fn take(&self) -> Result<*mut [f64; 3], Error> {
+        /// Of one piece of memory, so that hardly ever a second one is asked for.
+        const PIECE: usize = 64;
+        let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sums) = spare.pop() {
+            return Ok(sums);
+        }
+        let mut memory: *mut c_void = std::ptr::null_mut();
+        // SAFETY: `memory` is valid for writing.
+        check("page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut memory, PIECE * size_of::<[f64; 3]>()) })?;
+        let first: *mut [f64; 3] = memory.cast();
+        spare.extend((1..PIECE).map(|n| first.wrapping_add(n)));
+        Ok(first)
+    }
+
+    /// What [`take`](SpareSums::take) gave, once no kernel writes there.
+    fn give_back(&self, sums: *mut [f64; 3]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sums);
     }
 }
