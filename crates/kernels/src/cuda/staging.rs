@@ -12,13 +12,12 @@ use super::device::{Device, check};
 use super::mark::Mark;
 use crate::Error;
 
-/// Bytes that are on their way in one piece; with a huge page for each, the fewest pages are to be found.
-const PIECE: usize = 2 << 20;
-/// Pieces under way at most.
-const LANES: usize = 8;
-
-/// What one thread carries, in pieces of a whole by their number.
-type Pieces<T> = Vec<(usize, T)>;
+/// Bytes that are on their way in one piece.
+const PIECE: usize = 1 << 20;
+/// Pieces under way at most, each by a thread of its own.
+const LANES: usize = 16;
+/// A huge page, where the system has them. One thread fills it: the system clears a page for each that finds it first.
+const PAGE: usize = 2 << 20;
 
 /// Page-locked memory, made when the device is opened. It goes with the device's context.
 pub(super) struct Staging {
@@ -32,7 +31,7 @@ unsafe impl Sync for Staging {}
 
 impl Staging {
     /// Fewer bytes travel faster by themselves.
-    pub(super) const WORTH: usize = PIECE / 2;
+    pub(super) const WORTH: usize = PIECE;
 
     /// The device's context must be current.
     pub(super) fn new() -> Result<Staging, Error> {
@@ -49,15 +48,21 @@ impl Staging {
     pub(super) unsafe fn fetch(&self, device: &Device, from: u64, to: &mut [MaybeUninit<u8>]) -> Result<(), Error> {
         advise_huge_pages(to);
         let stream = device.stream();
-        self.carry(device, "download", to.chunks_mut(PIECE), |staged, arrived, index, piece| {
-            let from = from + (index * PIECE) as u64;
-            // SAFETY: both have room for the piece: the lane's own memory, and the caller's promise.
-            let result = unsafe { sys::cuMemcpyDtoHAsync_v2(staged.cast(), from, piece.len(), stream.as_inner()) };
-            check("download", result)?;
-            arrived.set(stream)?;
-            arrived.wait("download")?;
-            // SAFETY: the copy has arrived, and no other lane uses this memory.
-            unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(staged.cast(), piece.len()) };
+        let (head, pages) = to.split_at_mut(to.as_ptr().align_offset(PAGE).min(to.len()));
+        let (after, head) = (head.len(), [(0, head)]);
+        let pages = pages.chunks_mut(PAGE).enumerate().map(|(n, page)| (after + n * PAGE, page));
+        self.carry(device, "download", head.into_iter().chain(pages), |staged, arrived, (offset, page)| {
+            for (n, piece) in page.chunks_mut(PIECE).enumerate() {
+                let from = from + (offset + n * PIECE) as u64;
+                // SAFETY: both have room for the piece: the lane's own memory, and the caller's promise.
+                let result =
+                    unsafe { sys::cuMemcpyDtoHAsync_v2(staged.cast(), from, piece.len(), stream.as_inner()) };
+                check("download", result)?;
+                arrived.set(stream)?;
+                arrived.wait("download")?;
+                // SAFETY: the copy has arrived, and no other lane uses this memory.
+                unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(staged.cast(), piece.len()) };
+            }
             Ok(())
         })
     }
@@ -68,8 +73,9 @@ impl Staging {
     /// `to` is device memory of at least as many bytes.
     pub(super) unsafe fn send(&self, device: &Device, from: &[u8], to: u64) -> Result<(), Error> {
         let stream = device.stream();
-        self.carry(device, "upload", from.chunks(PIECE), |staged, arrived, index, piece| {
-            let to = to + (index * PIECE) as u64;
+        let pieces = from.chunks(PIECE).enumerate().map(|(n, piece)| (n * PIECE, piece));
+        self.carry(device, "upload", pieces, |staged, arrived, (offset, piece)| {
+            let to = to + offset as u64;
             // SAFETY: both have room for the piece: the lane's own memory, which no copy reads any more, and the caller's
             // promise.
             let result = unsafe {
@@ -82,33 +88,31 @@ impl Staging {
         })
     }
 
-    /// Has the lanes do `one` for each piece, by a lane's page-locked memory, its mark and the piece's number.
+    /// Has the lanes do `one` for each part in turn, by a lane's page-locked memory and its mark.
     fn carry<T: Send>(
         &self,
         device: &Device,
         operation: &'static str,
-        whole: impl Iterator<Item = T>,
-        one: impl Fn(*mut u8, &Mark, usize, T) -> Result<(), Error> + Sync,
+        parts: impl Iterator<Item = T>,
+        one: impl Fn(*mut u8, &Mark, T) -> Result<(), Error> + Sync,
     ) -> Result<(), Error> {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let lanes = LANES.min(rayon::current_num_threads());
-        let mut pieces: Vec<Pieces<T>> = (0..lanes).map(|_| Vec::new()).collect();
-        for (index, piece) in whole.enumerate() {
-            pieces[index % lanes].push((index, piece));
+        let mut of_lanes: Vec<Vec<T>> = (0..lanes).map(|_| Vec::new()).collect();
+        for (n, part) in parts.enumerate() {
+            of_lanes[n % lanes].push(part);
         }
         let memory = *memory as usize;
-        let work = |(lane, pieces): (usize, Pieces<T>)| {
+        let work = |(lane, parts): (usize, Vec<T>)| {
             device.bind(operation)?;
             let arrived = Mark::new()?;
-            pieces
-                .into_iter()
-                .try_for_each(|(index, piece)| one((memory + lane * PIECE) as *mut u8, &arrived, index, piece))
+            parts.into_iter().try_for_each(|part| one((memory + lane * PIECE) as *mut u8, &arrived, part))
         };
         // Threads of their own: one of rayon's might take up other work here that waits for the same lock.
         std::thread::scope(|scope| {
             let work = &work;
-            let lanes: Vec<_> =
-                pieces.into_iter().enumerate().map(|pieces| scope.spawn(move || work(pieces))).collect();
+            let at_work = of_lanes.into_iter().enumerate().filter(|(_, parts)| !parts.is_empty());
+            let lanes: Vec<_> = at_work.map(|parts| scope.spawn(move || work(parts))).collect();
             let mut done = lanes.into_iter().map(|lane| lane.join());
             done.try_for_each(|lane| lane.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })
