@@ -11,10 +11,12 @@ __device__ __forceinline__ unsigned int key(float value)
 #define NOWHERE 0xffffffffu
 
 // How many finite values have each upper half of their key; or, of those with the upper half `upper`, each lower half.
-// A background of one value is common: lanes that count for one entry add up first.
+// A background of one value is common: lanes that count for one entry add up first, and one that finds its entry again adds
+// to what it has.
 extern "C" __global__ void count_keys(const float *READ values, unsigned int count, int upper, unsigned int *table)
 {
     const unsigned int lane = threadIdx.x % 32, stride = gridDim.x * blockDim.x;
+    unsigned int held = NOWHERE, found = 0;
     // Whole warps go on together.
     for (unsigned int first = blockIdx.x * blockDim.x + threadIdx.x - lane; first < count; first += stride) {
         const unsigned int at = first + lane;
@@ -25,8 +27,15 @@ extern "C" __global__ void count_keys(const float *READ values, unsigned int cou
             if (isfinite(value) && (upper < 0 || k >> 16 == (unsigned int)upper)) entry = upper < 0 ? k >> 16 : k & 0xffff;
         }
         const unsigned int same = __match_any_sync(0xffffffffu, entry);
-        if (entry != NOWHERE && __ffs(same) - 1 == (int)lane) atomicAdd(table + entry, __popc(same));
+        if (entry == NOWHERE || __ffs(same) - 1 != (int)lane) continue;
+        if (entry != held) {
+            if (found) atomicAdd(table + held, found);
+            held = entry;
+            found = 0;
+        }
+        found += __popc(same);
     }
+    if (found) atomicAdd(table + held, found);
 }
 
 // Values beyond the range become its ends; then (value − origin)·scale.
