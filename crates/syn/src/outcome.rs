@@ -3,7 +3,6 @@
 use antsreg_core::jacobian::JacobianSummary;
 use antsreg_core::{DisplacementField, Grid};
 use antsreg_kernels::{Backend, InverseConsistency};
-use rayon::prelude::*;
 
 use crate::Error;
 
@@ -64,12 +63,12 @@ impl<B: Backend> Warps<B> {
     }
 
     fn download(&self, backend: &B, field: &B::Field) -> Result<DisplacementField, Error> {
-        let to_world = self.grid.voxel_to_world().matrix;
-        let vectors = backend.download_field_in(field, &to_world.cast())?;
         // Nothing else would stop such a warp: it reads every image as if from outside.
-        if !vectors.par_iter().all(|vector| vector.iter().all(|value| value.is_finite())) {
+        if !backend.magnitude(field)?.is_finite() {
             return Err(Error::NotFinite);
         }
+        let to_world = self.grid.voxel_to_world().matrix;
+        let vectors = backend.download_field_in(field, &to_world.cast())?;
         Ok(DisplacementField { grid: self.grid.clone(), vectors })
     }
 
@@ -106,4 +105,28 @@ pub struct Relaxed {
     pub rounds: usize,
     /// Voxels of both warps that the last round still found beyond the limits: 0 but where it was hopeless.
     pub beyond: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_kernels::Cpu;
+
+    use super::*;
+
+    #[test]
+    fn a_warp_that_is_no_numbers_is_refused() {
+        let shape = [5, 4, 3];
+        let grid = Grid::axis_aligned(shape, [1.0; 3]);
+        let warps_with = |value: f32| {
+            let mut vectors = vec![[0.5, -0.25, 1.0]; 60];
+            vectors[37][1] = value;
+            let field = |vectors: &[[f32; 3]]| Cpu.upload_field(shape, vectors).expect("as many as there are voxels");
+            Warps::<Cpu> { grid: grid.clone(), warp: field(&vectors), inverse_warp: field(&vectors[..1].repeat(60)) }
+        };
+        assert!(warps_with(f32::MAX / 2.0).download_warp(&Cpu).is_ok());
+        for value in [f32::NAN, f32::INFINITY] {
+            assert!(matches!(warps_with(value).download_warp(&Cpu), Err(Error::NotFinite)));
+            assert!(warps_with(value).download_inverse_warp(&Cpu).is_ok());
+        }
+    }
 }

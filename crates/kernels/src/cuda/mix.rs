@@ -11,7 +11,7 @@ impl Cuda {
         let blocks = (field.len().div_ceil(256) as u32).min(8 * self.device.info.multiprocessors);
         scratch.reserve(&self.device, blocks as usize)?;
         let launch = Launch {
-            kernel: &self.kernels.mix(&self.device)?.magnitude,
+            kernel: &self.kernels.mix.magnitude,
             grid: [blocks, 1, 1],
             block: [256, 1, 1],
             shared: 0,
@@ -30,7 +30,7 @@ impl Cuda {
     pub(super) fn add_scaled_field(&self, field: &mut Field, other: &Field, scale: f64) -> Result<(), Error> {
         Error::check_shape("add_scaled", field.shape, other.shape)?;
         let launch = Launch {
-            kernel: &self.kernels.mix(&self.device)?.add_scaled,
+            kernel: &self.kernels.mix.add_scaled,
             grid: [field.len().div_ceil(256) as u32, 1, 1],
             block: [256, 1, 1],
             shared: 0,
