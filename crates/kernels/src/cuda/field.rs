@@ -161,18 +161,19 @@ impl Cuda {
     pub(super) fn compose_fields(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
         Error::check_shape("compose", first.shape, then.shape)?;
         Error::check_shape("compose", first.shape, out.shape)?;
-        let (launch, slices) = self.walk(&self.kernels.compose.compose_fields, first);
+        let (launch, slices) = self.walk(&self.kernels.compose.compose_fields, first, 1);
         let (a, b, result, shape) = (first.read(), then.read(), out.write(), Shape::of(first.shape));
         // SAFETY: three fields of one shape; reads are clamped to it, threads outside it return.
         unsafe { self.launch(launch, arguments![a, b, result, shape, slices]) }
     }
 
     /// A launch of threads that walk through slices, and how many those are.
-    fn walk<'a>(&self, kernel: &'a Kernel, field: &Field) -> (Launch<'a>, i32) {
+    fn walk<'a>(&self, kernel: &'a Kernel, field: &Field, sides: usize) -> (Launch<'a>, i32) {
         /// Longer walks leave too few threads.
         const MOST_SLICES: usize = 8;
-        let slices = self.slices_of_threads(field.shape, MOST_SLICES);
-        (Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, 3 * field.bytes()), slices)
+        let slices = self.slices_of_threads(sides * field.len(), MOST_SLICES);
+        let launch = Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, 3 * field.bytes());
+        (launch.for_sides(sides), slices)
     }
 
     /// One field or two, of one shape. The steps' scales stay on the device, so nothing waits for them.
@@ -205,9 +206,9 @@ impl Cuda {
         unsafe {
             self.launch(launch.for_sides(N), arguments![g, shape, step_voxels, partial, counter, scales])?;
         }
-        let (launch, slices) = self.walk(&self.kernels.compose.advance, first);
+        let (launch, slices) = self.walk(&self.kernels.compose.advance, first, N);
         // SAFETY: as in `compose_fields`; the scales were written by the launch before, on the same stream.
-        unsafe { self.launch(launch.for_sides(N), arguments![u, g, scales, result, count, shape, slices]) }
+        unsafe { self.launch(launch, arguments![u, g, scales, result, count, shape, slices]) }
     }
 
     pub(super) fn resize(

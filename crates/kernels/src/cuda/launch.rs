@@ -146,12 +146,12 @@ macro_rules! arguments {
 pub(super) use arguments;
 
 impl Cuda {
-    /// Slices that a thread takes: one where there are hardly enough threads, more in a large volume.
-    pub(super) fn slices_of_threads(&self, shape: [usize; 3], most: usize) -> i32 {
+    /// Slices that a thread takes: one where there are hardly enough threads, more of many voxels.
+    pub(super) fn slices_of_threads(&self, voxels: usize, most: usize) -> i32 {
         /// Threads that a multiprocessor should have in turn before one of them does the work of two.
         const ENOUGH: usize = 4096;
         let enough = ENOUGH * self.device.info.multiprocessors as usize;
-        (shape.iter().product::<usize>() / enough).clamp(1, most) as i32
+        (voxels / enough).clamp(1, most) as i32
     }
 
     /// Slices a block takes of a column of `slices` when `columns` of them are cut alike and every block works through

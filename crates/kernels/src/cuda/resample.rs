@@ -56,7 +56,7 @@ impl Cuda {
             Sampling::Nearest => &self.kernels.warp.warp_nearest,
         };
         let bytes = fields[0].bytes() + 4 * (images[0].len() + out[0].len()) as u64;
-        let slices = self.slices_of_threads(shape, MOST_SLICES);
+        let slices = self.slices_of_threads(N * fields[0].len(), MOST_SLICES);
         let launch = Launch::over_blocks(kernel, shape, [32, 2, 2], slices, bytes).for_sides(N);
         let mut side = |n: usize| Warp {
             image: images[n].read(),

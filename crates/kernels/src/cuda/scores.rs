@@ -67,7 +67,7 @@ impl Cuda {
     ) -> Result<Statistics, Error> {
         /// Longer columns leave too few threads.
         const MOST_SLICES: usize = 8;
-        let slices = self.slices_of_threads(field.shape, MOST_SLICES);
+        let slices = self.slices_of_threads(field.len(), MOST_SLICES);
         let fields = 1 + u64::from(other.is_some());
         let bytes = fields * field.bytes() + mask.map_or(0, |mask| 4 * mask.len() as u64);
         let launch = Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, bytes);
