@@ -32,7 +32,7 @@ struct Record {
 /// Wall times.
 #[derive(Debug, Default, Serialize)]
 struct Seconds {
-    /// Subjects read, devices ready, the first template made.
+    /// Subjects read, a device ready, the first template made.
     ready: f64,
     /// Each pass of this run.
     passes: Vec<PassSeconds>,
