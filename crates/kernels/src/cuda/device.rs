@@ -121,15 +121,8 @@ impl Device {
         // Not NON_BLOCKING: cust drops that flag.
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(|error| driver_error("stream", error))?;
         let pooled = keep_freed_memory(device.as_raw());
-        Ok(Device {
-            info,
-            profile: Mutex::default(),
-            staging: Staging::new()?,
-            sums: SpareSums::default(),
-            stream,
-            pooled,
-            context,
-        })
+        let sums = SpareSums::default();
+        Ok(Device { info, profile: Mutex::default(), staging: Staging::new(&sums)?, sums, stream, pooled, context })
     }
 
     /// Makes this device the calling thread's.

@@ -67,20 +67,29 @@ unsafe impl Send for SpareSums {}
 unsafe impl Sync for SpareSums {}
 
 impl SpareSums {
+    /// As many as hardly anyone needs at once.
+    const COUNT: usize = 256;
+    /// Bytes that so many take.
+    pub(super) const BYTES: usize = Self::COUNT * size_of::<[f64; 3]>();
+
+    /// Adds `BYTES` of page-locked memory, aligned for the sums, that nobody else uses.
+    pub(super) fn add(&self, memory: *mut c_void) {
+        let first: *mut [f64; 3] = memory.cast();
+        let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        spare.extend((0..Self::COUNT).map(|n| first.wrapping_add(n)));
+    }
+
     /// The device's context must be current.
     fn take(&self) -> Result<*mut [f64; 3], Error> {
-        /// Of one piece of memory, so that hardly ever a second one is asked for.
-        const PIECE: usize = 64;
-        let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sums) = spare.pop() {
-            return Ok(sums);
+        loop {
+            if let Some(sums) = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+                return Ok(sums);
+            }
+            let mut memory: *mut c_void = std::ptr::null_mut();
+            // SAFETY: `memory` is valid for writing.
+            check("page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut memory, Self::BYTES) })?;
+            self.add(memory);
         }
-        let mut memory: *mut c_void = std::ptr::null_mut();
-        // SAFETY: `memory` is valid for writing.
-        check("page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut memory, PIECE * size_of::<[f64; 3]>()) })?;
-        let first: *mut [f64; 3] = memory.cast();
-        spare.extend((1..PIECE).map(|n| first.wrapping_add(n)));
-        Ok(first)
     }
 
     /// What [`take`](SpareSums::take) gave, once no kernel writes there.

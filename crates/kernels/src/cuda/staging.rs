@@ -10,14 +10,14 @@ use cust::sys;
 
 use super::device::{Device, check};
 use super::mark::Mark;
+use super::pending::SpareSums;
 use crate::Error;
 
-/// Bytes that are on their way in one piece.
-const PIECE: usize = 1 << 20;
-/// Pieces under way at most, each by a thread of its own.
-const LANES: usize = 16;
-/// A huge page, where the system has them. One thread fills it: the system clears a page for each that finds it first.
-const PAGE: usize = 2 << 20;
+/// Bytes that are on their way in one piece: a huge page, where the system has them. Of a result each is one thread's, as the
+/// system clears a page for every thread that finds it at once.
+const PIECE: usize = 2 << 20;
+/// Pieces under way at most.
+const LANES: usize = 8;
 
 /// Page-locked memory, made when the device is opened. It goes with the device's context.
 pub(super) struct Staging {
@@ -31,13 +31,17 @@ unsafe impl Sync for Staging {}
 
 impl Staging {
     /// Fewer bytes travel faster by themselves.
-    pub(super) const WORTH: usize = PIECE;
+    pub(super) const WORTH: usize = PIECE / 2;
 
-    /// The device's context must be current.
-    pub(super) fn new() -> Result<Staging, Error> {
+    /// The device's context must be current. The memory for `sums` comes with the lanes': the driver takes its time to find
+    /// page-locked memory, however little it is.
+    pub(super) fn new(sums: &SpareSums) -> Result<Staging, Error> {
         let mut memory: *mut c_void = std::ptr::null_mut();
         // SAFETY: `memory` is valid for writing.
-        check("page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut memory, LANES * PIECE) })?;
+        check("page-locked memory", unsafe {
+            sys::cuMemAllocHost_v2(&mut memory, LANES * PIECE + SpareSums::BYTES)
+        })?;
+        sums.add(memory.wrapping_byte_add(LANES * PIECE));
         Ok(Staging { memory: Mutex::new(memory.cast()) })
     }
 
@@ -48,21 +52,20 @@ impl Staging {
     pub(super) unsafe fn fetch(&self, device: &Device, from: u64, to: &mut [MaybeUninit<u8>]) -> Result<(), Error> {
         advise_huge_pages(to);
         let stream = device.stream();
-        let (head, pages) = to.split_at_mut(to.as_ptr().align_offset(PAGE).min(to.len()));
-        let (after, head) = (head.len(), [(0, head)]);
-        let pages = pages.chunks_mut(PAGE).enumerate().map(|(n, page)| (after + n * PAGE, page));
-        self.carry(device, "download", head.into_iter().chain(pages), |staged, arrived, (offset, page)| {
-            for (n, piece) in page.chunks_mut(PIECE).enumerate() {
-                let from = from + (offset + n * PIECE) as u64;
-                // SAFETY: both have room for the piece: the lane's own memory, and the caller's promise.
-                let result =
-                    unsafe { sys::cuMemcpyDtoHAsync_v2(staged.cast(), from, piece.len(), stream.as_inner()) };
-                check("download", result)?;
-                arrived.set(stream)?;
-                arrived.wait("download")?;
-                // SAFETY: the copy has arrived, and no other lane uses this memory.
-                unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(staged.cast(), piece.len()) };
-            }
+        let (head, pages) = to.split_at_mut(to.as_ptr().align_offset(PIECE).min(to.len()));
+        let after = head.len();
+        let pages = pages.chunks_mut(PIECE).enumerate().map(|(n, page)| (after + n * PIECE, page));
+        let pieces = [(0, head)].into_iter().chain(pages).filter(|(_, piece)| !piece.is_empty());
+        self.carry(device, "download", pieces, |staged, arrived, (offset, piece)| {
+            // SAFETY: both have room for the piece: the lane's own memory, and the caller's promise.
+            let result = unsafe {
+                sys::cuMemcpyDtoHAsync_v2(staged.cast(), from + offset as u64, piece.len(), stream.as_inner())
+            };
+            check("download", result)?;
+            arrived.set(stream)?;
+            arrived.wait("download")?;
+            // SAFETY: the copy has arrived, and no other lane uses this memory.
+            unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(staged.cast(), piece.len()) };
             Ok(())
         })
     }
@@ -75,12 +78,11 @@ impl Staging {
         let stream = device.stream();
         let pieces = from.chunks(PIECE).enumerate().map(|(n, piece)| (n * PIECE, piece));
         self.carry(device, "upload", pieces, |staged, arrived, (offset, piece)| {
-            let to = to + offset as u64;
             // SAFETY: both have room for the piece: the lane's own memory, which no copy reads any more, and the caller's
             // promise.
             let result = unsafe {
                 staged.copy_from_nonoverlapping(piece.as_ptr(), piece.len());
-                sys::cuMemcpyHtoDAsync_v2(to, staged.cast(), piece.len(), stream.as_inner())
+                sys::cuMemcpyHtoDAsync_v2(to + offset as u64, staged.cast(), piece.len(), stream.as_inner())
             };
             check("upload", result)?;
             arrived.set(stream)?;
@@ -88,31 +90,33 @@ impl Staging {
         })
     }
 
-    /// Has the lanes do `one` for each part in turn, by a lane's page-locked memory and its mark.
+    /// Has the lanes do `one` for each piece in turn, by a lane's page-locked memory and its mark. No piece is empty or longer
+    /// than that memory.
     fn carry<T: Send>(
         &self,
         device: &Device,
         operation: &'static str,
-        parts: impl Iterator<Item = T>,
+        pieces: impl Iterator<Item = T>,
         one: impl Fn(*mut u8, &Mark, T) -> Result<(), Error> + Sync,
     ) -> Result<(), Error> {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let lanes = LANES.min(rayon::current_num_threads());
         let mut of_lanes: Vec<Vec<T>> = (0..lanes).map(|_| Vec::new()).collect();
-        for (n, part) in parts.enumerate() {
-            of_lanes[n % lanes].push(part);
+        for (n, piece) in pieces.enumerate() {
+            of_lanes[n % lanes].push(piece);
         }
         let memory = *memory as usize;
-        let work = |(lane, parts): (usize, Vec<T>)| {
+        let work = |(lane, pieces): (usize, Vec<T>)| {
             device.bind(operation)?;
             let arrived = Mark::new()?;
-            parts.into_iter().try_for_each(|part| one((memory + lane * PIECE) as *mut u8, &arrived, part))
+            let staged = (memory + lane * PIECE) as *mut u8;
+            pieces.into_iter().try_for_each(|piece| one(staged, &arrived, piece))
         };
         // Threads of their own: one of rayon's might take up other work here that waits for the same lock.
         std::thread::scope(|scope| {
             let work = &work;
-            let at_work = of_lanes.into_iter().enumerate().filter(|(_, parts)| !parts.is_empty());
-            let lanes: Vec<_> = at_work.map(|parts| scope.spawn(move || work(parts))).collect();
+            let at_work = of_lanes.into_iter().enumerate().filter(|(_, pieces)| !pieces.is_empty());
+            let lanes: Vec<_> = at_work.map(|pieces| scope.spawn(move || work(pieces))).collect();
             let mut done = lanes.into_iter().map(|lane| lane.join());
             done.try_for_each(|lane| lane.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })
