@@ -29,7 +29,10 @@ __device__ __forceinline__ void warp(const Warp &side, const Shape &shape, int s
     // On their way while the rows' starts are computed.
 #pragma unroll
     for (int n = 0; n < MOST_SLICES; ++n)
-        if (n < taken) u[n] = load(field, stride, here + n * slice);
+        if (n < taken) {
+            const float *at = field + here + n * slice;
+            u[n] = {__ldg(at), __ldg(at + stride), __ldg(at + 2 * stride)};
+        }
     const float starts = starts_of_rows<MOST_SLICES>(grid_to_image, v.y, v.z), i = (float)v.x, *m = grid_to_image.f;
 #pragma unroll
     for (int n = 0; n < MOST_SLICES; ++n) start[n] = start_of_row(starts, n);
