@@ -4,7 +4,7 @@
 __device__ __forceinline__ void compose(const float *READ first, const float *READ then, float scale, float *out,
                                         const Shape &shape, int slices, unsigned int z_block)
 {
-    const Column at = column(shape, slices, z_block);
+    const Column at = column(voxel(z_block), shape, slices);
     if (at.z0 >= at.z1) return;
     const size_t here = offset({at.x, at.y, at.z0}, shape), stride = plane(shape);
     const unsigned int slice = shape.x * shape.y;

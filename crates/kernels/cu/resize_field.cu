@@ -9,7 +9,7 @@ __device__ __forceinline__ float dot(Vector row, Vector v)
 extern "C" __global__ void SCATTERED resize_field(const float *READ field, Shape field_shape, Affine out_to_field, Vector x,
                                                   Vector y, Vector z, float *out, Shape shape)
 {
-    const Voxel v = voxel();
+    const Voxel v = voxel(blockIdx.z);
     const Vector point = along_row(out_to_field, v.x, v.y, v.z);
     if (!within(v, shape)) return;
     const Vector u = sample(field, field_shape, point);

@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(256, 6)
     jacobian_summary(const float *READ field, const float *READ mask, const __grid_constant__ Shape shape, int slices,
                      Statistics *parts, unsigned int *counter, double *result)
 {
-    const Column at = column(shape, slices);
+    const Column at = column(voxel(), shape, slices);
     Statistics own = nothing();
 #pragma unroll 1
     for (int z = at.z0; z < at.z1; ++z) {
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     inverse_consistency(const float *READ first, const float *READ then, const float *READ mask,
                         const __grid_constant__ Shape shape, int slices, Statistics *parts, unsigned int *counter, double *result)
 {
-    const Column at = column(shape, slices);
+    const Column at = column(voxel(), shape, slices);
     const size_t stride = plane(shape);
     Statistics own = nothing();
     Walk<3> walk;

@@ -48,7 +48,14 @@ struct Voxel {
     int x, y, z;
 };
 
-__device__ __forceinline__ Voxel voxel(unsigned int z_block = blockIdx.z)
+__device__ __forceinline__ Voxel voxel()
+{
+    return {(int)(blockIdx.x * 32 + threadIdx.x), (int)(blockIdx.y * blockDim.y + threadIdx.y),
+            (int)(blockIdx.z * blockDim.z + threadIdx.z)};
+}
+
+// The same of the block with this number along z.
+__device__ __forceinline__ Voxel voxel(unsigned int z_block)
 {
     return {(int)(blockIdx.x * 32 + threadIdx.x), (int)(blockIdx.y * blockDim.y + threadIdx.y),
             (int)(z_block * blockDim.z + threadIdx.z)};

@@ -9,10 +9,9 @@ struct Column {
     int x, y, z0, z1;
 };
 
-// Every thread takes so many slices; the host's grid is cut alike.
-__device__ __forceinline__ Column column(const Shape &shape, int slices, unsigned int z_block)
+// Every thread takes so many slices, the host's grid is cut alike; `v` is a thread's voxel if it took one.
+__device__ __forceinline__ Column column(Voxel v, const Shape &shape, int slices)
 {
-    const Voxel v = voxel(z_block);
     const int z0 = v.z * slices, z1 = min(z0 + slices, shape.z);
     return {v.x, v.y, z0, v.x < shape.x && v.y < shape.y ? z1 : z0};
 }
