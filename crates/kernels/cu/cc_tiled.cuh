@@ -136,13 +136,13 @@ struct ExactSink {
 
 #define CC_KERNELS(R)                                                                                                  \
     extern "C" __global__ void __launch_bounds__(TILE_THREADS, BOX_BLOCKS(R, 2))                                       \
-        cc_centre_##R(Pair pair, int depth, float *fixed_update, float *moving_update, double *partial,               \
+        cc_centre_##R(Pair pair, int depth, float *fixed_update, float *moving_update, double *partial,                \
                       unsigned int *counter, double *result)                                                           \
     {                                                                                                                  \
         cc_windows<R, false, false>(pair, depth, fixed_update, moving_update, nullptr, partial, counter, result);      \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(TILE_THREADS, BOX_BLOCKS(R, 3))                                       \
-        cc_centre_masked_##R(Pair pair, int depth, float *fixed_update, float *moving_update, double *partial,        \
+        cc_centre_masked_##R(Pair pair, int depth, float *fixed_update, float *moving_update, double *partial,         \
                              unsigned int *counter, double *result)                                                    \
     {                                                                                                                  \
         cc_windows<R, true, false>(pair, depth, fixed_update, moving_update, nullptr, partial, counter, result);       \

@@ -89,7 +89,7 @@ pub fn run<'a>(
     };
     let mut failed = None;
     let (jobs, crew) = ((0..session.included.len()).collect(), Crew::for_workers(engines.workers()));
-    engines.run_last(jobs, crew, read, compute, judge, |(job, arrived)| {
+    engines.last().run(jobs, crew, read, compute, judge, |(job, arrived)| {
         if let Err(error) = arrived.and_then(|arrived| take(job, arrived)) {
             failed.get_or_insert(error);
         }

@@ -152,7 +152,7 @@ fn register_all(
         (job, what)
     };
     let mut ended = 0;
-    engines.run_last(jobs, crew, read, compute, write, |(job, what)| {
+    engines.last().run(jobs, crew, read, compute, write, |(job, what)| {
         ended += 1;
         let (row, mut console) = (&mut rows[job.place], lock(&console));
         notes.try_iter().for_each(|note| console.note(note));

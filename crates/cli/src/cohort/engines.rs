@@ -88,19 +88,11 @@ impl Engines {
         pipeline::run(self, jobs, crew, read, compute, write, done)
     }
 
-    /// The same for the last time. A device is let go of when it has nothing more to do, which takes a driver a while: in the
-    /// background, until this is dropped.
-    pub fn run_last<Job: Send, Loaded: Send, Computed: Send, Written: Send>(
-        &mut self,
-        jobs: Vec<Job>,
-        crew: Crew,
-        read: impl Fn(Job) -> Loaded + Sync,
-        compute: impl Fn(&mut Engine, Loaded) -> Computed + Sync,
-        write: impl Fn(Computed) -> Written + Sync,
-        done: impl FnMut(Written),
-    ) -> Result<(), CliError> {
+    /// For a last run. A device is let go of when it has nothing more to do, which takes a driver a while: in the background,
+    /// until this is dropped.
+    pub fn last(&mut self) -> &mut Engines {
         self.last = true;
-        self.run(jobs, crew, read, compute, write, done)
+        self
     }
 
     /// The workers of a device that is ready.

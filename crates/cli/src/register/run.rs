@@ -125,6 +125,11 @@ fn stages<B: Backend>(
             Ok::<_, CliError>((warps, fetched))
         });
         let (on_device, fetched) = outcome?;
+        let levels = &fetched.course.levels;
+        for (n, _) in levels.iter().enumerate().filter(|(_, level)| level.undone) {
+            let (number, all) = (n + 1, levels.len());
+            console.note(format_args!("syn {number}/{all}: undone, as it left the images no more alike"));
+        }
         (warps, found.syn) = (Some(on_device), Some(fetched));
         seconds.syn = Some(took.as_secs_f64());
         console.note(format_args!("syn: {:.2} s", took.as_secs_f64()));

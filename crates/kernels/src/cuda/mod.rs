@@ -167,7 +167,7 @@ impl Scratch {
         })
     }
 
-    /// Room for one pair of sums from each of `blocks` blocks.
+    /// Room for three numbers from each of `blocks` blocks.
     fn reserve(&mut self, device: &Arc<Device>, blocks: usize) -> Result<(), Error> {
         if self.partial.len() < 3 * blocks {
             self.partial = Buffer::zeroed(device, 3 * blocks.next_power_of_two())?;
