@@ -3,6 +3,8 @@
 //! No running sums: adding and subtracting in single precision leaves residues where an image is zero, and a window
 //! that holds nothing must sum to exactly zero. A few shifted additions over rows in cache cost no more.
 
+use super::blocks;
+
 /// Rows of a tile: with its margins, all planes of a tile stay in the second-level cache.
 const TILE: usize = 32;
 
@@ -93,22 +95,24 @@ impl BoxSums {
 /// target = row(0) + row(1) + … + row(count − 1).
 #[inline(always)]
 fn add_rows<'a>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
-    const LANES: usize = 32;
-    let n = target.len();
-    let mut blocks = target.chunks_exact_mut(LANES);
-    for (block, target) in (&mut blocks).enumerate() {
+    match target.len() {
+        32.. => add_rows_by::<32>(count, row, target),
+        8.. => add_rows_by::<8>(count, row, target),
+        _ => add_rows_by::<1>(count, row, target),
+    }
+}
+
+/// The same for so many values at a time.
+#[inline(always)]
+fn add_rows_by<'a, const LANES: usize>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
+    for from in blocks(target.len(), LANES) {
         let mut sum = [0.0; LANES];
         for d in 0..count {
-            let addend = &row(d)[block * LANES..(block + 1) * LANES];
+            let addend = &row(d)[from..from + LANES];
             for lane in 0..LANES {
                 sum[lane] += addend[lane];
             }
         }
-        target.copy_from_slice(&sum);
-    }
-    let rest = blocks.into_remainder();
-    let from = n - rest.len();
-    for (lane, target) in rest.iter_mut().enumerate() {
-        *target = (0..count).map(|d| row(d)[from + lane]).sum();
+        target[from..from + LANES].copy_from_slice(&sum);
     }
 }

@@ -235,25 +235,28 @@ impl Pair<'_> {
         let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
         slabs.zip(outputs).enumerate().for_each(|(slab, ((sums, energies), (fixed_update, moving_update)))| {
             let first = slab * slices;
-            wide(|| {
-                self.each_window(
-                    sums,
-                    first,
-                    energies,
-                    #[inline(always)]
-                    |voxel, terms| {
-                        let slopes = terms.map(|terms| {
-                            let f = self.fixed[voxel.here] - terms.fixed_mean;
-                            let m = self.moving[voxel.here] - terms.moving_mean;
-                            [terms.slope * (m - terms.on_fixed * f), terms.slope * (f - terms.on_moving * m)]
-                        });
-                        let [to_fixed, to_moving] = slopes.unwrap_or_default();
-                        let local = voxel.here - first * slice;
-                        fixed_update[local] = self.gradient.at(self.fixed, voxel).map(|g| to_fixed * g);
-                        moving_update[local] = self.gradient.at(self.moving, voxel).map(|g| to_moving * g);
-                    },
-                );
-            });
+            wide(
+                #[inline(always)]
+                || {
+                    self.each_window(
+                        sums,
+                        first,
+                        energies,
+                        #[inline(always)]
+                        |voxel, terms| {
+                            let slopes = terms.map(|terms| {
+                                let f = self.fixed[voxel.here] - terms.fixed_mean;
+                                let m = self.moving[voxel.here] - terms.moving_mean;
+                                [terms.slope * (m - terms.on_fixed * f), terms.slope * (f - terms.on_moving * m)]
+                            });
+                            let [to_fixed, to_moving] = slopes.unwrap_or_default();
+                            let local = voxel.here - first * slice;
+                            fixed_update[local] = self.gradient.at(self.fixed, voxel).map(|g| to_fixed * g);
+                            moving_update[local] = self.gradient.at(self.moving, voxel).map(|g| to_moving * g);
+                        },
+                    );
+                },
+            );
         });
     }
 
@@ -267,17 +270,20 @@ impl Pair<'_> {
         slabs.zip(workspace.terms.par_chunks_mut(slice * slices)).enumerate().for_each(
             |(slab, ((sums, energies), windows))| {
                 let first = slab * slices;
-                wide(|| {
-                    self.each_window(
-                        sums,
-                        first,
-                        energies,
-                        #[inline(always)]
-                        |voxel, terms| {
-                            windows[voxel.here - first * slice] = terms.map(|t| t.exact()).unwrap_or_default();
-                        },
-                    );
-                });
+                wide(
+                    #[inline(always)]
+                    || {
+                        self.each_window(
+                            sums,
+                            first,
+                            energies,
+                            #[inline(always)]
+                            |voxel, terms| {
+                                windows[voxel.here - first * slice] = terms.map(|t| t.exact()).unwrap_or_default();
+                            },
+                        );
+                    },
+                );
             },
         );
         let terms = &workspace.terms;
@@ -286,39 +292,42 @@ impl Pair<'_> {
             |(slab, (sums, (fixed_update, moving_update)))| {
                 let first = slab * slices;
                 let last = first + fixed_update.len() / slice;
-                wide(|| {
-                    sums.run::<5>(
-                        self.shape,
-                        self.radius,
-                        first..last,
-                        #[inline(always)]
-                        |j, k, rows| {
-                            for (x, window) in terms[self.row(j, k)].iter().enumerate() {
-                                for q in 0..5 {
-                                    rows[q][x] = window[q];
+                wide(
+                    #[inline(always)]
+                    || {
+                        sums.run::<5>(
+                            self.shape,
+                            self.radius,
+                            first..last,
+                            #[inline(always)]
+                            |j, k, rows| {
+                                for (x, window) in terms[self.row(j, k)].iter().enumerate() {
+                                    for q in 0..5 {
+                                        rows[q][x] = window[q];
+                                    }
                                 }
-                            }
-                        },
-                        #[inline(always)]
-                        |j, k, [p, p_a, p_b, fixed_rest, moving_rest]| {
-                            let range = self.row(j, k);
-                            for x in 0..p.len() {
-                                let here = range.start + x;
-                                let (f, m) = (self.fixed[here], self.moving[here]);
-                                let (mut to_fixed, mut to_moving) = (0.0, 0.0);
-                                if self.inside(here) {
-                                    to_fixed = m * p[x] - f * p_a[x] + fixed_rest[x];
-                                    to_moving = f * p[x] - m * p_b[x] + moving_rest[x];
+                            },
+                            #[inline(always)]
+                            |j, k, [p, p_a, p_b, fixed_rest, moving_rest]| {
+                                let range = self.row(j, k);
+                                for x in 0..p.len() {
+                                    let here = range.start + x;
+                                    let (f, m) = (self.fixed[here], self.moving[here]);
+                                    let (mut to_fixed, mut to_moving) = (0.0, 0.0);
+                                    if self.inside(here) {
+                                        to_fixed = m * p[x] - f * p_a[x] + fixed_rest[x];
+                                        to_moving = f * p[x] - m * p_b[x] + moving_rest[x];
+                                    }
+                                    let local = here - first * slice;
+                                    fixed_update[local] =
+                                        self.gradient.at(self.fixed, Voxel { x, j, k, here }).map(|g| to_fixed * g);
+                                    moving_update[local] =
+                                        self.gradient.at(self.moving, Voxel { x, j, k, here }).map(|g| to_moving * g);
                                 }
-                                let local = here - first * slice;
-                                fixed_update[local] =
-                                    self.gradient.at(self.fixed, Voxel { x, j, k, here }).map(|g| to_fixed * g);
-                                moving_update[local] =
-                                    self.gradient.at(self.moving, Voxel { x, j, k, here }).map(|g| to_moving * g);
-                            }
-                        },
-                    );
-                });
+                            },
+                        );
+                    },
+                );
             },
         );
     }

@@ -1,5 +1,6 @@
 //! Displacement fields in memory: reading between voxels, composition, the longest vector, other grids.
 
+use ::wide::f32x4;
 use antsreg_core::AffineTransform;
 use nalgebra::Matrix3;
 use rayon::prelude::*;
@@ -63,17 +64,18 @@ pub(super) struct FieldSampler<'a> {
 }
 
 impl FieldSampler<'_> {
-    /// Trilinear, clamped to the edge. The fourth value has no meaning: four lanes are what the processor adds at once.
+    /// Trilinear, clamped to the edge. The fourth lane has no meaning, here and below: four are what the processor adds at once.
     #[inline(always)]
-    pub(super) fn at(&self, point: [f32; 3]) -> [f32; 4] {
-        let ([i, j, k], [tx, ty, tz]) = self.cell.locate(point);
+    pub(super) fn at(&self, point: f32x4) -> f32x4 {
+        let (near, t) = self.cell.locate(point);
+        let [tx, ty, tz, _] = t.to_array();
         let [_, sy, sz] = self.strides;
-        let near = 3 * (i + j * self.cell.row + k * self.cell.slice);
+        let near = 3 * near;
         let far = near + sz;
         // Along an axis of one voxel t is 0, so what stands next in memory does not matter.
         let along_x = |at: usize| {
-            let pair = &self.components[at..at + 7];
-            lerp([pair[0], pair[1], pair[2], pair[3]], [pair[3], pair[4], pair[5], pair[6]], tx)
+            let four = |at: usize| f32x4::from(&self.components[at..at + 4]);
+            lerp(four(at), four(at + 3), tx)
         };
         let c0 = lerp(along_x(near), along_x(near + sy), ty);
         let c1 = lerp(along_x(far), along_x(far + sy), ty);
@@ -81,18 +83,15 @@ impl FieldSampler<'_> {
     }
 
     /// ∂u/∂x, ∂u/∂y, ∂u/∂z of the trilinear interpolation in the cell of the point.
-    pub(super) fn derivative(&self, point: [f32; 3]) -> [[f32; 4]; 3] {
-        let ([i, j, k], [tx, ty, tz]) = self.cell.locate(point);
-        let base = 3 * (i + j * self.cell.row + k * self.cell.slice);
+    pub(super) fn derivative(&self, point: f32x4) -> [f32x4; 3] {
+        let (near, t) = self.cell.locate(point);
+        let [tx, ty, tz, _] = t.to_array();
         let corner = |bits: usize| {
-            let at = base + (0..3).map(|axis| (bits >> axis & 1) * self.strides[axis]).sum::<usize>();
-            [0, 1, 2, 3].map(|lane| self.components[at + lane])
+            let at = 3 * near + (0..3).map(|axis| (bits >> axis & 1) * self.strides[axis]).sum::<usize>();
+            f32x4::new([0, 1, 2, 3].map(|lane| self.components[at + lane]))
         };
         let along = |axis: usize, (a, ta): (usize, f32), (b, tb): (usize, f32)| {
-            let edge = |bits: usize| {
-                let (low, high) = (corner(bits), corner(bits | 1 << axis));
-                std::array::from_fn(|lane| high[lane] - low[lane])
-            };
+            let edge = |bits: usize| corner(bits | 1 << axis) - corner(bits);
             lerp(lerp(edge(0), edge(1 << a), ta), lerp(edge(1 << b), edge(1 << a | 1 << b), ta), tb)
         };
         [along(0, (1, ty), (2, tz)), along(1, (0, tx), (2, tz)), along(2, (0, tx), (1, ty))]
@@ -100,8 +99,20 @@ impl FieldSampler<'_> {
 }
 
 #[inline(always)]
-fn lerp(a: [f32; 4], b: [f32; 4], t: f32) -> [f32; 4] {
-    std::array::from_fn(|lane| a[lane] + t * (b[lane] - a[lane]))
+fn lerp(a: f32x4, b: f32x4, t: f32) -> f32x4 {
+    a + f32x4::splat(t) * (b - a)
+}
+
+/// A vector or a point in the first three lanes.
+#[inline(always)]
+pub(super) fn lanes([x, y, z]: [f32; 3]) -> f32x4 {
+    f32x4::new([x, y, z, 0.0])
+}
+
+#[inline(always)]
+pub(super) fn vector(lanes: f32x4) -> [f32; 3] {
+    let [x, y, z, _] = lanes.to_array();
+    [x, y, z]
 }
 
 /// out(x) = first(x) + scale·then(x + first(x)).
@@ -111,15 +122,18 @@ pub(super) fn compose(first: &Field, then: &Field, scale: f32, out: &mut Field) 
     let slices = slab(nz);
     let firsts = first.vectors().par_chunks(nx * ny * slices);
     out.vectors_mut().par_chunks_mut(nx * ny * slices).zip(firsts).enumerate().for_each(|(chunk, (out, first))| {
-        wide(|| {
-            for (row, (out, first)) in out.chunks_exact_mut(nx).zip(first.chunks_exact(nx)).enumerate() {
-                let (y, z) = ((row % ny) as f32, (chunk * slices + row / ny) as f32);
-                for (i, (out, u)) in out.iter_mut().zip(first).enumerate() {
-                    let v = sampler.at([i as f32 + u[0], y + u[1], z + u[2]]);
-                    *out = std::array::from_fn(|axis| u[axis] + scale * v[axis]);
+        wide(
+            #[inline(always)]
+            || {
+                for (row, (out, first)) in out.chunks_exact_mut(nx).zip(first.chunks_exact(nx)).enumerate() {
+                    let (y, z) = ((row % ny) as f32, (chunk * slices + row / ny) as f32);
+                    for (i, (out, first)) in out.iter_mut().zip(first).enumerate() {
+                        let u = lanes(*first);
+                        *out = vector(u + f32x4::splat(scale) * sampler.at(lanes([i as f32, y, z]) + u));
+                    }
                 }
-            }
-        })
+            },
+        )
     });
 }
 
@@ -127,7 +141,10 @@ pub(super) fn compose(first: &Field, then: &Field, scale: f32, out: &mut Field) 
 pub(super) fn max_norm(field: &Field) -> f32 {
     let [nx, ny, nz] = field.shape;
     let squared = field.vectors().par_chunks(nx * ny * slab(nz)).map(|vectors| {
-        wide(|| vectors.iter().fold(0.0_f32, |longest, [x, y, z]| longest.max(x * x + y * y + z * z)))
+        wide(
+            #[inline(always)]
+            || vectors.iter().fold(0.0_f32, |longest, [x, y, z]| longest.max(x * x + y * y + z * z)),
+        )
     });
     squared.reduce(|| 0.0, f32::max).sqrt()
 }
@@ -142,7 +159,7 @@ pub(super) fn resize(field: &Field, out_to_field: &AffineTransform, matrix: &Mat
         for (row, out) in out.chunks_exact_mut(nx).enumerate() {
             let line = Line::new(out_to_field, row % ny, chunk * slices + row / ny);
             for (i, out) in out.iter_mut().enumerate() {
-                let v = sampler.at(line.at(i as f32));
+                let v = vector(sampler.at(lanes(line.at(i as f32))));
                 *out = rows.map(|row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2]);
             }
         }

@@ -1,5 +1,7 @@
 //! A scalar volume in memory and how to read between its voxels.
 
+use ::wide::f32x4;
+
 use crate::Error;
 
 /// A scalar volume, x fastest.
@@ -42,9 +44,9 @@ impl<'a> Sampler<'a> {
         if !self.cell.contains(point) {
             return self.outside;
         }
-        let ([i, j, k], [tx, ty, tz]) = self.cell.locate(point);
+        let (near, t) = self.cell.locate(f32x4::new([point[0], point[1], point[2], 0.0]));
+        let [tx, ty, tz, _] = t.to_array();
         let [sx, sy, sz] = self.strides;
-        let near = i + j * self.cell.row + k * self.cell.slice;
         let far = near + sz;
         let v = self.voxels;
         let along_x = |at: usize| {
@@ -62,9 +64,7 @@ impl<'a> Sampler<'a> {
         if !self.cell.contains(point) {
             return self.outside;
         }
-        let [i, j, k]: [usize; 3] =
-            std::array::from_fn(|axis| (point[axis] + 0.5).clamp(0.0, self.cell.top[axis]) as i32 as usize);
-        self.voxels[i + j * self.cell.row + k * self.cell.slice]
+        self.voxels[self.cell.nearest(point)]
     }
 }
 
@@ -74,45 +74,49 @@ pub(super) fn strides(shape: [usize; 3]) -> [usize; 3] {
     std::array::from_fn(|axis| if shape[axis] > 1 { steps[axis] } else { 0 })
 }
 
-/// Finds the cell of eight voxels around a point.
+/// Finds the cell of eight voxels around a point. Of all lanes the first three count; the fourth is 0 or has no meaning.
 #[derive(Clone, Copy)]
 pub(super) struct Cell {
     /// Largest index along each axis.
-    top: [f32; 3],
+    top: f32x4,
     /// Largest index of a cell's low corner.
-    last: [f32; 3],
+    last: f32x4,
     /// Voxels in a row and in a slice.
-    pub(super) row: usize,
-    pub(super) slice: usize,
+    row: usize,
+    slice: usize,
 }
 
 impl Cell {
     pub(super) fn new(shape: [usize; 3]) -> Cell {
-        Cell {
-            top: shape.map(|n| n as f32 - 1.0),
-            last: shape.map(|n| (n as f32 - 2.0).max(0.0)),
-            row: shape[0],
-            slice: shape[0] * shape[1],
-        }
+        let [x, y, z] = shape.map(|n| n as f32);
+        let top = f32x4::new([x - 1.0, y - 1.0, z - 1.0, 0.0]);
+        Cell { top, last: (top - 1.0).max(f32x4::ZERO), row: shape[0], slice: shape[0] * shape[1] }
     }
 
     /// Whether the point is within half a voxel of the volume.
     #[inline(always)]
     pub(super) fn contains(&self, point: [f32; 3]) -> bool {
-        (0..3).all(|axis| point[axis] >= -0.5 && point[axis] <= self.top[axis] + 0.5)
+        let top = self.top.as_array();
+        (0..3).all(|axis| point[axis] >= -0.5 && point[axis] <= top[axis] + 0.5)
     }
 
-    /// Low corner and position within the cell (0…1) of the point, clamped to the volume.
+    /// Where the low corner of the point's cell is among the voxels, and the position within the cell (0…1); both of the point
+    /// clamped to the volume.
     #[inline(always)]
-    pub(super) fn locate(&self, point: [f32; 3]) -> ([usize; 3], [f32; 3]) {
-        let mut corner = [0; 3];
-        let mut within = [0.0; 3];
-        for axis in 0..3 {
-            let clamped = point[axis].max(0.0).min(self.top[axis]);
-            let low = clamped.min(self.last[axis]) as i32;
-            corner[axis] = low as usize;
-            within[axis] = clamped - low as f32;
-        }
-        (corner, within)
+    pub(super) fn locate(&self, point: f32x4) -> (usize, f32x4) {
+        // What is no number becomes 0.
+        let clamped = point.fast_max(f32x4::ZERO).fast_min(self.top);
+        let low = clamped.fast_min(self.last).fast_trunc_int();
+        let [i, j, k, _] = low.to_array().map(|index| index as usize);
+        (i + j * self.row + k * self.slice, clamped - low.round_float())
+    }
+
+    /// The voxel nearest to the point, clamped to the volume; ties go up.
+    #[inline(always)]
+    fn nearest(&self, point: [f32; 3]) -> usize {
+        let top = self.top.as_array();
+        let [i, j, k]: [usize; 3] =
+            std::array::from_fn(|axis| (point[axis] + 0.5).clamp(0.0, top[axis]) as i32 as usize);
+        i + j * self.row + k * self.slice
     }
 }

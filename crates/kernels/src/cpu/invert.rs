@@ -1,8 +1,9 @@
 //! The inverse of a displacement field by fixed-point steps, each voxel on its own.
 
+use ::wide::f32x4;
 use rayon::prelude::*;
 
-use super::field::{Field, FieldSampler};
+use super::field::{Field, FieldSampler, lanes, vector};
 use super::{slab, wide};
 use crate::InversionLimits;
 
@@ -17,22 +18,25 @@ pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimit
     let on_edge = |index: usize, n: usize| n > 1 && (index == 0 || index == n - 1);
     let slices = slab(nz);
     inverse.vectors_mut().par_chunks_mut(nx * ny * slices).enumerate().for_each(|(chunk, vectors)| {
-        wide(|| {
-            for (row, vectors) in vectors.chunks_exact_mut(nx).enumerate() {
-                let (j, k) = (row % ny, chunk * slices + row / ny);
-                if on_edge(j, ny) || on_edge(k, nz) {
-                    vectors.fill([0.0; 3]);
-                    continue;
-                }
-                for (i, v) in vectors.iter_mut().enumerate() {
-                    if on_edge(i, nx) {
-                        *v = [0.0; 3];
+        wide(
+            #[inline(always)]
+            || {
+                for (row, vectors) in vectors.chunks_exact_mut(nx).enumerate() {
+                    let (j, k) = (row % ny, chunk * slices + row / ny);
+                    if on_edge(j, ny) || on_edge(k, nz) {
+                        vectors.fill([0.0; 3]);
                         continue;
                     }
-                    *v = invert_at(&sampler, [i as f32, j as f32, k as f32], *v, limits);
+                    for (i, v) in vectors.iter_mut().enumerate() {
+                        if on_edge(i, nx) {
+                            *v = [0.0; 3];
+                            continue;
+                        }
+                        *v = invert_at(&sampler, [i as f32, j as f32, k as f32], *v, limits);
+                    }
                 }
-            }
-        })
+            },
+        )
     });
 }
 
@@ -53,33 +57,40 @@ pub(super) fn inverse_at(
 /// The inverse at one voxel: fixed-point steps, then Newton's.
 #[inline(always)]
 fn invert_at(sampler: &FieldSampler, point: [f32; 3], start: [f32; 3], limits: &InversionLimits) -> [f32; 3] {
-    let mut v = start;
+    let (point, mut v) = (lanes(point), lanes(start));
     let tolerance = limits.tolerance_voxels * limits.tolerance_voxels;
     let untouched = limits.untouched_voxels * limits.untouched_voxels;
     for step in 0..limits.steps {
-        let reached = std::array::from_fn(|axis| point[axis] + v[axis]);
-        let u = sampler.at(reached);
-        let residual: [f32; 3] = std::array::from_fn(|axis| u[axis] + v[axis]);
-        let squared = residual[0] * residual[0] + residual[1] * residual[1] + residual[2] * residual[2];
+        let reached = point + v;
+        let residual = sampler.at(reached) + v;
+        let squared = squared_length(residual);
         if step == 0 && squared <= untouched {
             break;
         }
         let close = squared <= tolerance;
-        let correction =
-            if close || step < PLAIN_STEPS { residual } else { newton(&sampler.derivative(reached), residual) };
-        v = std::array::from_fn(|axis| v[axis] - correction[axis]);
+        v -= if close || step < PLAIN_STEPS {
+            residual
+        } else {
+            lanes(newton(sampler.derivative(reached).map(vector), vector(residual)))
+        };
         if close {
             break;
         }
     }
-    v
+    vector(v)
+}
+
+#[inline(always)]
+fn squared_length(lanes: f32x4) -> f32 {
+    let [x, y, z] = vector(lanes * lanes);
+    x + y + z
 }
 
 /// (I + ∂u/∂x)⁻¹·residual by Cramer's rule, its length limited to a voxel: beyond, another cell has another derivative.
 /// Half the residual where the derivative is nearly singular.
-fn newton(derivative: &[[f32; 4]; 3], residual: [f32; 3]) -> [f32; 3] {
+fn newton(derivative: [[f32; 3]; 3], residual: [f32; 3]) -> [f32; 3] {
     let column = |axis: usize| {
-        let mut column = [derivative[axis][0], derivative[axis][1], derivative[axis][2]];
+        let mut column = derivative[axis];
         column[axis] += 1.0;
         column
     };
@@ -111,6 +122,6 @@ pub(super) fn squared_residual_at(sampler: &FieldSampler, inverse: &Field, at: [
 /// ‖u(x + v) + v‖² at a point.
 #[inline(always)]
 pub(super) fn squared_residual(sampler: &FieldSampler, point: [f32; 3], v: [f32; 3]) -> f32 {
-    let u = sampler.at(std::array::from_fn(|axis| point[axis] + v[axis]));
-    (0..3).map(|axis| (u[axis] + v[axis]) * (u[axis] + v[axis])).sum()
+    let v = lanes(v);
+    squared_length(sampler.at(lanes(point) + v) + v)
 }

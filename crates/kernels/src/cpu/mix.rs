@@ -19,10 +19,13 @@ pub(super) fn add_scaled(field: &mut Field, other: &Field, scale: f64) {
     let [nx, ny, nz] = field.shape;
     let (scale, piece) = (scale as f32, nx * ny * slab(nz));
     field.vectors_mut().par_chunks_mut(piece).zip(other.vectors().par_chunks(piece)).for_each(|(field, other)| {
-        wide(|| {
-            for (u, v) in field.iter_mut().zip(other) {
-                *u = std::array::from_fn(|axis| u[axis] + scale * v[axis]);
-            }
-        });
+        wide(
+            #[inline(always)]
+            || {
+                for (u, v) in field.iter_mut().zip(other) {
+                    *u = std::array::from_fn(|axis| u[axis] + scale * v[axis]);
+                }
+            },
+        );
     });
 }

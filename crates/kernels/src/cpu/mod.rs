@@ -51,6 +51,12 @@ fn wide<R>(operation: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(operation)
 }
 
+/// Where blocks of `lanes` values begin that cover a row of at least as many: the last one may overlap the one before.
+#[inline(always)]
+fn blocks(len: usize, lanes: usize) -> impl Iterator<Item = usize> {
+    (0..len.div_ceil(lanes)).map(move |block| (block * lanes).min(len - lanes))
+}
+
 /// Slices in one thread's piece of a volume of `nz`: a few pieces for each thread, so that uneven ones even out.
 fn slab(nz: usize) -> usize {
     nz.div_ceil(4 * rayon::current_num_threads()).max(1)

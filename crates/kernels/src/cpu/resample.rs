@@ -14,14 +14,17 @@ pub(super) fn affine(image: &Image, out_to_image: &AffineTransform, outside: f32
     let sampler = Sampler::new(image, outside);
     let slices = slab(nz);
     out.voxels.par_chunks_mut(nx * ny * slices).enumerate().for_each(|(chunk, voxels)| {
-        wide(|| {
-            for (row, voxels) in voxels.chunks_exact_mut(nx).enumerate() {
-                let line = Line::new(out_to_image, row % ny, chunk * slices + row / ny);
-                for (i, voxel) in voxels.iter_mut().enumerate() {
-                    *voxel = sampler.linear(line.at(i as f32));
+        wide(
+            #[inline(always)]
+            || {
+                for (row, voxels) in voxels.chunks_exact_mut(nx).enumerate() {
+                    let line = Line::new(out_to_image, row % ny, chunk * slices + row / ny);
+                    for (i, voxel) in voxels.iter_mut().enumerate() {
+                        *voxel = sampler.linear(line.at(i as f32));
+                    }
                 }
-            }
-        })
+            },
+        )
     });
 }
 
@@ -53,18 +56,22 @@ pub(super) fn warp_by(
     let slices = slab(nz);
     let vectors = field.vectors().par_chunks(nx * ny * slices);
     out.voxels.par_chunks_mut(nx * ny * slices).zip(vectors).enumerate().for_each(|(chunk, (voxels, vectors))| {
-        wide(|| {
-            for (row, (voxels, vectors)) in voxels.chunks_exact_mut(nx).zip(vectors.chunks_exact(nx)).enumerate() {
-                let line = Line::new(grid_to_image, row % ny, chunk * slices + row / ny);
-                for (i, (voxel, u)) in voxels.iter_mut().zip(vectors).enumerate() {
-                    let start = line.at(i as f32);
-                    *voxel = read(std::array::from_fn(|axis| {
-                        let m = matrix[axis];
-                        start[axis] + (m[0] * u[0] + m[1] * u[1] + m[2] * u[2])
-                    }));
+        wide(
+            #[inline(always)]
+            || {
+                for (row, (voxels, vectors)) in voxels.chunks_exact_mut(nx).zip(vectors.chunks_exact(nx)).enumerate()
+                {
+                    let line = Line::new(grid_to_image, row % ny, chunk * slices + row / ny);
+                    for (i, (voxel, u)) in voxels.iter_mut().zip(vectors).enumerate() {
+                        let start = line.at(i as f32);
+                        *voxel = read(std::array::from_fn(|axis| {
+                            let m = matrix[axis];
+                            start[axis] + (m[0] * u[0] + m[1] * u[1] + m[2] * u[2])
+                        }));
+                    }
                 }
-            }
-        })
+            },
+        )
     });
 }
 

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::field::Field;
 use super::image::Image;
-use super::{slab, wide};
+use super::{blocks, slab, wide};
 use crate::gaussian;
 
 /// Kernel errors as ITK chooses them for images and for fields.
@@ -64,87 +64,82 @@ fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3
     let slice = row * ny;
     let slices = slab(nz);
     // x into `out`, y back into `voxels`, a slice at a time so that it stays in cache.
-    voxels.par_chunks_mut(slice).zip(out.par_chunks_mut(slice)).for_each(|(voxels, out)| {
-        wide(|| {
-            for (source, target) in voxels.chunks_exact(row).zip(out.chunks_exact_mut(row)) {
-                along_row(&kernels[0], source, width, target);
-            }
-            for (j, target) in voxels.chunks_exact_mut(row).enumerate() {
-                let at = |j: usize| &out[j * row..(j + 1) * row];
-                weighted_sum(&kernels[1], |k| (at(j.saturating_sub(k)), at((j + k).min(ny - 1))), target);
-            }
-        })
+    let margin = width * (kernels[0].len() - 1);
+    let padded = || vec![0.0; row + 2 * margin];
+    voxels.par_chunks_mut(slice).zip(out.par_chunks_mut(slice)).for_each_init(padded, |padded, (voxels, out)| {
+        wide(
+            #[inline(always)]
+            || {
+                for (source, target) in voxels.chunks_exact(row).zip(out.chunks_exact_mut(row)) {
+                    pad(source, width, margin, padded);
+                    let shifted = |by: usize| &padded[by..by + row];
+                    let taps = |k: usize| (shifted(margin - k * width), shifted(margin + k * width));
+                    weighted_sum(&kernels[0], taps, target);
+                }
+                for (j, target) in voxels.chunks_exact_mut(row).enumerate() {
+                    let at = |j: usize| &out[j * row..(j + 1) * row];
+                    weighted_sum(&kernels[1], |k| (at(j.saturating_sub(k)), at((j + k).min(ny - 1))), target);
+                }
+            },
+        );
     });
     // z: all slices of one row before the next row, so that the taps stay in cache.
     let voxels = &*voxels;
     out.par_chunks_mut(slice * slices).enumerate().for_each(|(chunk, out)| {
-        wide(|| {
-            for j in 0..ny {
-                let at = |k: usize| &voxels[k * slice + j * row..][..row];
-                for (offset, target) in out.chunks_exact_mut(slice).enumerate() {
-                    let k = chunk * slices + offset;
-                    let target = &mut target[j * row..][..row];
-                    weighted_sum(&kernels[2], |t| (at(k.saturating_sub(t)), at((k + t).min(nz - 1))), target);
+        wide(
+            #[inline(always)]
+            || {
+                for j in 0..ny {
+                    let at = |k: usize| &voxels[k * slice + j * row..][..row];
+                    for (offset, target) in out.chunks_exact_mut(slice).enumerate() {
+                        let k = chunk * slices + offset;
+                        let target = &mut target[j * row..][..row];
+                        weighted_sum(&kernels[2], |t| (at(k.saturating_sub(t)), at((k + t).min(nz - 1))), target);
+                    }
                 }
-            }
-        })
+            },
+        );
     });
 }
 
-/// One row along itself: shifted copies in the middle, clamped indices near the ends.
+/// A row with its first and its last voxel (`width` floats) repeated over the margins.
 #[inline(always)]
-fn along_row(kernel: &[f32], source: &[f32], width: usize, target: &mut [f32]) {
-    let radius = (kernel.len() - 1) * width;
-    let n = source.len();
-    let middle = radius.min(n)..n.saturating_sub(radius).max(radius.min(n));
-    let clamped = |e: usize| {
-        let (voxel, component) = (e / width, e % width);
-        let last = n / width - 1;
-        let mut sum = kernel[0] * source[e];
-        for (k, weight) in kernel.iter().enumerate().skip(1) {
-            let (low, high) = (voxel.saturating_sub(k), (voxel + k).min(last));
-            sum += weight * (source[low * width + component] + source[high * width + component]);
-        }
-        sum
-    };
-    for e in (0..middle.start).chain(middle.end..n) {
-        target[e] = clamped(e);
-    }
-    let (start, len) = (middle.start, middle.len());
-    let shifted = |at: usize| &source[at..at + len];
-    weighted_sum(
-        kernel,
-        |k| if len > 0 { (shifted(start - k * width), shifted(start + k * width)) } else { (&[], &[]) },
-        &mut target[middle],
-    );
+fn pad(row: &[f32], width: usize, margin: usize, padded: &mut [f32]) {
+    let (before, rest) = padded.split_at_mut(margin);
+    let (inside, after) = rest.split_at_mut(row.len());
+    before.chunks_exact_mut(width).for_each(|voxel| voxel.copy_from_slice(&row[..width]));
+    inside.copy_from_slice(row);
+    after.chunks_exact_mut(width).for_each(|voxel| voxel.copy_from_slice(&row[row.len() - width..]));
 }
 
 /// target = w₀·a₀ + Σ_k w_k·(a_k + b_k), where `taps(k)` gives (a_k, b_k).
 #[inline(always)]
 fn weighted_sum<'a>(weights: &[f32], taps: impl Fn(usize) -> (&'a [f32], &'a [f32]), target: &mut [f32]) {
-    const LANES: usize = 64;
-    let n = target.len();
-    let mut blocks = target.chunks_exact_mut(LANES);
-    for (block, target) in (&mut blocks).enumerate() {
-        let from = block * LANES;
-        let centre = &taps(0).0[from..from + LANES];
+    match target.len() {
+        64.. => weighted_sum_by::<64>(weights, taps, target),
+        8.. => weighted_sum_by::<8>(weights, taps, target),
+        _ => weighted_sum_by::<1>(weights, taps, target),
+    }
+}
+
+/// The same for so many values at a time.
+#[inline(always)]
+fn weighted_sum_by<'a, const LANES: usize>(
+    weights: &[f32],
+    taps: impl Fn(usize) -> (&'a [f32], &'a [f32]),
+    target: &mut [f32],
+) {
+    for from in blocks(target.len(), LANES) {
+        let block = from..from + LANES;
+        let centre = &taps(0).0[block.clone()];
         let mut sum: [f32; LANES] = std::array::from_fn(|lane| weights[0] * centre[lane]);
         for (k, weight) in weights.iter().enumerate().skip(1) {
             let (a, b) = taps(k);
-            let (a, b) = (&a[from..from + LANES], &b[from..from + LANES]);
+            let (a, b) = (&a[block.clone()], &b[block.clone()]);
             for lane in 0..LANES {
                 sum[lane] += weight * (a[lane] + b[lane]);
             }
         }
-        target.copy_from_slice(&sum);
-    }
-    let rest = blocks.into_remainder();
-    let from = n - rest.len();
-    for (lane, target) in rest.iter_mut().enumerate() {
-        *target = weights[0] * taps(0).0[from + lane];
-        for (k, weight) in weights.iter().enumerate().skip(1) {
-            let (a, b) = taps(k);
-            *target += weight * (a[from + lane] + b[from + lane]);
-        }
+        target[block].copy_from_slice(&sum);
     }
 }
