@@ -3,29 +3,20 @@
 //
 // Voxels are taken brick by brick (8×8×8), so that voxels near each other in the sorted list are near each other in the
 // volume, and so are the places where the moving image is read. A warp takes a run of bricks.
+#include "binning.cuh"
 #include "volume.cuh"
 
-#define BRICK 8
 #define BRICKS_PER_WARP 4
-
-// The bin of a value is ⌊(value − low)·scale⌋, clamped.
-struct Binning {
-    float low, scale, bins;
-};
 
 // The bin of a position in brick order, or -1: outside the volume or without weight.
 __device__ __forceinline__ int bin_of(const float *READ fixed, const float *READ weight, Shape shape, Binning binning,
                                       unsigned int position, unsigned int &voxel)
 {
-    const unsigned int brick = position / (BRICK * BRICK * BRICK), local = position % (BRICK * BRICK * BRICK);
-    const unsigned int columns = (shape.x + BRICK - 1) / BRICK, rows = (shape.y + BRICK - 1) / BRICK;
-    const int x = brick % columns * BRICK + local % BRICK;
-    const int y = brick / columns % rows * BRICK + local / BRICK % BRICK;
-    const int z = brick / columns / rows * BRICK + local / (BRICK * BRICK);
-    if (x >= shape.x || y >= shape.y || z >= shape.z) return -1;
-    voxel = ((unsigned int)z * shape.y + y) * shape.x + x;
+    const Voxel v = in_bricks(position, shape);
+    if (!within(v, shape)) return -1;
+    voxel = offset(v, shape);
     if (weight && !(weight[voxel] > 0.f)) return -1;
-    return (int)fminf(fmaxf((fixed[voxel] - binning.low) * binning.scale, 0.f), binning.bins - 1.f);
+    return binning.bin_of(fixed[voxel]);
 }
 
 // counts[bin · warps + warp]: voxels of a bin in a warp's run.

@@ -44,7 +44,7 @@ extern "C" __global__ void cc_direct_terms(cudaTextureObject_t fixed, cudaTextur
 extern "C" __global__ void cc_direct_update(Pair pair, Surfaces terms, int radius, float *fixed_update, float *moving_update,
                                             double *partial, unsigned int *counter, double *result)
 {
-    const Voxel v = voxel(blockIdx.z);
+    const Voxel v = voxel();
     float value = 0.f, count = 0.f, weight = 0.f;
     if (within(v, pair.shape)) {
         const size_t here = offset(v, pair.shape);

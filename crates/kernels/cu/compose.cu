@@ -18,7 +18,7 @@ __device__ __forceinline__ void compose(const float *READ first, const float *RE
         from += slice;
         Vector next = u;
         if (z + 1 < at.z1) next = load(from, stride, 0);
-        const Cell cell({(float)at.x + u.x, (float)at.y + u.y, (float)z + u.z}, shape);
+        const Cell cell(moved({at.x, at.y, z}, u), shape);
         walk.to(cell, then, stride);
         store(to, stride, 0,
               {u.x + scale * walk.read(0, cell), u.y + scale * walk.read(1, cell), u.z + scale * walk.read(2, cell)});

@@ -9,7 +9,7 @@ struct Sums {
 };
 
 // Over the block; the first thread gets it.
-__device__ __noinline__ Sums of_block(Sums own)
+__device__ __noinline__ Sums block_sums(Sums own)
 {
     return {block_sum(own.a), block_sum(own.b), block_sum(own.aa), block_sum(own.bb), block_sum(own.ab),
             block_sum(own.counted)};
@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(256)
     const size_t count = voxels(shape), step = (size_t)gridDim.x * blockDim.x;
     Sums own = {0.0, 0.0, 0.0, 0.0, 0.0, 0u};
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
-        if (mask && !(mask[at] > 0.5f)) continue;
+        if (!counts(mask, at)) continue;
         const double a = (double)first[at], b = (double)second[at];
         own.a += a;
         own.b += b;
@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(256)
         own.ab += a * b;
         ++own.counted;
     }
-    own = of_block(own);
+    own = block_sums(own);
     if (threadIdx.x == 0) parts[blockIdx.x] = own;
     if (!last_block(counter)) return;
     own = {0.0, 0.0, 0.0, 0.0, 0.0, 0u};
@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(256)
         own.ab += __ldcg(&part->ab);
         own.counted += __ldcg(&part->counted);
     }
-    own = of_block(own);
+    own = block_sums(own);
     if (threadIdx.x > 0) return;
     result[0] = own.a;
     result[1] = own.b;

@@ -2,36 +2,12 @@
 // bin and cut into segments of one bin each; a block adds up one segment under one transform in registers. For images with
 // weights, and where correlation_ratio_bricks.cu is too coarse.
 #include "reduce.cuh"
-#include "volume.cuh"
-
-// A map of fixed to moving voxel indices, row-major 3×4.
-struct Map {
-    float m[12];
-};
-
-struct Moving {
-    cudaTextureObject_t image, weight;
-    int weighted;
-    Shape shape;
-    // 1 / width of the ramp at the edge, per axis.
-    Vector per_edge;
-};
-
-struct Segment {
-    unsigned int start, end;
-};
-
-__device__ __forceinline__ float ramp(float at, int n, float per_edge)
-{
-    const float distance = fminf(at, (float)(n - 1) - at);
-    // NaN goes to 0 as well; 0·∞, on the border without a ramp, to 1.
-    return distance >= 0.f ? fminf(distance * per_edge, 1.f) : 0.f;
-}
+#include "samples.cuh"
 
 // Eight reads at voxel centres and weights in single precision: the texture unit's own filter has 8-bit weights.
-__device__ __forceinline__ float exact(cudaTextureObject_t texture, float x, float y, float z)
+__device__ __forceinline__ float exact(cudaTextureObject_t texture, Vector at)
 {
-    const float i = floorf(x), j = floorf(y), k = floorf(z), tx = x - i, ty = y - j, tz = z - k;
+    const float i = floorf(at.x), j = floorf(at.y), k = floorf(at.z), tx = at.x - i, ty = at.y - j, tz = at.z - k;
 #define AT(a, b, c) tex3D<float>(texture, i + a + 0.5f, j + b + 0.5f, k + c + 0.5f)
     const float c00 = lerp(AT(0, 0, 0), AT(1, 0, 0), tx), c10 = lerp(AT(0, 1, 0), AT(1, 1, 0), tx);
     const float c01 = lerp(AT(0, 0, 1), AT(1, 0, 1), tx), c11 = lerp(AT(0, 1, 1), AT(1, 1, 1), tx);
@@ -39,7 +15,7 @@ __device__ __forceinline__ float exact(cudaTextureObject_t texture, float x, flo
     return lerp(lerp(c00, c10, ty), lerp(c01, c11, ty), tz);
 }
 
-// sums[transform · segments + segment] = Σw, Σw·y, Σw·y² y the moving value.
+// sums[transform · segments + segment] = Σw, Σw·y, Σw·y², y the moving value.
 template <bool FILTERED>
 __device__ __forceinline__ void add_up(const unsigned int *READ sorted, const float *READ weights,
                                        const Segment *READ segments, Shape fixed, const Moving &moving,
@@ -49,18 +25,13 @@ __device__ __forceinline__ void add_up(const unsigned int *READ sorted, const fl
     const Map &map = maps[blockIdx.y];
     float n = 0.f, s = 0.f, ss = 0.f;
     for (unsigned int at = segment.start + threadIdx.x; at < segment.end; at += blockDim.x) {
-        const unsigned int voxel = sorted[at], row = voxel / fixed.x;
-        const float i = (float)(voxel - row * fixed.x), j = (float)(row % fixed.y), k = (float)(row / fixed.y);
-        const float x = fmaf(map.m[0], i, fmaf(map.m[1], j, fmaf(map.m[2], k, map.m[3])));
-        const float y = fmaf(map.m[4], i, fmaf(map.m[5], j, fmaf(map.m[6], k, map.m[7])));
-        const float z = fmaf(map.m[8], i, fmaf(map.m[9], j, fmaf(map.m[10], k, map.m[11])));
-        float w = ramp(x, moving.shape.x, moving.per_edge.x) * ramp(y, moving.shape.y, moving.per_edge.y) *
-                  ramp(z, moving.shape.z, moving.per_edge.z);
+        const Vector p = mapped(map, index_of(sorted[at], fixed));
+        float w = ramp(p, moving.shape, moving.per_edge);
         if (w <= 0.f) continue;
         if (weights) w *= weights[at];
-        if (moving.weighted) w *= exact(moving.weight, x, y, z);
-        const float value = (FILTERED ? tex3D<float>(moving.image, x + 0.5f, y + 0.5f, z + 0.5f)
-                                      : exact(moving.image, x, y, z));
+        if (moving.weighted) w *= exact(moving.weight, p);
+        const float value = FILTERED ? tex3D<float>(moving.image, p.x + 0.5f, p.y + 0.5f, p.z + 0.5f)
+                                     : exact(moving.image, p);
         n += w;
         s = fmaf(w, value, s);
         ss = fmaf(w * value, value, ss);

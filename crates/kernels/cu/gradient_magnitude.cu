@@ -11,7 +11,7 @@ __device__ __forceinline__ float difference(const float *READ image, size_t here
 
 extern "C" __global__ void gradient_magnitude(const float *READ image, Vector scale, float *out, Shape shape)
 {
-    const Voxel v = voxel(blockIdx.z);
+    const Voxel v = voxel();
     if (!within(v, shape)) return;
     const size_t here = offset(v, shape);
     const float x = difference(image, here, v.x, shape.x, 1, scale.x);

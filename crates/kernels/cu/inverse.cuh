@@ -8,53 +8,41 @@ __device__ __forceinline__ Vector residual(Vector u, Vector v)
     return {u.x + v.x, u.y + v.y, u.z + v.z};
 }
 
-__device__ __forceinline__ float squared(Vector r)
-{
-    return r.x * r.x + r.y * r.y + r.z * r.z;
-}
-
 // Steps v ← −u(x + v) before Newton's, as on the CPU.
 #define PLAIN_STEPS 4
-
-__device__ __forceinline__ float dot(Vector a, Vector b)
-{
-    return a.x * b.x + a.y * b.y + a.z * b.z;
-}
 
 __device__ __forceinline__ Vector cross(Vector a, Vector b)
 {
     return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 
-// The eight corners of a cell of one component: of the four rows, the left and the right one each.
-struct Corners {
-    float a0, a1, b0, b1, c0, c1, d0, d1;
+// The eight corners of a cell of one component.
+struct CellCorners {
+    Corners low, high;
 
-    __device__ __forceinline__ void load(const Cell &cell, const float *READ values)
+    static __device__ __forceinline__ CellCorners of(const Cell &cell, const float *READ values)
     {
-        auto row = [&](unsigned int bytes, float &left, float &right) {
-            const float *at = (const float *)((const char *)values + bytes);
-            left = __ldg(at);
-            right = __ldg(at + 1);
-        };
-        row(cell.c00, a0, a1);
-        row(cell.c10, b0, b1);
-        row(cell.c01, c0, c1);
-        row(cell.c11, d0, d1);
+        return {corners(values, cell.c00, cell.c10), corners(values, cell.c01, cell.c11)};
     }
 
     __device__ __forceinline__ float at(const Cell &cell) const
     {
-        return lerp(lerp(lerp(a0, a1, cell.tx), lerp(b0, b1, cell.tx), cell.ty),
-                    lerp(lerp(c0, c1, cell.tx), lerp(d0, d1, cell.tx), cell.ty), cell.tz);
+        return lerp(low.at(cell), high.at(cell), cell.tz);
     }
 
     // The derivative along x, y and z within the cell.
     __device__ __forceinline__ Vector derivative(const Cell &cell) const
     {
-        return {lerp(lerp(a1 - a0, b1 - b0, cell.ty), lerp(c1 - c0, d1 - d0, cell.ty), cell.tz),
-                lerp(lerp(b0 - a0, b1 - a1, cell.tx), lerp(d0 - c0, d1 - c1, cell.tx), cell.tz),
-                lerp(lerp(c0 - a0, c1 - a1, cell.tx), lerp(d0 - b0, d1 - b1, cell.tx), cell.ty)};
+        const Corners &l = low, &h = high;
+        return {lerp(lerp(l.b - l.a, l.d - l.c, cell.ty), lerp(h.b - h.a, h.d - h.c, cell.ty), cell.tz),
+                lerp(lerp(l.c - l.a, l.d - l.b, cell.tx), lerp(h.c - h.a, h.d - h.b, cell.tx), cell.tz),
+                lerp(lerp(h.a - l.a, h.b - l.b, cell.tx), lerp(h.c - l.c, h.d - l.d, cell.tx), cell.ty)};
+    }
+
+    // What stands behind a row of one voxel is no neighbour.
+    __device__ __forceinline__ void flatten()
+    {
+        low.b = low.a, low.d = low.c, high.b = high.a, high.d = high.c;
     }
 };
 
@@ -81,21 +69,16 @@ __device__ __forceinline__ Vector improved(Voxel at, Vector v, const float *READ
                                            const Shape &shape)
 {
     const size_t stride = plane(shape);
-    Corners x, y, z;
+    CellCorners x, y, z;
     unsigned int held = ~0u;
     for (int step = 0; step < steps; ++step) {
-        const Cell cell({(float)at.x + v.x, (float)at.y + v.y, (float)at.z + v.z}, shape);
+        const Cell cell(moved(at, v), shape);
         if (cell.c00 != held) {
             held = cell.c00;
-            x.load(cell, field);
-            y.load(cell, field + stride);
-            z.load(cell, field + 2 * stride);
-            // What stands behind a row of one voxel is no neighbour.
-            if (shape.x == 1) {
-                x.a1 = x.a0, x.b1 = x.b0, x.c1 = x.c0, x.d1 = x.d0;
-                y.a1 = y.a0, y.b1 = y.b0, y.c1 = y.c0, y.d1 = y.d0;
-                z.a1 = z.a0, z.b1 = z.b0, z.c1 = z.c0, z.d1 = z.d0;
-            }
+            x = CellCorners::of(cell, field);
+            y = CellCorners::of(cell, field + stride);
+            z = CellCorners::of(cell, field + 2 * stride);
+            if (shape.x == 1) x.flatten(), y.flatten(), z.flatten();
         }
         const Vector r = residual({x.at(cell), y.at(cell), z.at(cell)}, v);
         if (step == 0 && squared(r) <= limits.untouched_squared) break;

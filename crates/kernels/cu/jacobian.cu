@@ -3,6 +3,6 @@
 
 extern "C" __global__ void jacobian_determinant(const float *READ field, float *out, Shape shape)
 {
-    const Voxel v = voxel(blockIdx.z);
+    const Voxel v = voxel();
     if (within(v, shape)) out[offset(v, shape)] = determinant(field, v, shape);
 }

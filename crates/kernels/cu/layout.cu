@@ -1,12 +1,6 @@
 // Between the three values of a voxel side by side (the host's order) and three planes (the device's).
 #include "volume.cuh"
 
-// The product with the matrix of these rows, in the order of sums that the host has.
-__device__ __forceinline__ Vector times(const Vector &x, const Vector &y, const Vector &z, const Vector &v)
-{
-    return {x.x * v.x + x.y * v.y + x.z * v.z, y.x * v.x + y.y * v.y + y.z * v.z, z.x * v.x + z.y * v.y + z.z * v.z};
-}
-
 extern "C" __global__ void split_vectors(const float *READ vectors, float *field, Shape shape)
 {
     const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;

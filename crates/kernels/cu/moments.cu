@@ -3,7 +3,6 @@
 #include "reduce.cuh"
 #include "samples.cuh"
 
-#define BRICK 8
 // Voxels of a block.
 #define RUN 4096
 
@@ -18,16 +17,11 @@ extern "C" __global__ void __launch_bounds__(256)
             const Map *READ maps, float *sums)
 {
     const Map &map = maps[blockIdx.y];
-    const unsigned int columns = (fixed.x + BRICK - 1) / BRICK, rows = (fixed.y + BRICK - 1) / BRICK;
     float own[6] = {0.f, 0.f, 0.f, 0.f, 0.f, 0.f};
     for (unsigned int at = threadIdx.x; at < RUN; at += blockDim.x) {
-        const unsigned int position = blockIdx.x * RUN + at, brick = position / (BRICK * BRICK * BRICK);
-        const unsigned int local = position % (BRICK * BRICK * BRICK);
-        const int i = brick % columns * BRICK + local % BRICK;
-        const int j = brick / columns % rows * BRICK + local / BRICK % BRICK;
-        const int k = brick / columns / rows * BRICK + local / (BRICK * BRICK);
-        if (i >= fixed.x || j >= fixed.y || k >= fixed.z) continue;
-        const unsigned int voxel = ((unsigned int)k * fixed.y + j) * fixed.x + i;
+        const Voxel v = in_bricks(blockIdx.x * RUN + at, fixed);
+        if (!within(v, fixed)) continue;
+        const unsigned int voxel = offset(v, fixed);
         if (weights && !(weights[voxel] > 0.f)) continue;
         const Sample sample(map, moving, voxel, fixed, weights ? weights + voxel : nullptr);
         if (!(sample.weight > 0.f)) continue;

@@ -22,28 +22,29 @@ __device__ __forceinline__ int thread_index()
     return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
 }
 
-// Over a block of whole warps, at most 1024 threads; the first warp gets the result. All calls of one type share one
-// array: the barrier at the start lets an earlier call's readers finish.
-template <typename T> __device__ __forceinline__ T block_sum(T value)
+// Over a block of whole warps, at most 1024 threads; the first warp gets the result. `of_warp` makes one of what a warp's
+// lanes have, `nothing` makes no difference there. All calls of one type share one array: the barrier at the start lets an
+// earlier call's readers finish.
+template <typename T> __device__ __forceinline__ T of_block(T own, T (*of_warp)(T), T nothing)
 {
-    __shared__ T sums[32];
+    __shared__ T of_warps[32];
     const int thread = thread_index(), warps = (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
-    value = warp_sum(value);
+    own = of_warp(own);
     __syncthreads();
-    if (thread % 32 == 0) sums[thread / 32] = value;
+    if (thread % 32 == 0) of_warps[thread / 32] = own;
     __syncthreads();
-    return thread < 32 ? warp_sum(thread < warps ? sums[thread] : T(0)) : T(0);
+    return thread < 32 ? of_warp(thread < warps ? of_warps[thread] : nothing) : nothing;
 }
 
+template <typename T> __device__ __forceinline__ T block_sum(T value)
+{
+    return of_block(value, warp_sum<T>, T(0));
+}
+
+// Of values that are not negative.
 __device__ __forceinline__ float block_max(float value)
 {
-    __shared__ float maxima[32];
-    const int thread = thread_index(), warps = (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
-    value = warp_max(value);
-    __syncthreads();
-    if (thread % 32 == 0) maxima[thread / 32] = value;
-    __syncthreads();
-    return thread < 32 ? warp_max(thread < warps ? maxima[thread] : 0.f) : 0.f;
+    return of_block(value, warp_max, 0.f);
 }
 
 // True in every thread of the block that finishes last; by then all blocks' writes are visible to it. The counter goes

@@ -4,8 +4,7 @@
 #include "inverse.cuh"
 #include "jacobian.cuh"
 
-// Voxels of a brick along each axis, as in src/relax.rs; a thread a voxel.
-#define BRICK 8
+// Voxels of a brick; a thread a voxel.
 #define VOXELS (BRICK * BRICK * BRICK)
 
 // Half kernels, zero beyond their end.
@@ -48,11 +47,6 @@ __device__ __forceinline__ void mark_around(unsigned int *marks, const Shape &sh
         for (int y = y0; y <= y1; ++y)
 #pragma unroll 1
             for (int x = x0; x <= x1; ++x) marks[(z * ny + y) * nx + x] = 1;
-}
-
-__device__ __forceinline__ Vector moved(Voxel at, Vector by)
-{
-    return {(float)at.x + by.x, (float)at.y + by.y, (float)at.z + by.z};
 }
 
 __device__ __forceinline__ Voxel voxel_of(unsigned int at, const Shape &shape)

@@ -2,11 +2,6 @@
 #pragma once
 #include "volume.cuh"
 
-// A map of fixed to moving voxel indices, row-major 3×4.
-struct Map {
-    float m[12];
-};
-
 struct Moving {
     cudaTextureObject_t image, weight;
     int weighted;
@@ -18,13 +13,6 @@ struct Moving {
 struct Segment {
     unsigned int start, end;
 };
-
-__device__ __forceinline__ float edge_ramp(float at, int n, float per_edge)
-{
-    const float distance = fminf(at, (float)(n - 1) - at);
-    // NaN goes to 0 as well; 0·∞, on the border without a ramp, to 1.
-    return distance >= 0.f ? fminf(distance * per_edge, 1.f) : 0.f;
-}
 
 // Low corner of the cell of a coordinate clamped to the image, and where in the cell it is.
 __device__ __forceinline__ float cell(float at, int n, float &within)
@@ -43,17 +31,12 @@ struct Sample {
     __device__ __forceinline__ Sample(const Map &map, const Moving &moving, unsigned int voxel, Shape fixed,
                                       const float *own_weight)
     {
-        const unsigned int row = voxel / fixed.x;
-        const float i = (float)(voxel - row * fixed.x), j = (float)(row % fixed.y), k = (float)(row / fixed.y);
-        const float ax = fmaf(map.m[0], i, fmaf(map.m[1], j, fmaf(map.m[2], k, map.m[3])));
-        const float ay = fmaf(map.m[4], i, fmaf(map.m[5], j, fmaf(map.m[6], k, map.m[7])));
-        const float az = fmaf(map.m[8], i, fmaf(map.m[9], j, fmaf(map.m[10], k, map.m[11])));
-        weight = edge_ramp(ax, moving.shape.x, moving.per_edge.x) * edge_ramp(ay, moving.shape.y, moving.per_edge.y) *
-                 edge_ramp(az, moving.shape.z, moving.per_edge.z);
+        const Vector at = mapped(map, index_of(voxel, fixed));
+        weight = ramp(at, moving.shape, moving.per_edge);
         if (!(weight > 0.f)) return;
-        x = cell(ax, moving.shape.x, tx);
-        y = cell(ay, moving.shape.y, ty);
-        z = cell(az, moving.shape.z, tz);
+        x = cell(at.x, moving.shape.x, tx);
+        y = cell(at.y, moving.shape.y, ty);
+        z = cell(at.z, moving.shape.z, tz);
         if (own_weight) weight *= *own_weight;
         if (moving.weighted) weight *= value(moving.weight);
     }

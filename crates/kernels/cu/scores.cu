@@ -51,18 +51,6 @@ __device__ __forceinline__ Statistics of_warp(Statistics own)
     return own;
 }
 
-// Over a block of whole warps; the first warp gets the result.
-__device__ __forceinline__ Statistics of_block(Statistics own)
-{
-    __shared__ Statistics of_warps[32];
-    const int thread = thread_index(), warps = (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
-    own = of_warp(own);
-    __syncthreads();
-    if (thread % 32 == 0) of_warps[thread / 32] = own;
-    __syncthreads();
-    return thread < 32 ? of_warp(thread < warps ? of_warps[thread] : nothing()) : own;
-}
-
 // What another block has written.
 __device__ __forceinline__ Statistics fresh(const Statistics *part)
 {
@@ -73,24 +61,19 @@ __device__ __forceinline__ Statistics fresh(const Statistics *part)
 // Adds up what all threads saw: over the block, then the blocks in a fixed order. All threads must call this.
 __device__ __noinline__ void finish(Statistics own, Statistics *parts, unsigned int *counter, double *result)
 {
-    own = of_block(own);
+    own = of_block(own, of_warp, nothing());
     const int thread = thread_index(), blocks = gridDim.x * gridDim.y * gridDim.z;
     if (thread == 0) parts[block_index()] = own;
     if (!last_block(counter)) return;
     own = nothing();
     for (int at = thread; at < blocks; at += blockDim.x * blockDim.y * blockDim.z) own.add(fresh(parts + at));
-    own = of_block(own);
+    own = of_block(own, of_warp, nothing());
     if (thread > 0) return;
     result[0] = own.sum;
     result[1] = (double)own.low;
     result[2] = (double)own.high;
     result[3] = (double)own.counted;
     result[4] = (double)own.not_positive;
-}
-
-__device__ __forceinline__ bool counts(const float *READ mask, size_t here)
-{
-    return !mask || mask[here] > 0.5f;
 }
 
 // The determinants det(I + ∂u/∂x).
@@ -108,11 +91,6 @@ extern "C" __global__ void __launch_bounds__(256, 6)
     finish(own, parts, counter, result);
 }
 
-__device__ __forceinline__ float squared(Vector v)
-{
-    return v.x * v.x + v.y * v.y + v.z * v.z;
-}
-
 // The distances ‖u(x) + v(x + u(x))‖ of points from where they started, u being `first` and v `then`.
 extern "C" __global__ void __launch_bounds__(256, 4)
     inverse_consistency(const float *READ first, const float *READ then, const float *READ mask,
@@ -124,10 +102,11 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     Walk<3> walk;
 #pragma unroll 1
     for (int z = at.z0; z < at.z1; ++z) {
-        const size_t here = offset({at.x, at.y, z}, shape);
+        const Voxel v = {at.x, at.y, z};
+        const size_t here = offset(v, shape);
         if (!counts(mask, here)) continue;
         const Vector u = load(first, stride, here);
-        const Cell cell({(float)at.x + u.x, (float)at.y + u.y, (float)z + u.z}, shape);
+        const Cell cell(moved(v, u), shape);
         walk.to(cell, then, stride);
         own.add(sqrtf(squared({u.x + walk.read(0, cell), u.y + walk.read(1, cell), u.z + walk.read(2, cell)})));
     }

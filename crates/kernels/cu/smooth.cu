@@ -5,8 +5,7 @@
 extern "C" __global__ void blend(const float *READ before, float *out, Shape shape, float share, int clear)
 {
     const int slabs = (shape.z + blockDim.z - 1) / blockDim.z;
-    const Voxel v = {(int)(blockIdx.x * 32 + threadIdx.x), (int)(blockIdx.y * blockDim.y + threadIdx.y),
-                     (int)(blockIdx.z % slabs * blockDim.z + threadIdx.z)};
+    const Voxel v = voxel(blockIdx.z % slabs);
     if (!within(v, shape) || (clear && on_edge(v, shape))) return;
     const size_t at = (size_t)(blockIdx.z / slabs) * plane(shape) + offset(v, shape);
     out[at] = share * out[at] + (1.f - share) * before[at];
@@ -17,8 +16,7 @@ extern "C" __global__ void smooth_axis(const float *READ in, float *out, Shape s
                                        int radius, int clear)
 {
     const int slabs = (shape.z + blockDim.z - 1) / blockDim.z;
-    const Voxel v = {(int)(blockIdx.x * 32 + threadIdx.x), (int)(blockIdx.y * blockDim.y + threadIdx.y),
-                     (int)(blockIdx.z % slabs * blockDim.z + threadIdx.z)};
+    const Voxel v = voxel(blockIdx.z % slabs);
     if (!within(v, shape)) return;
     const size_t base = (size_t)(blockIdx.z / slabs) * plane(shape), at = base + offset(v, shape);
     const int index = axis == 0 ? v.x : axis == 1 ? v.y : v.z, n = axis == 0 ? shape.x : axis == 1 ? shape.y : shape.z;

@@ -4,11 +4,7 @@
 // with a sum, the code says fmaf.
 #pragma once
 
-#define READ __restrict__
-
-struct Vector {
-    float x, y, z;
-};
+#include "points.cuh"
 
 // Voxels along each axis, and what follows from them; the host fills it in (src/cuda/launch.rs).
 struct Shape {
@@ -48,14 +44,8 @@ struct Voxel {
     int x, y, z;
 };
 
-__device__ __forceinline__ Voxel voxel()
-{
-    return {(int)(blockIdx.x * 32 + threadIdx.x), (int)(blockIdx.y * blockDim.y + threadIdx.y),
-            (int)(blockIdx.z * blockDim.z + threadIdx.z)};
-}
-
-// The same of the block with this number along z.
-__device__ __forceinline__ Voxel voxel(unsigned int z_block)
+// Of this block, or of the one with another number along z.
+__device__ __forceinline__ Voxel voxel(unsigned int z_block = blockIdx.z)
 {
     return {(int)(blockIdx.x * 32 + threadIdx.x), (int)(blockIdx.y * blockDim.y + threadIdx.y),
             (int)(z_block * blockDim.z + threadIdx.z)};
@@ -94,6 +84,25 @@ __device__ __forceinline__ size_t offset(Voxel v, const Shape &shape)
     return (unsigned int)((v.z * shape.y + v.y) * shape.x + v.x);
 }
 
+// Voxels of a brick along each axis, as src/cuda/bins.rs, src/cuda/moments.rs and src/relax.rs have it.
+#define BRICK 8
+
+// The voxel at a position in the order of bricks: voxels near each other in it are near each other in the volume. It may
+// be outside.
+__device__ __forceinline__ Voxel in_bricks(unsigned int position, const Shape &shape)
+{
+    const unsigned int brick = position / (BRICK * BRICK * BRICK), local = position % (BRICK * BRICK * BRICK);
+    const unsigned int columns = (shape.x + BRICK - 1) / BRICK, rows = (shape.y + BRICK - 1) / BRICK;
+    return {(int)(brick % columns * BRICK + local % BRICK), (int)(brick / columns % rows * BRICK + local / BRICK % BRICK),
+            (int)(brick / columns / rows * BRICK + local / (BRICK * BRICK))};
+}
+
+// Where a mask, if there is one, lets a voxel count.
+__device__ __forceinline__ bool counts(const float *READ mask, size_t at)
+{
+    return !mask || mask[at] > 0.5f;
+}
+
 __device__ __forceinline__ bool on_edge(int i, int n)
 {
     return n > 1 && (i == 0 || i == n - 1);
@@ -114,6 +123,22 @@ __device__ __forceinline__ void store(float *field, size_t stride, size_t at, Ve
     field[at] = v.x;
     field[stride + at] = v.y;
     field[2 * stride + at] = v.z;
+}
+
+__device__ __forceinline__ float dot(Vector a, Vector b)
+{
+    return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+
+__device__ __forceinline__ float squared(Vector v)
+{
+    return dot(v, v);
+}
+
+// The product with the matrix of these rows, in the order of sums that the host has.
+__device__ __forceinline__ Vector times(Vector x, Vector y, Vector z, Vector v)
+{
+    return {dot(x, v), dot(y, v), dot(z, v)};
 }
 
 // A row starts in double precision and is walked in single precision, as on the CPU. The whole warp must call this with
@@ -144,6 +169,12 @@ __device__ __forceinline__ Vector along_row(const Affine &map, int x, int y, int
     return {start.x + i * map.f[0], start.y + i * map.f[4], start.z + i * map.f[8]};
 }
 
+// Where a displacement takes a voxel.
+__device__ __forceinline__ Vector moved(Voxel at, Vector u)
+{
+    return {(float)at.x + u.x, (float)at.y + u.y, (float)at.z + u.z};
+}
+
 // Where a displacement, which the map turns, takes a mapped point.
 __device__ __forceinline__ Vector moved(const Vector &point, const Affine &map, const Vector &u)
 {
@@ -161,18 +192,8 @@ __device__ __forceinline__ unsigned int locate(float at, float last, float last_
     return __float_as_uint(low);
 }
 
-__device__ __forceinline__ float lerp(float a, float b, float t)
-{
-    return a + t * (b - a);
-}
-
-// The eight voxels around a point. Along y and z, where there is one voxel, both corners are that voxel; along x the
-// right one is what stands next in memory, and counts for nothing.
-struct Cell {
-    // Byte offsets of the four left corners.
-    unsigned int c00, c10, c01, c11;
-    float tx, ty, tz;
-
+// The eight voxels around a point, clamped to the volume.
+struct Cell : Trilinear {
     __device__ __forceinline__ Cell(Vector point, const Shape &shape)
     {
         const unsigned int i = locate(point.x, shape.last.x, shape.last_cell.x, tx);
@@ -183,31 +204,31 @@ struct Cell {
         c01 = c00 + shape.step_z;
         c11 = c10 + shape.step_z;
     }
+};
 
-    // Along x between the two voxels at a byte offset.
-    __device__ __forceinline__ float pair(const float *READ values, unsigned int bytes) const
-    {
-        const float *left = (const float *)((const char *)values + bytes);
-        return lerp(__ldg(left), __ldg(left + 1), tx);
-    }
+// Four corners of a cell in one slice.
+struct Corners {
+    float a, b, c, d;
 
-    __device__ __forceinline__ float read(const float *READ values) const
+    // Between them along x and y.
+    __device__ __forceinline__ float at(const Cell &cell) const
     {
-        const float low = lerp(pair(values, c00), pair(values, c10), ty);
-        const float high = lerp(pair(values, c01), pair(values, c11), ty);
-        return lerp(low, high, tz);
-    }
-
-    __device__ __forceinline__ Vector read(const float *READ field, size_t stride) const
-    {
-        return {read(field), read(field + stride), read(field + 2 * stride)};
+        return lerp(lerp(a, b, cell.tx), lerp(c, d, cell.tx), cell.ty);
     }
 };
+
+__device__ __forceinline__ Corners corners(const float *READ values, unsigned int low, unsigned int high)
+{
+    const float *left = (const float *)((const char *)values + low), *right = (const float *)((const char *)values + high);
+    return {__ldg(left), __ldg(left + 1), __ldg(right), __ldg(right + 1)};
+}
 
 // A field between voxel centres: trilinear, clamped to the edge.
 __device__ __forceinline__ Vector sample(const float *READ field, const Shape &shape, Vector point)
 {
-    return Cell(point, shape).read(field, plane(shape));
+    const Cell cell(point, shape);
+    const size_t stride = plane(shape);
+    return {cell.read(field), cell.read(field + stride), cell.read(field + 2 * stride)};
 }
 
 // Whether a point is within half a voxel of the volume.
@@ -233,5 +254,5 @@ __device__ __forceinline__ float nearest(const float *READ image, const Shape &s
     if (!contains(shape, point)) return outside;
     const int i = nearest_index(point.x, shape.x), j = nearest_index(point.y, shape.y),
               k = nearest_index(point.z, shape.z);
-    return image[((size_t)k * shape.y + j) * shape.x + i];
+    return image[offset({i, j, k}, shape)];
 }

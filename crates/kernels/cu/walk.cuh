@@ -16,23 +16,6 @@ __device__ __forceinline__ Column column(Voxel v, const Shape &shape, int slices
     return {v.x, v.y, z0, v.x < shape.x && v.y < shape.y ? z1 : z0};
 }
 
-// Four corners of a cell in one slice.
-struct Corners {
-    float a, b, c, d;
-
-    // Between them along x and y.
-    __device__ __forceinline__ float at(const Cell &cell) const
-    {
-        return lerp(lerp(a, b, cell.tx), lerp(c, d, cell.tx), cell.ty);
-    }
-};
-
-__device__ __forceinline__ Corners corners(const float *READ values, unsigned int low, unsigned int high)
-{
-    const float *left = (const float *)((const char *)values + low), *right = (const float *)((const char *)values + high);
-    return {__ldg(left), __ldg(left + 1), __ldg(right), __ldg(right + 1)};
-}
-
 // Reads PLANES planes of one shape at one point after the other.
 template <int PLANES> struct Walk {
     Corners low[PLANES], high[PLANES];

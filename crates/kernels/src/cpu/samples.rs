@@ -1,6 +1,6 @@
 //! Samples of the moving image under rows of fixed voxels, for joint histograms and moments.
 //!
-//! In single precision and in an order that `cu/samples.cuh` repeats, so that both devices see the same numbers:
+//! In single precision and in an order that `cu/points.cuh` and `cu/samples.cuh` repeat, so that both devices see the same numbers:
 //! x = m₀·i + (m₁·j + (m₂·k + m₃)) with fused products; interpolation along y, then z, then x.
 
 use std::ops::Range;

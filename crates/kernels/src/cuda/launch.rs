@@ -93,7 +93,7 @@ impl Shape {
     }
 }
 
-/// `Vector` of `cu/volume.cuh`.
+/// `Vector` of `cu/points.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vector(pub(super) [f32; 3]);

@@ -46,7 +46,7 @@ impl Moving {
     }
 }
 
-/// `Map` of `cu/samples.cuh`.
+/// `Map` of `cu/points.cuh`.
 pub(super) fn map(transform: &AffineTransform) -> [f32; 12] {
     std::array::from_fn(|element| match (element / 4, element % 4) {
         (row, 3) => transform.translation[row] as f32,

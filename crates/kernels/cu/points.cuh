@@ -1,0 +1,97 @@
+// Points in volumes: where maps take them, how they count near an edge, and what stands around them.
+#pragma once
+
+#define READ __restrict__
+
+struct Vector {
+    float x, y, z;
+};
+
+// Voxels, bricks or cells along each axis. What follows from them is in `Shape` of volume.cuh.
+struct Size {
+    int x, y, z;
+};
+
+// A map of fixed to moving voxel indices, row-major 3×4.
+struct Map {
+    float m[12];
+};
+
+// Indices along each axis of the voxel with this number, x fastest.
+template <typename Extent> __device__ __forceinline__ Vector index_of(unsigned int voxel, const Extent &shape)
+{
+    const unsigned int row = voxel / shape.x;
+    return {(float)(voxel - row * shape.x), (float)(row % shape.y), (float)(row / shape.y)};
+}
+
+// Where a map takes a voxel, as src/cpu/samples.rs has it.
+__device__ __forceinline__ Vector mapped(const Map &map, Vector at)
+{
+    const float *m = map.m;
+    return {fmaf(m[0], at.x, fmaf(m[1], at.y, fmaf(m[2], at.z, m[3]))),
+            fmaf(m[4], at.x, fmaf(m[5], at.y, fmaf(m[6], at.z, m[7]))),
+            fmaf(m[8], at.x, fmaf(m[9], at.y, fmaf(m[10], at.z, m[11])))};
+}
+
+// Distance from the border in widths of the ramp, at most 1; 0 outside.
+__device__ __forceinline__ float ramp(float at, int n, float per_edge)
+{
+    const float distance = fminf(at, (float)(n - 1) - at);
+    // NaN goes to 0 as well; 0·∞, on the border without a ramp, to 1.
+    return distance >= 0.f ? fminf(distance * per_edge, 1.f) : 0.f;
+}
+
+// Along all axes; `per_edge` is 1 / width of the ramp along each.
+template <typename Extent> __device__ __forceinline__ float ramp(Vector at, const Extent &shape, Vector per_edge)
+{
+    return ramp(at.x, shape.x, per_edge.x) * ramp(at.y, shape.y, per_edge.y) * ramp(at.z, shape.z, per_edge.z);
+}
+
+__device__ __forceinline__ float lerp(float a, float b, float t)
+{
+    return a + t * (b - a);
+}
+
+// The eight voxels around a point. Along y and z, where there is one voxel, both corners are that voxel; along x the
+// right one is what stands next in memory, and counts for nothing.
+struct Trilinear {
+    // Byte offsets of the four left corners.
+    unsigned int c00, c10, c01, c11;
+    // Where the point is between them, 0…1.
+    float tx, ty, tz;
+
+    // Along x between the two voxels at a byte offset.
+    __device__ __forceinline__ float pair(const float *READ values, unsigned int bytes) const
+    {
+        const float *left = (const float *)((const char *)values + bytes);
+        return lerp(__ldg(left), __ldg(left + 1), tx);
+    }
+
+    __device__ __forceinline__ float read(const float *READ values) const
+    {
+        const float low = lerp(pair(values, c00), pair(values, c10), ty);
+        const float high = lerp(pair(values, c01), pair(values, c11), ty);
+        return lerp(low, high, tz);
+    }
+};
+
+// Trilinear, in fewer operations and not quite the same rounding: between the voxels of which (i, j, k) is the low corner
+// and which are all known to be there.
+__device__ __forceinline__ float read_inside(const float *READ image, const Size &shape, int i, int j, int k, float tx,
+                                             float ty, float tz)
+{
+    const float *r00 = image + ((k * shape.y + j) * shape.x + i), *r10 = r00 + shape.x;
+    const float *r01 = r00 + shape.x * shape.y, *r11 = r01 + shape.x;
+    const float a = __ldg(r00), b = __ldg(r10), c = __ldg(r01), d = __ldg(r11);
+    const float c00 = fmaf(tx, __ldg(r00 + 1) - a, a), c10 = fmaf(tx, __ldg(r10 + 1) - b, b);
+    const float c01 = fmaf(tx, __ldg(r01 + 1) - c, c), c11 = fmaf(tx, __ldg(r11 + 1) - d, d);
+    const float low = fmaf(ty, c10 - c00, c00), high = fmaf(ty, c11 - c01, c01);
+    return fmaf(tz, high - low, low);
+}
+
+// The same at a point, which is in the cell of its whole parts.
+__device__ __forceinline__ float read_inside(const float *READ image, const Size &shape, Vector at)
+{
+    const int i = (int)at.x, j = (int)at.y, k = (int)at.z;
+    return read_inside(image, shape, i, j, k, at.x - (float)i, at.y - (float)j, at.z - (float)k);
+}
