@@ -4,20 +4,12 @@
 // together, and Σw is the bin's voxels less what is lost outside and in the ramp. Bricks that meet nothing but zeros, which
 // skull-stripped images mostly are, are left out. Sums are of whole units, whose order does not matter; those of the
 // fullest bin are in registers.
+#include "binning.cuh"
+#include "bricks.cuh"
 #include "reduce.cuh"
 
-#define READ __restrict__
 // A block takes at most so many bricks.
 #define MOST_BRICKS 120
-// Bricks of a run along x; a block takes whole runs.
-#define RUN 8
-#define BRICK_X 8
-#define BRICK_Y 8
-#define BRICK_Z 4
-// Voxels of a lane.
-#define STEPS 8
-// The bin of what lies outside the volume.
-#define NOT_COUNTED 0xffffu
 // Marks bins of so few voxels that they may end with no more than two, which do not count: their squares are added up as well.
 #define SPARSE 0x8000u
 #define SPARSE_VOXELS 64
@@ -26,38 +18,19 @@
 // The greatest distance that is told from others, cells.
 #define FAR 8
 
-// What is known of a brick, above its number. NUMBER alone: nothing to do.
-#define NUMBER 0x3fffffffu
-#define DEEP 0x40000000u
-#define EMPTY 0x80000000u
-
-struct Size {
-    int x, y, z;
-};
-
-struct Point {
-    float x, y, z;
-};
-
-// A map of fixed to moving voxel indices, row-major 3×4.
-struct Map {
-    float m[12];
-};
-
 // As Operands of src/cuda/ratio_bricks.rs.
 struct Operands {
-    // Fixed bins, those of a lane after one another: of lane l, step s it is the voxel at x = l % 8, y = l / 8 + 4·(s % 2),
-    // z = s / 2 of its brick.
+    // Fixed bins, brick by brick, as `fixed_bin` takes them.
     const uint4 *fixed;
     const float *moving;
     cudaTextureObject_t texture;
-    // For each cell of 2×2×2 moving voxels: how many cells away the nearest one is that is not all zeros.
+    // Of the nearest cell of 2×2×2 moving voxels that is not all zeros, as `is_empty` takes it.
     const unsigned short *distance;
     // The largest magnitude of a moving value.
     const float *largest;
     Size shape, bricks, moving_shape, cells;
     // 1 / width of the ramp at the edge, per axis.
-    Point per_edge;
+    Vector per_edge;
     int bins;
     // The bin with most voxels.
     int hot;
@@ -66,20 +39,6 @@ struct Operands {
     float unit;
 };
 
-__device__ __forceinline__ Point mapped(const Map &map, float i, float j, float k)
-{
-    const float *m = map.m;
-    return {fmaf(m[0], i, fmaf(m[1], j, fmaf(m[2], k, m[3]))), fmaf(m[4], i, fmaf(m[5], j, fmaf(m[6], k, m[7]))),
-            fmaf(m[8], i, fmaf(m[9], j, fmaf(m[10], k, m[11])))};
-}
-
-__device__ __forceinline__ float ramp(float at, int n, float per_edge)
-{
-    const float distance = fminf(at, (float)(n - 1) - at);
-    // NaN goes to 0 as well; 0·∞, on the border without a ramp, to 1.
-    return distance >= 0.f ? fminf(distance * per_edge, 1.f) : 0.f;
-}
-
 // Whether the ramp is 1 within reach of a coordinate, and both corners of every cell there exist.
 __device__ __forceinline__ bool deep(float at, float reach, int n, float per_edge)
 {
@@ -87,65 +46,25 @@ __device__ __forceinline__ bool deep(float at, float reach, int n, float per_edg
     return at > edge && at < (float)(n - 1) - edge;
 }
 
-// How far the coordinates of a brick's voxels are from its middle along an axis; the rest covers their rounding.
-__device__ __forceinline__ float reach_of(const float *m)
-{
-    return fabsf(m[0]) * (0.5f * (BRICK_X - 1)) + fabsf(m[1]) * (0.5f * (BRICK_Y - 1)) +
-           fabsf(m[2]) * (0.5f * (BRICK_Z - 1)) + 0.01f;
-}
-
-__device__ __forceinline__ int cell_of(float at, int cells)
-{
-    return min(max((int)floorf(0.5f * at), 0), cells - 1);
-}
-
-__device__ __forceinline__ Size corner_of(const Operands &on, unsigned int brick)
-{
-    const unsigned int row = brick / on.bricks.x;
-    return {(int)(brick - row * on.bricks.x) * BRICK_X, (int)(row % on.bricks.y) * BRICK_Y,
-            (int)(row / on.bricks.y) * BRICK_Z};
-}
-
 __device__ __forceinline__ unsigned int look_at(const Operands &on, const Map &map, unsigned int brick)
 {
-    const Size corner = corner_of(on, brick);
-    const bool whole = corner.x + BRICK_X <= on.shape.x && corner.y + BRICK_Y <= on.shape.y && corner.z + BRICK_Z <= on.shape.z;
-    const Point middle = mapped(map, corner.x + 0.5f * (BRICK_X - 1), corner.y + 0.5f * (BRICK_Y - 1), corner.z + 0.5f * (BRICK_Z - 1));
-    const float x = reach_of(map.m), y = reach_of(map.m + 4), z = reach_of(map.m + 8);
-    const bool inside = deep(middle.x, x, on.moving_shape.x, on.per_edge.x) && deep(middle.y, y, on.moving_shape.y, on.per_edge.y) &&
-                        deep(middle.z, z, on.moving_shape.z, on.per_edge.z);
-    const int i = cell_of(middle.x, on.cells.x), j = cell_of(middle.y, on.cells.y), k = cell_of(middle.z, on.cells.z);
-    // The voxels that are read around a place in a cell lie at most reach + 3 voxels from the cell's far corner.
-    const bool empty = 2.f * (float)on.distance[(k * on.cells.y + j) * on.cells.x + i] >= fmaxf(x, fmaxf(y, z)) + 3.f;
+    const Size corner = corner_of(on.bricks, brick);
+    const Vector middle = middle_of(corner, map), reach = reach_of(map);
+    const bool inside = deep(middle.x, reach.x, on.moving_shape.x, on.per_edge.x) &&
+                        deep(middle.y, reach.y, on.moving_shape.y, on.per_edge.y) &&
+                        deep(middle.z, reach.z, on.moving_shape.z, on.per_edge.z);
+    const bool empty = is_empty(on.distance, on.cells, middle, reach);
     if (inside && empty) return NUMBER;
-    return brick | (inside && whole ? DEEP : 0) | (empty ? EMPTY : 0);
-}
-
-__device__ __forceinline__ unsigned int fixed_bin(const uint4 &packed, int step)
-{
-    const unsigned int word = step < 2 ? packed.x : step < 4 ? packed.y : step < 6 ? packed.z : packed.w;
-    return step % 2 ? word >> 16 : word & 0xffff;
-}
-
-// Trilinear between the eight voxels around a place, of which the low corner is given.
-__device__ __forceinline__ float between(const Operands &on, int i, int j, int k, float tx, float ty, float tz)
-{
-    const float *r00 = on.moving + ((k * on.moving_shape.y + j) * on.moving_shape.x + i), *r10 = r00 + on.moving_shape.x;
-    const float *r01 = r00 + on.moving_shape.x * on.moving_shape.y, *r11 = r01 + on.moving_shape.x;
-    const float a = __ldg(r00), b = __ldg(r10), c = __ldg(r01), d = __ldg(r11);
-    const float c00 = fmaf(tx, __ldg(r00 + 1) - a, a), c10 = fmaf(tx, __ldg(r10 + 1) - b, b);
-    const float c01 = fmaf(tx, __ldg(r01 + 1) - c, c), c11 = fmaf(tx, __ldg(r11 + 1) - d, d);
-    const float low = fmaf(ty, c10 - c00, c00), high = fmaf(ty, c11 - c01, c01);
-    return fmaf(tz, high - low, low);
+    return brick | (inside && whole(corner, on.shape) ? DEEP : 0) | (empty ? EMPTY : 0);
 }
 
 // At least two voxels along each axis.
-template <bool FILTERED> __device__ __forceinline__ float value_at(const Operands &on, Point at)
+template <bool FILTERED> __device__ __forceinline__ float value_at(const Operands &on, Vector at)
 {
     if (FILTERED) return tex3D<float>(on.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f);
     const int i = min((int)at.x, on.moving_shape.x - 2), j = min((int)at.y, on.moving_shape.y - 2);
     const int k = min((int)at.z, on.moving_shape.z - 2);
-    return between(on, i, j, k, at.x - (float)i, at.y - (float)j, at.z - (float)k);
+    return read_inside(on.moving, on.moving_shape, i, j, k, at.x - (float)i, at.y - (float)j, at.z - (float)k);
 }
 
 // A value in units, rounded to a whole one: |value · scale| < 2²².
@@ -194,18 +113,20 @@ __device__ __forceinline__ void add_up(const Operands &on, const Map *READ maps,
         next = __shfl_sync(0xffffffffu, next, 0);
         if (next >= count) break;
         const unsigned int entry = list[next], brick = entry & NUMBER;
-        const Size corner = corner_of(on, brick);
+        const Size corner = corner_of(on.bricks, brick);
         const uint4 packed = __ldg(on.fixed + brick * 32u + lane);
-        const float x = (float)(corner.x + lane % BRICK_X);
+        const auto place = [&](int step) {
+            const int y = corner.y + lane / BRICK_X + step % 2 * 4, z = corner.z + step / 2;
+            return mapped(map, {(float)(corner.x + lane % BRICK_X), (float)y, (float)z});
+        };
         float q = 0.f;
         if (entry & DEEP) {
             float values[STEPS];
 #pragma unroll
             for (int step = 0; step < STEPS; ++step) {
-                const Point at = mapped(map, x, (float)(corner.y + lane / BRICK_X + step % 2 * 4), (float)(corner.z + step / 2));
+                const Vector at = place(step);
                 values[step] = FILTERED ? tex3D<float>(on.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
-                                        : between(on, (int)at.x, (int)at.y, (int)at.z, at.x - (float)(int)at.x,
-                                                  at.y - (float)(int)at.y, at.z - (float)(int)at.z);
+                                        : read_inside(on.moving, on.moving_shape, at);
             }
 #pragma unroll
             for (int step = 0; step < STEPS; ++step) {
@@ -222,9 +143,8 @@ __device__ __forceinline__ void add_up(const Operands &on, const Map *READ maps,
             for (int step = 0; step < STEPS; ++step) {
                 const unsigned int marked = fixed_bin(packed, step), bin = marked & ~SPARSE;
                 if (marked == NOT_COUNTED) continue;
-                const Point at = mapped(map, x, (float)(corner.y + lane / BRICK_X + step % 2 * 4), (float)(corner.z + step / 2));
-                const float weight = ramp(at.x, on.moving_shape.x, on.per_edge.x) * ramp(at.y, on.moving_shape.y, on.per_edge.y) *
-                                     ramp(at.z, on.moving_shape.z, on.per_edge.z);
+                const Vector at = place(step);
+                const float weight = ramp(at, on.moving_shape, on.per_edge);
                 const float value = weight > 0.f && !(entry & EMPTY) ? value_at<FILTERED>(on, at) : 0.f;
                 const Units units(value * scale);
                 const int weighted = Units(weight * units.number).whole, less = Units((1.f - weight) * unit).whole;
@@ -303,24 +223,18 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// The bin of a value is ⌊(value − low)·scale⌋, clamped.
-struct Binning {
-    float low, scale, bins;
-};
-
 // Bins in the order of Operands::fixed. A thread a place.
 extern "C" __global__ void place_bins(const float *READ fixed, Size shape, Size bricks, Binning binning,
                                       const unsigned int *READ in_bin, unsigned int places, unsigned short *placed)
 {
     const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= places) return;
-    const unsigned int brick = at / 256, lane = at % 256 / STEPS, step = at % STEPS, row = brick / bricks.x;
-    const int x = (int)(brick - row * bricks.x) * BRICK_X + lane % BRICK_X;
-    const int y = (int)(row % bricks.y) * BRICK_Y + lane / BRICK_X + step % 2 * 4, z = (int)(row / bricks.y) * BRICK_Z + step / 2;
+    const unsigned int lane = at % 256 / STEPS, step = at % STEPS;
+    const Size corner = corner_of(bricks, at / 256);
+    const int x = corner.x + lane % BRICK_X, y = corner.y + lane / BRICK_X + step % 2 * 4, z = corner.z + step / 2;
     unsigned int bin = NOT_COUNTED;
     if (x < shape.x && y < shape.y && z < shape.z) {
-        const float value = fixed[((unsigned int)z * shape.y + y) * shape.x + x];
-        bin = (unsigned int)fminf(fmaxf((value - binning.low) * binning.scale, 0.f), binning.bins - 1.f);
+        bin = binning.bin_of(fixed[((unsigned int)z * shape.y + y) * shape.x + x]);
         if (in_bin[bin] <= SPARSE_VOXELS) bin |= SPARSE;
     }
     placed[at] = (unsigned short)bin;

@@ -2,22 +2,6 @@
 // Sums lie as Σw, Σw·y, Σw·y², each over the bins.
 #include "pair.cuh"
 
-template <typename T> __device__ __forceinline__ void add_all(const Pair &pair, int bins, T *sums)
-{
-    const unsigned int count = voxel_count(pair), step = threads_of_grid();
-    for (unsigned int voxel = thread_of_grid(); voxel < count; voxel += step) {
-        const Sample moving = sample(pair, voxel);
-        if (!(moving.weight > 0.f)) continue;
-        const int bin = pair.fixed[voxel];
-        atomicAdd(sums + bin, (T)moving.weight);
-        // As printed, but for negative values: most of the background is 0.
-        if (moving.value != 0.f) {
-            atomicAdd(sums + bins + bin, (T)(moving.weight * moving.value));
-            atomicAdd(sums + 2 * bins + bin, (T)(moving.weight * moving.value * moving.value));
-        }
-    }
-}
-
 // global_atomic, as printed.
 extern "C" __global__ void cr_global_atomic(const __grid_constant__ Pair pair, int bins, float *sums)
 {

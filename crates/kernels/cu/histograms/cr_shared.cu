@@ -10,27 +10,12 @@ __device__ __forceinline__ void clear(int count)
     __syncthreads();
 }
 
-__device__ __forceinline__ void add_all(const Pair &pair, int bins, float *own)
-{
-    const unsigned int count = voxel_count(pair), step = threads_of_grid();
-    for (unsigned int voxel = thread_of_grid(); voxel < count; voxel += step) {
-        const Sample moving = sample(pair, voxel);
-        if (!(moving.weight > 0.f)) continue;
-        const int bin = pair.fixed[voxel];
-        atomicAdd(own + bin, moving.weight);
-        if (moving.value != 0.f) {
-            atomicAdd(own + bins + bin, moving.weight * moving.value);
-            atomicAdd(own + 2 * bins + bin, moving.weight * moving.value * moving.value);
-        }
-    }
-    __syncthreads();
-}
-
 // shared_atomic: blocks add to global memory.
 extern "C" __global__ void cr_shared_atomic(const __grid_constant__ Pair pair, int bins, float *sums)
 {
     clear(3 * bins);
     add_all(pair, bins, shadow);
+    __syncthreads();
     for (int at = threadIdx.x; at < 3 * bins; at += blockDim.x)
         if (shadow[at] != 0.f) atomicAdd(sums + at, shadow[at]);
 }
@@ -40,6 +25,7 @@ extern "C" __global__ void cr_shared_rows(const __grid_constant__ Pair pair, int
 {
     clear(3 * bins);
     add_all(pair, bins, shadow);
+    __syncthreads();
     for (int at = threadIdx.x; at < 3 * bins; at += blockDim.x) rows[(size_t)blockIdx.x * 3 * bins + at] = shadow[at];
 }
 
@@ -49,6 +35,7 @@ extern "C" __global__ void cr_warp_rows(const __grid_constant__ Pair pair, int b
     const int warps = blockDim.x / 32;
     clear(3 * bins * warps);
     add_all(pair, bins, shadow + threadIdx.x / 32 * 3 * bins);
+    __syncthreads();
     for (int at = threadIdx.x; at < 3 * bins; at += blockDim.x) {
         float sum = 0.f;
         for (int warp = 0; warp < warps; ++warp) sum += shadow[warp * 3 * bins + at];

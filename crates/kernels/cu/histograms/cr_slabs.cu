@@ -13,7 +13,6 @@ __device__ __forceinline__ unsigned int units(float amount)
     return __float2uint_rn(amount * UNIT);
 }
 
-
 // Values are (y − low)·per_range, 0 to 1; totals: Σw, Σw·v, Σw·v² in units, each over the bins, zero before and after.
 template <int SOURCE>
 __device__ __forceinline__ void add_slabs(const Pair &pair, int bins, int hot, float per_range,

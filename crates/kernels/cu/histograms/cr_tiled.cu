@@ -49,7 +49,7 @@ __device__ __forceinline__ void add_tiles(const Pair &pair, int bins, const Tile
             for (int z = 0; z < TILE_Z; ++z) {
                 const unsigned int to = places[z * TILE_X * TILE_Y];
                 if (to == NOT_COUNTED) continue;
-                const Vector at = map(pair, i, j, (float)(tile.z + z));
+                const Vector at = mapped(pair, i, j, (float)(tile.z + z));
                 const float weight = ramp(pair, at);
                 weights[to] = weight;
                 values[to] = weight > 0.f ? value_at(pair, at) : 0.f;

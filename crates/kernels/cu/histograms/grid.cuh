@@ -1,18 +1,9 @@
-// How the schemes see volumes and read between voxel centres. Their own, so that what was measured of them does not change
-// with the kernels that registrations use.
+// How the schemes find the voxels around a point. Their own, from the shape alone, so that what was measured of them does
+// not change with the kernels that registrations use.
 #pragma once
+#include "points.cuh"
 
-#define READ __restrict__
-
-struct Shape {
-    int x, y, z;
-};
-
-struct Vector {
-    float x, y, z;
-};
-
-__device__ __forceinline__ size_t voxels(Shape shape)
+__device__ __forceinline__ size_t voxels(Size shape)
 {
     return (size_t)shape.x * shape.y * shape.z;
 }
@@ -26,19 +17,9 @@ __device__ __forceinline__ int locate(float at, int n, float &within)
     return low;
 }
 
-__device__ __forceinline__ float lerp(float a, float b, float t)
-{
-    return a + t * (b - a);
-}
-
-// The eight voxels around a point. Along y and z, where there is one voxel, both corners are that voxel; along x the
-// right one is what stands next in memory, and counts for nothing.
-struct Cell {
-    // Byte offsets of the four left corners.
-    unsigned int c00, c10, c01, c11;
-    float tx, ty, tz;
-
-    __device__ __forceinline__ Cell(Vector point, Shape shape)
+// The eight voxels around a point, clamped to the volume.
+struct Cell : Trilinear {
+    __device__ __forceinline__ Cell(Vector point, Size shape)
     {
         const unsigned int i = locate(point.x, shape.x, tx);
         const unsigned int j = locate(point.y, shape.y, ty);
@@ -49,19 +30,5 @@ struct Cell {
         c10 = c00 + step_y;
         c01 = c00 + step_z;
         c11 = c10 + step_z;
-    }
-
-    // Along x between the two voxels at a byte offset.
-    __device__ __forceinline__ float pair(const float *READ values, unsigned int bytes) const
-    {
-        const float *left = (const float *)((const char *)values + bytes);
-        return lerp(__ldg(left), __ldg(left + 1), tx);
-    }
-
-    __device__ __forceinline__ float read(const float *READ values) const
-    {
-        const float low = lerp(pair(values, c00), pair(values, c10), ty);
-        const float high = lerp(pair(values, c01), pair(values, c11), ty);
-        return lerp(low, high, tz);
     }
 };

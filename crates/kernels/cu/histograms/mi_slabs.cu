@@ -1,6 +1,7 @@
 // Joint histograms for a device with much shared memory: every block has a whole one there, of 32-bit or of two 16-bit
 // counters a word, and takes voxels in the volume's own order. A block of 16-bit counters takes fewer than 2¹⁶ voxels, so
 // that none overflows. The bin that held most in an earlier histogram is counted in registers.
+#include "reduce.cuh"
 #include "slab.cuh"
 
 // BITS 16 or 32 a counter; `rows` fixed bins from blockIdx.y · rows are this block's.
@@ -26,7 +27,7 @@ __device__ __forceinline__ void count_slabs(const Pair &pair, int rows, int hot,
                 if ((unsigned int)bin < (unsigned int)own) atomicAdd(counters + bin / 2, bin % 2 ? 1u << 16 : 1u);
             }
         });
-    for (int distance = 16; distance > 0; distance >>= 1) in_hot += __shfl_xor_sync(EVERY_LANE, in_hot, distance);
+    in_hot = warp_sum(in_hot);
     // Every part of the histogram goes through the whole volume; one of them says how full the fullest bin is.
     if (threadIdx.x % 32 == 0 && in_hot && blockIdx.y == 0) atomicAdd(joint + hot, in_hot);
     __syncthreads();

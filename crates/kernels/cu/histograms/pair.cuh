@@ -2,8 +2,6 @@
 #pragma once
 #include "grid.cuh"
 
-#define EVERY_LANE 0xffffffffu
-
 // Where the moving value of a fixed voxel comes from.
 #define GIVEN 0
 #define EXACT 1
@@ -17,14 +15,13 @@ struct Pair {
     const float *moving;
     cudaTextureObject_t texture;
     int source;
-    Shape shape, moving_shape;
+    Size shape, moving_shape;
     // 1 / width of the ramp at the moving image's edge, per axis; infinite: none.
     Vector per_edge;
     // The bin of a moving value is ⌊(value − low)·scale⌋, clamped.
     float low, scale;
     int bins;
-    // Fixed to moving voxel indices, row-major 3×4.
-    float m[12];
+    Map map;
 };
 
 struct Sample {
@@ -32,41 +29,35 @@ struct Sample {
     float weight, value;
 };
 
-// Distance from the border in widths of the ramp, clamped to 0…1; 0 outside.
-__device__ __forceinline__ float ramp(float at, int n, float per_edge)
-{
-    const float distance = fminf(at, (float)(n - 1) - at);
-    // NaN goes to 0 as well; 0·∞, on the border without a ramp, to 1.
-    return distance >= 0.f ? fminf(distance * per_edge, 1.f) : 0.f;
-}
-
 __device__ __forceinline__ float ramp(const Pair &pair, Vector at)
 {
-    return ramp(at.x, pair.moving_shape.x, pair.per_edge.x) * ramp(at.y, pair.moving_shape.y, pair.per_edge.y) *
-           ramp(at.z, pair.moving_shape.z, pair.per_edge.z);
+    return ramp(at, pair.moving_shape, pair.per_edge);
 }
 
-__device__ __forceinline__ Vector map(const Pair &pair, float i, float j, float k)
+__device__ __forceinline__ Vector mapped(const Pair &pair, float i, float j, float k)
 {
-    const float *m = pair.m;
-    return {fmaf(m[0], i, fmaf(m[1], j, fmaf(m[2], k, m[3]))), fmaf(m[4], i, fmaf(m[5], j, fmaf(m[6], k, m[7]))),
-            fmaf(m[8], i, fmaf(m[9], j, fmaf(m[10], k, m[11])))};
+    return mapped(pair.map, {i, j, k});
 }
 
 // The moving value at a place inside.
 __device__ __forceinline__ float value_at(const Pair &pair, Vector at)
 {
-    return pair.source == FILTERED ? tex3D<float>((cudaTextureObject_t)pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
+    return pair.source == FILTERED ? tex3D<float>(pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
                                    : Cell(at, pair.moving_shape).read(pair.moving);
+}
+
+// The same where all eight voxels around the place are known to be there.
+template <int SOURCE> __device__ __forceinline__ float value_inside(const Pair &pair, Vector at)
+{
+    return SOURCE == FILTERED ? tex3D<float>(pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
+                              : read_inside(pair.moving, pair.moving_shape, at);
 }
 
 // Of the fixed voxel with this index.
 __device__ __forceinline__ Sample sample(const Pair &pair, unsigned int voxel)
 {
     if (pair.source == GIVEN) return {1.f, pair.moving[voxel]};
-    const unsigned int row = voxel / pair.shape.x;
-    const float i = (float)(voxel - row * pair.shape.x), j = (float)(row % pair.shape.y), k = (float)(row / pair.shape.y);
-    const Vector at = map(pair, i, j, k);
+    const Vector at = mapped(pair.map, index_of(voxel, pair.shape));
     const float weight = ramp(pair, at);
     return {weight, weight > 0.f ? value_at(pair, at) : 0.f};
 }
@@ -96,4 +87,21 @@ __device__ __forceinline__ unsigned int thread_of_grid()
 __device__ __forceinline__ unsigned int threads_of_grid()
 {
     return gridDim.x * blockDim.x;
+}
+
+// Adds Σw, Σw·y and Σw·y² of all voxels, each over the bins, to sums that other threads add to as well.
+template <typename T> __device__ __forceinline__ void add_all(const Pair &pair, int bins, T *sums)
+{
+    const unsigned int count = voxel_count(pair), step = threads_of_grid();
+    for (unsigned int voxel = thread_of_grid(); voxel < count; voxel += step) {
+        const Sample moving = sample(pair, voxel);
+        if (!(moving.weight > 0.f)) continue;
+        const int bin = pair.fixed[voxel];
+        atomicAdd(sums + bin, (T)moving.weight);
+        // As printed, but for negative values: most of the background is 0.
+        if (moving.value != 0.f) {
+            atomicAdd(sums + bins + bin, (T)(moving.weight * moving.value));
+            atomicAdd(sums + 2 * bins + bin, (T)(moving.weight * moving.value * moving.value));
+        }
+    }
 }

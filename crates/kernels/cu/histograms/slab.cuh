@@ -30,20 +30,6 @@ __device__ __forceinline__ bool deep(const Pair &pair, Vector at)
            deep(at.z, pair.moving_shape.z, pair.per_edge.z);
 }
 
-// Trilinear, where all eight corners are known to be there.
-__device__ __forceinline__ float read_deep(const float *READ image, Shape shape, Vector at)
-{
-    const int i = (int)at.x, j = (int)at.y, k = (int)at.z;
-    const float tx = at.x - (float)i, ty = at.y - (float)j, tz = at.z - (float)k;
-    const float *r00 = image + ((k * shape.y + j) * shape.x + i), *r10 = r00 + shape.x;
-    const float *r01 = r00 + shape.x * shape.y, *r11 = r01 + shape.x;
-    const float a = __ldg(r00), b = __ldg(r10), c = __ldg(r01), d = __ldg(r11);
-    const float c00 = fmaf(tx, __ldg(r00 + 1) - a, a), c10 = fmaf(tx, __ldg(r10 + 1) - b, b);
-    const float c01 = fmaf(tx, __ldg(r01 + 1) - c, c), c11 = fmaf(tx, __ldg(r11 + 1) - d, d);
-    const float low = fmaf(ty, c10 - c00, c00), high = fmaf(ty, c11 - c01, c01);
-    return fmaf(tz, high - low, low);
-}
-
 // Calls use(fixed bin, moving value, weight) for each voxel of a slab that counts.
 template <int SOURCE, typename Use>
 __device__ __forceinline__ void over_slab(const Pair &pair, unsigned int index, Use use)
@@ -67,13 +53,12 @@ __device__ __forceinline__ void over_slab(const Pair &pair, unsigned int index, 
     }
     const unsigned int y = place / pair.shape.x;
     const float i = (float)(place - y * pair.shape.x), j = (float)y;
-    if (deep(pair, map(pair, i, j, (float)z)) && deep(pair, map(pair, i, j, (float)(z + count - 1)))) {
+    if (deep(pair, mapped(pair, i, j, (float)z)) && deep(pair, mapped(pair, i, j, (float)(z + count - 1)))) {
 #pragma unroll
         for (int n = 0; n < SLAB; ++n) {
             // Beyond the last slice the last one again, which is not used.
-            const Vector at = map(pair, i, j, (float)(z + min(n, count - 1)));
-            values[n] = SOURCE == FILTERED ? tex3D<float>(pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
-                                           : read_deep(pair.moving, pair.moving_shape, at);
+            const Vector at = mapped(pair, i, j, (float)(z + min(n, count - 1)));
+            values[n] = value_inside<SOURCE>(pair, at);
         }
 #pragma unroll
         for (int n = 0; n < SLAB; ++n)
@@ -81,7 +66,7 @@ __device__ __forceinline__ void over_slab(const Pair &pair, unsigned int index, 
     } else {
 #pragma unroll 1
         for (int n = 0; n < count; ++n) {
-            const Vector at = map(pair, i, j, (float)(z + n));
+            const Vector at = mapped(pair, i, j, (float)(z + n));
             const float weight = ramp(pair, at);
             if (weight > 0.f) use((int)pair.fixed[voxel + n * slice], value_at(pair, at), weight);
         }

@@ -13,7 +13,7 @@ enum Where { OUTSIDE, BORDER, INSIDE };
 struct Tile {
     int x, y, z;
 
-    __device__ __forceinline__ Tile(Shape shape, unsigned int index)
+    __device__ __forceinline__ Tile(Size shape, unsigned int index)
     {
         const unsigned int columns = (shape.x + TILE_X - 1) / TILE_X, rows = (shape.y + TILE_Y - 1) / TILE_Y;
         const unsigned int row = index / columns;
@@ -38,8 +38,8 @@ __device__ __forceinline__ Where where(const Pair &pair, const Tile &tile)
 {
     if (pair.source == GIVEN) return INSIDE;
     const float i = 0.5f * (TILE_X - 1), j = 0.5f * (TILE_Y - 1), k = 0.5f * (TILE_Z - 1);
-    const Vector middle = map(pair, tile.x + i, tile.y + j, tile.z + k);
-    const float *m = pair.m;
+    const Vector middle = mapped(pair, tile.x + i, tile.y + j, tile.z + k);
+    const float *m = pair.map.m;
     const Where x = where(middle.x, fabsf(m[0]) * i + fabsf(m[1]) * j + fabsf(m[2]) * k, pair.moving_shape.x, pair.per_edge.x);
     const Where y = where(middle.y, fabsf(m[4]) * i + fabsf(m[5]) * j + fabsf(m[6]) * k, pair.moving_shape.y, pair.per_edge.y);
     const Where z = where(middle.z, fabsf(m[8]) * i + fabsf(m[9]) * j + fabsf(m[10]) * k, pair.moving_shape.z, pair.per_edge.z);
@@ -52,7 +52,5 @@ template <int SOURCE>
 __device__ __forceinline__ float inside_value(const Pair &pair, unsigned int voxel, float i, float j, float k)
 {
     if (SOURCE == GIVEN) return __ldg(pair.moving + voxel);
-    const Vector at = map(pair, i, j, k);
-    return SOURCE == FILTERED ? tex3D<float>(pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
-                              : read_deep(pair.moving, pair.moving_shape, at);
+    return value_inside<SOURCE>(pair, mapped(pair, i, j, k));
 }

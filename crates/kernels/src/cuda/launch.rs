@@ -98,6 +98,17 @@ impl Shape {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vector(pub(super) [f32; 3]);
 
+/// `Size` of `cu/points.cuh`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size([i32; 3]);
+
+impl Size {
+    pub(super) fn of(shape: [usize; 3]) -> Size {
+        Size(shape.map(|n| n as i32))
+    }
+}
+
 /// `Affine` of `cu/volume.cuh`: row-major 3×4, in double and in single precision.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -105,12 +116,17 @@ pub(super) struct Affine([f64; 12], [f32; 12]);
 
 impl Affine {
     pub(super) fn of(map: &AffineTransform) -> Affine {
-        let elements = std::array::from_fn(|element| match (element / 4, element % 4) {
-            (row, 3) => map.translation[row],
-            (row, column) => map.matrix[(row, column)],
-        });
+        let elements = elements(map);
         Affine(elements, elements.map(|element| element as f32))
     }
+}
+
+/// The rows of a map, its translation last in each.
+pub(super) fn elements(map: &AffineTransform) -> [f64; 12] {
+    std::array::from_fn(|element| match (element / 4, element % 4) {
+        (row, 3) => map.translation[row],
+        (row, column) => map.matrix[(row, column)],
+    })
 }
 
 /// Types that kernels take as they are: numbers, addresses, `#[repr(C)]` structs of them.
@@ -122,6 +138,7 @@ impl Argument for f32 {}
 impl Argument for f64 {}
 impl Argument for Shape {}
 impl Argument for Vector {}
+impl Argument for Size {}
 impl Argument for Affine {}
 /// As a struct of two floats.
 impl Argument for [f32; 2] {}

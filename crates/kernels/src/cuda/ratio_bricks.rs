@@ -8,10 +8,10 @@ use super::buffer::Buffer;
 use super::correlation_ratio::{BatchBuffers, grown};
 use super::device::Device;
 use super::image::Image;
-use super::launch::{Argument, Launch, Vector, arguments};
+use super::launch::{Argument, Launch, Size, Vector, arguments};
 use crate::Error;
 
-/// Voxels of a brick along each axis, bricks of a run and of a block, as in the kernels.
+/// Voxels of a brick along each axis and bricks of a run, as in `cu/bricks.cuh`; bricks of a block, as the kernels have it.
 const BRICK: [usize; 3] = [8, 8, 4];
 const RUN: usize = 8;
 const MOST_BRICKS: usize = 120;
@@ -24,19 +24,7 @@ const MOST_BINS: usize = 1024;
 /// Waves of blocks that a batch is cut into, about.
 const WAVES: usize = 2;
 
-/// As the kernels have it.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-struct Size([i32; 3]);
-impl Argument for Size {}
-
-impl Size {
-    fn of(shape: [usize; 3]) -> Size {
-        Size(shape.map(|n| n as i32))
-    }
-}
-
-/// `Binning` of the kernels.
+/// `Binning` of `cu/binning.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Binning {
@@ -46,6 +34,7 @@ pub(super) struct Binning {
 }
 impl Argument for Binning {}
 
+/// `Operands` of `cu/correlation_ratio_bricks.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Operands {

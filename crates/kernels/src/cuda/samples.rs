@@ -8,7 +8,7 @@ use super::Cuda;
 use super::buffer::{Buffer, Plain};
 use super::device::Device;
 use super::image::Image;
-use super::launch::{Argument, Shape, Vector};
+use super::launch::{Argument, Shape, Vector, elements};
 use crate::Error;
 
 /// `Moving` of `cu/samples.cuh`.
@@ -48,10 +48,7 @@ impl Moving {
 
 /// `Map` of `cu/points.cuh`.
 pub(super) fn map(transform: &AffineTransform) -> [f32; 12] {
-    std::array::from_fn(|element| match (element / 4, element % 4) {
-        (row, 3) => transform.translation[row] as f32,
-        (row, column) => transform.matrix[(row, column)] as f32,
-    })
+    elements(transform).map(|element| element as f32)
 }
 
 /// The buffer, replaced by a larger one if it has less than `len` elements.

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::pair::Shape;
+use crate::cuda::launch::{Argument, Size};
 
-/// Voxels of a brick along each axis.
+/// Voxels of a brick along each axis, as in `cu/bricks.cuh`.
 const BRICK: [usize; 3] = [8, 8, 4];
 /// Voxels of a brick.
 const BRICK_VOXELS: usize = BRICK[0] * BRICK[1] * BRICK[2];
@@ -25,12 +25,12 @@ const POLL: usize = 4096;
 pub(super) struct BrickTables {
     pub(super) fixed: u64,
     pub(super) distance: u64,
-    pub(super) count: Shape,
-    pub(super) cells: Shape,
+    pub(super) count: Size,
+    pub(super) cells: Size,
     pub(super) common: f32,
     pub(super) hot: i32,
 }
-impl crate::cuda::launch::Argument for BrickTables {}
+impl Argument for BrickTables {}
 
 /// Bricks that cover a volume, along each axis.
 pub(super) fn count(shape: [usize; 3]) -> [usize; 3] {

@@ -1,7 +1,7 @@
 //! The schemes for Σw, Σw·y and Σw·y² of each fixed bin.
 
 use super::bricks::{self, BrickTables};
-use super::pair::{Pair, Shape, Source};
+use super::pair::{Pair, Source};
 use super::plan::{Grid, Memory, Plan, Slot, TileTables, Value};
 use super::scheme::{CrScheme, Settings};
 use super::segments::Segments;
@@ -9,6 +9,7 @@ use super::tiles::{TILE_VOXELS, Tiles};
 use super::{Histograms, segments};
 use crate::Error;
 use crate::cuda::buffer::Buffer;
+use crate::cuda::launch::Size;
 
 /// Threads of a block of `cr_tiled`.
 const TILED_THREADS: usize = 256;
@@ -236,8 +237,8 @@ impl Histograms<'_> {
         Ok(BrickTables {
             fixed: plan.pointer(fixed),
             distance: plan.pointer(distance),
-            count: Shape::of(bricks::count(shape)),
-            cells: Shape::of(pair.emptiness.cells),
+            count: Size::of(bricks::count(shape)),
+            cells: Size::of(pair.emptiness.cells),
             common: pair.emptiness.common,
             hot: hot as i32,
         })

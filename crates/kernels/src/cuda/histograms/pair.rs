@@ -11,18 +11,8 @@ use super::{Histograms, check_bins, segments};
 use crate::Error;
 use crate::cuda::buffer::Buffer;
 use crate::cuda::image::Image;
-use crate::cuda::launch::{Argument, Vector};
-
-/// `Shape` of `cu/histograms/grid.cuh`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Shape([i32; 3]);
-
-impl Shape {
-    pub(super) fn of(shape: [usize; 3]) -> Shape {
-        Shape(shape.map(|n| n as i32))
-    }
-}
+use crate::cuda::launch::{Argument, Size, Vector};
+use crate::cuda::samples;
 
 /// `Pair` of `cu/histograms/pair.cuh`.
 #[repr(C)]
@@ -32,8 +22,8 @@ pub(super) struct Operands {
     moving: u64,
     texture: u64,
     source: i32,
-    shape: Shape,
-    moving_shape: Shape,
+    shape: Size,
+    moving_shape: Size,
     per_edge: Vector,
     low: f32,
     scale: f32,
@@ -162,8 +152,8 @@ impl Histograms<'_> {
             moving: image.read(),
             texture: 0,
             source: 0,
-            shape: Shape::of(fixed.shape),
-            moving_shape: Shape::of(shape),
+            shape: Size::of(fixed.shape),
+            moving_shape: Size::of(shape),
             per_edge: Vector([f32::INFINITY; 3]),
             low,
             scale,
@@ -175,10 +165,7 @@ impl Histograms<'_> {
             source = if filtered { Source::Filtered } else { Source::Exact };
             operands.texture = image.texture(self.device())?.filtered;
             operands.per_edge = Vector(edge_voxels.map(|edge| (1.0 / edge) as f32));
-            operands.map = std::array::from_fn(|element| match (element / 4, element % 4) {
-                (row, 3) => fixed_to_moving.translation[row] as f32,
-                (row, column) => fixed_to_moving.matrix[(row, column)] as f32,
-            });
+            operands.map = samples::map(&fixed_to_moving);
         }
         operands.source = source as i32;
         let sorted = Mutex::default();
