@@ -8,28 +8,14 @@ use super::Cuda;
 use super::bins::FixedBins;
 use super::buffer::Buffer;
 use super::image::Image;
-use super::launch::{Argument, Launch, Shape, Vector, arguments};
+use super::launch::{Launch, Shape, arguments};
 use super::ratio_bricks::Batch;
+use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::Error;
 use crate::slices::Sampled;
 
-/// `Moving` of `cu/correlation_ratio.cu`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-struct Moving {
-    image: u64,
-    weight: u64,
-    weighted: i32,
-    shape: Shape,
-    per_edge: Vector,
-}
-impl Argument for Moving {}
-
 /// Threads that add up one segment.
 const THREADS: u32 = 128;
-
-/// Transforms of one launch: the grid's second dimension.
-const MOST_TRANSFORMS: usize = 65_535;
 
 /// Device memory for the sums of a batch, kept from call to call.
 #[derive(Default)]
@@ -73,13 +59,10 @@ impl Cuda {
     fn by_bricks(&self, fixed: &FixedBins, batch: &Batch<'_>, sampled: &Sampled<'_>) -> Result<Vec<f64>, Error> {
         let mut costs = Vec::with_capacity(sampled.maps.len());
         for transforms in sampled.maps.chunks(MOST_TRANSFORMS) {
-            let maps: Vec<[f32; 12]> = transforms.iter().map(map).collect();
             let mut scratch = self.scratch();
             let buffers = &mut scratch.batch;
-            let on_device = grown(&mut buffers.maps, maps.len(), |len| Buffer::uninitialised(&self.device, len))?;
-            on_device.upload(&maps)?;
-            let pointer = on_device.pointer();
-            costs.extend(batch.costs(self, buffers, pointer, maps.len())?);
+            let maps = uploaded(&mut buffers.maps, transforms, &self.device)?;
+            costs.extend(batch.costs(self, buffers, maps, transforms.len())?);
         }
         let again: Vec<usize> = (0..costs.len()).filter(|at| costs[*at].is_nan()).collect();
         if !again.is_empty() {
@@ -100,15 +83,10 @@ impl Cuda {
         filtered: bool,
         sampled: &Sampled<'_>,
     ) -> Result<Vec<f64>, Error> {
-        let textures = moving.texture(&self.device)?;
-        let weight = moving_weight.map(|weight| weight.texture(&self.device)).transpose()?;
-        let operand = Moving {
-            image: if filtered { textures.filtered } else { textures.exact },
-            weight: weight.map_or(0, |weight| weight.exact),
-            weighted: i32::from(weight.is_some()),
-            shape: Shape::of(sampled.shape),
-            per_edge: Vector(edge_voxels.map(|edge| (1.0 / edge) as f32)),
-        };
+        let mut operand = Moving::new(self, moving, moving_weight, sampled.shape, edge_voxels)?;
+        if filtered {
+            operand = operand.filtered(self, moving)?;
+        }
         let mut costs = Vec::with_capacity(sampled.maps.len());
         for batch in sampled.maps.chunks(MOST_TRANSFORMS) {
             costs.extend(self.batch(fixed, operand, moving.len(), filtered, batch)?);
@@ -124,18 +102,13 @@ impl Cuda {
         filtered: bool,
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<f64>, Error> {
-        let maps: Vec<[f32; 12]> = fixed_to_moving.iter().map(map).collect();
-        let transforms = maps.len();
+        let transforms = fixed_to_moving.len();
         let mut scratch = self.scratch();
         let buffers = &mut scratch.batch;
         let device = &self.device;
-        let map_buffer = grown(&mut buffers.maps, transforms, |len| Buffer::uninitialised(device, len))?;
-        map_buffer.upload(&maps)?;
-        let maps = map_buffer.pointer();
-        let sums =
-            grown(&mut buffers.sums, 4 * transforms * fixed.segment_count, |len| Buffer::uninitialised(device, len))?
-                .pointer();
-        let cost_buffer = grown(&mut buffers.costs, transforms, |len| Buffer::uninitialised(device, len))?;
+        let maps = uploaded(&mut buffers.maps, fixed_to_moving, device)?;
+        let sums = grown(&mut buffers.sums, 4 * transforms * fixed.segment_count, device)?.pointer();
+        let cost_buffer = grown(&mut buffers.costs, transforms, device)?;
         let kernels = self.kernels.correlation_ratio(device)?;
         let launch = Launch {
             kernel: match filtered {
@@ -166,24 +139,5 @@ impl Cuda {
         // SAFETY: `bin_segments` has one element more than there are bins, `costs` one a transform.
         unsafe { self.launch(launch, arguments![sums, bin_segments, bins, segments, costs])? };
         cost_buffer.download(transforms)
-    }
-}
-
-fn map(transform: &AffineTransform) -> [f32; 12] {
-    std::array::from_fn(|element| match (element / 4, element % 4) {
-        (row, 3) => transform.translation[row] as f32,
-        (row, column) => transform.matrix[(row, column)] as f32,
-    })
-}
-
-/// The buffer, replaced by a larger one if it has less than `len` elements.
-pub(super) fn grown<T: super::buffer::Plain>(
-    buffer: &mut Option<Buffer<T>>,
-    len: usize,
-    make: impl FnOnce(usize) -> Result<Buffer<T>, Error>,
-) -> Result<&mut Buffer<T>, Error> {
-    match buffer.take_if(|buffer| buffer.len() >= len) {
-        Some(large) => Ok(buffer.insert(large)),
-        None => Ok(buffer.insert(make(len.next_power_of_two())?)),
     }
 }

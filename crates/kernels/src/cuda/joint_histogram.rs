@@ -7,7 +7,7 @@ use super::bins::FixedBins;
 use super::buffer::Buffer;
 use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
-use super::samples::{Moving, grown, map};
+use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::slices::Sampled;
 use crate::{Entropies, Error, JointParameters, JointSampling};
 
@@ -24,9 +24,6 @@ impl Argument for Joint {}
 
 /// Threads that fill one row.
 const THREADS: u32 = 128;
-
-/// Transforms of one launch: the grid's second dimension.
-const MOST_TRANSFORMS: usize = 65_535;
 
 /// Shared memory for the copies of a row: enough for a copy a lane up to 128 bins, little enough that many blocks share a
 /// multiprocessor.
@@ -146,9 +143,7 @@ impl Cuda {
     ) -> Result<(u64, u64), Error> {
         let (transforms, bins, segments) = (batch.len(), parameters.bins, fixed.segment_count);
         let device = &self.device;
-        let map_buffer = grown(&mut buffers.maps, transforms, device)?;
-        map_buffer.upload(&batch.iter().map(map).collect::<Vec<_>>())?;
-        let maps = map_buffer.pointer();
+        let maps = uploaded(&mut buffers.maps, batch, device)?;
         let rows = grown(&mut buffers.rows, transforms * segments * bins, device)?.pointer();
         let counts = grown(&mut buffers.counts, transforms * fixed.bins * bins, device)?.pointer();
         let row_terms = grown(&mut buffers.row_terms, 3 * transforms * fixed.bins, device)?.pointer();

@@ -6,7 +6,7 @@ use super::Cuda;
 use super::buffer::Buffer;
 use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
-use super::samples::{Moving, grown, map};
+use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::operands::range_scale;
 use crate::slices::Sampled;
 use crate::{Error, Moments};
@@ -25,9 +25,6 @@ impl Argument for Ranges {}
 /// Voxels on an edge of a brick and voxels of a block, as in `cu/moments.cu`.
 const BRICK: usize = 8;
 const RUN: usize = 4096;
-
-/// Transforms of one launch: the grid's second dimension.
-const MOST_TRANSFORMS: usize = 65_535;
 
 /// Device memory of a batch, kept from call to call.
 #[derive(Default)]
@@ -69,9 +66,7 @@ impl Cuda {
         for batch in sampled.maps.chunks(MOST_TRANSFORMS) {
             let mut scratch = self.scratch();
             let buffers = &mut scratch.moments;
-            let map_buffer = grown(&mut buffers.maps, batch.len(), &self.device)?;
-            map_buffer.upload(&batch.iter().map(map).collect::<Vec<_>>())?;
-            let maps = map_buffer.pointer();
+            let maps = uploaded(&mut buffers.maps, batch, &self.device)?;
             let sums = grown(&mut buffers.sums, 8 * blocks * batch.len(), &self.device)?.pointer();
             let totals_buffer = grown(&mut buffers.totals, 6 * batch.len(), &self.device)?;
             let launch = Launch {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::Cuda;
 use super::buffer::Buffer;
-use super::correlation_ratio::{BatchBuffers, grown};
+use super::correlation_ratio::BatchBuffers;
 use super::device::Device;
 use super::image::Image;
 use super::launch::{Argument, Launch, Size, Vector, arguments};
+use super::samples::{grown, per_edge};
 use crate::Error;
 
 /// Voxels of a brick along each axis and bricks of a run, as in `cu/bricks.cuh`; bricks of a block, as the kernels have it.
@@ -196,13 +197,13 @@ impl Batch<'_> {
             bricks: Size::of(bricks),
             moving_shape: Size::of(self.moving.shape),
             cells: Size::of(count(self.moving.shape, [CELL; 3])),
-            per_edge: Vector(self.edge_voxels.map(|edge| (1.0 / edge) as f32)),
+            per_edge: per_edge(self.edge_voxels),
             bins: self.bins as i32,
             hot: self.fixed.hot as i32,
             unit,
         };
         let row = 3 * self.bins + 1;
-        let totals = grown(&mut buffers.totals, row * transforms, |len| Buffer::uninitialised(device, len))?;
+        let totals = grown(&mut buffers.totals, row * transforms, device)?;
         totals.clear(0..row * transforms)?;
         let totals = totals.pointer();
         let launch = Launch {
@@ -216,7 +217,7 @@ impl Batch<'_> {
         // SAFETY: the blocks of a transform share its bricks, at most `MOST_BRICKS` each; shared memory has three words a bin,
         // `totals` three sums a bin and one more for each transform; places are clamped to the moving image.
         unsafe { cuda.launch(launch, arguments![operands, maps, totals])? };
-        let costs = grown(&mut buffers.costs, transforms, |len| Buffer::uninitialised(device, len))?;
+        let costs = grown(&mut buffers.costs, transforms, device)?;
         let launch = Launch {
             kernel: &kernels.ratio_bricks_costs,
             grid: [transforms as u32, 1, 1],

@@ -11,6 +11,9 @@ use super::image::Image;
 use super::launch::{Argument, Shape, Vector, elements};
 use crate::Error;
 
+/// Transforms of one launch at most: the grid's second dimension.
+pub(super) const MOST_TRANSFORMS: usize = 65_535;
+
 /// `Moving` of `cu/samples.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -41,14 +44,35 @@ impl Moving {
             weight: weight.map_or(0, |weight| weight.exact),
             weighted: i32::from(weight.is_some()),
             shape: Shape::of(shape),
-            per_edge: Vector(edge_voxels.map(|edge| (1.0 / edge) as f32)),
+            per_edge: per_edge(edge_voxels),
         })
     }
+
+    /// To be read through the texture unit's filter.
+    pub(super) fn filtered(self, cuda: &Cuda, moving: &Image) -> Result<Moving, Error> {
+        Ok(Moving { image: moving.texture(&cuda.device)?.filtered, ..self })
+    }
+}
+
+/// 1 / width of the ramp at the moving image's edge.
+pub(super) fn per_edge(edge_voxels: [f64; 3]) -> Vector {
+    Vector(edge_voxels.map(|edge| (1.0 / edge) as f32))
 }
 
 /// `Map` of `cu/points.cuh`.
 pub(super) fn map(transform: &AffineTransform) -> [f32; 12] {
     elements(transform).map(|element| element as f32)
+}
+
+/// Where the maps of a batch are on the device, once they are there.
+pub(super) fn uploaded(
+    buffer: &mut Option<Buffer<[f32; 12]>>,
+    transforms: &[AffineTransform],
+    device: &Arc<Device>,
+) -> Result<u64, Error> {
+    let buffer = grown(buffer, transforms.len(), device)?;
+    buffer.upload(&transforms.iter().map(map).collect::<Vec<_>>())?;
+    Ok(buffer.pointer())
 }
 
 /// The buffer, replaced by a larger one if it has less than `len` elements.

@@ -164,7 +164,7 @@ impl Histograms<'_> {
         if let Values::Sampled { fixed_to_moving, filtered, edge_voxels, .. } = moving {
             source = if filtered { Source::Filtered } else { Source::Exact };
             operands.texture = image.texture(self.device())?.filtered;
-            operands.per_edge = Vector(edge_voxels.map(|edge| (1.0 / edge) as f32));
+            operands.per_edge = samples::per_edge(edge_voxels);
             operands.map = samples::map(&fixed_to_moving);
         }
         operands.source = source as i32;
