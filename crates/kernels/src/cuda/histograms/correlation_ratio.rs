@@ -1,15 +1,12 @@
 //! The schemes for Σw, Σw·y and Σw·y² of each fixed bin.
 
-use super::bricks::{self, BrickTables};
-use super::pair::{Pair, Source};
-use super::plan::{Grid, Memory, Plan, Slot, TileTables, Value};
+use super::draft::Draft;
+use super::pair::Pair;
+use super::plan::{Grid, Plan, Slot, TileTables, Value};
 use super::scheme::{CrScheme, Settings};
-use super::segments::Segments;
 use super::tiles::{TILE_VOXELS, Tiles};
-use super::{Histograms, segments};
+use super::{Histograms, bricks, segments};
 use crate::Error;
-use crate::cuda::buffer::Buffer;
-use crate::cuda::launch::Size;
 
 /// Threads of a block of `cr_tiled`.
 const TILED_THREADS: usize = 256;
@@ -34,231 +31,164 @@ impl Histograms<'_> {
         scheme: CrScheme,
         settings: &Settings,
     ) -> Result<Plan<'p>, Error> {
-        match scheme {
-            CrScheme::GlobalAtomic => self.adding(pair, settings, "cr_global_atomic", 0),
-            CrScheme::GlobalAtomicDouble => self.adding(pair, settings, "cr_global_atomic_double", 0),
-            CrScheme::SharedAtomic => self.adding(pair, settings, "cr_shared_atomic", 12 * pair.bins),
-            CrScheme::GlobalMerge => self.merging(pair, settings, "cr_global_shadows", 0),
-            CrScheme::SharedMerge => self.merging(pair, settings, "cr_shared_rows", 12 * pair.bins),
-            CrScheme::SharedWarp => {
-                self.merging(pair, settings, "cr_warp_rows", 12 * pair.bins * settings.threads.div_ceil(32))
-            }
-            CrScheme::ConflictFree => self.conflict_free(pair, settings),
-            CrScheme::Tiled => self.tiled(pair, settings),
-            CrScheme::Slabs => self.slabs(pair, settings),
-            CrScheme::Skipping => self.skipping(pair, settings),
-        }
+        let mut draft = Draft::new(self, pair, settings)?;
+        // Three sums of four bytes for each bin.
+        let row = 12 * pair.bins;
+        let result = match scheme {
+            CrScheme::GlobalAtomic => draft.adding("cr_global_atomic", 0)?,
+            CrScheme::GlobalAtomicDouble => draft.adding("cr_global_atomic_double", 0)?,
+            CrScheme::SharedAtomic => draft.adding("cr_shared_atomic", row)?,
+            CrScheme::GlobalMerge => draft.merging("cr_global_shadows", 0)?,
+            CrScheme::SharedMerge => draft.merging("cr_shared_rows", row)?,
+            CrScheme::SharedWarp => draft.merging("cr_warp_rows", row * settings.threads.div_ceil(32))?,
+            CrScheme::ConflictFree => draft.conflict_free()?,
+            CrScheme::Tiled => draft.tiled()?,
+            CrScheme::Slabs => draft.slabs()?,
+            CrScheme::Skipping => draft.skipping()?,
+        };
+        draft.plan.results_in(result);
+        Ok(draft.plan)
+    }
+}
+
+impl Draft<'_> {
+    fn bins(&self) -> Value {
+        Value::Signed(self.pair.bins as i32)
     }
 
     /// Blocks that add to one histogram.
-    fn adding<'p>(
-        &'p self,
-        pair: &'p Pair<'_>,
-        settings: &Settings,
-        name: &'static str,
-        shared: usize,
-    ) -> Result<Plan<'p>, Error> {
-        let kernel = self.kernels.get(name)?;
-        let blocks = settings.blocks.map_or_else(|| self.resident(kernel, settings.threads, shared), Ok)?;
-        self.allow_shared(kernel, shared)?;
-        let mut plan = self.plan(pair.bins)?;
-        let sums = plan.keep(match name {
-            "cr_global_atomic_double" => Memory::Doubles(Buffer::uninitialised(self.device(), 3 * pair.bins)?),
-            _ => Memory::Singles(Buffer::uninitialised(self.device(), 3 * pair.bins)?),
-        });
-        plan.clear(sums);
-        let values = vec![Value::Pair(pair.operands), Value::Signed(pair.bins as i32), plan.address(sums)];
+    fn adding(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
+        let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
+        let blocks = self.blocks(kernel, threads, shared)?;
+        let sums = match name {
+            "cr_global_atomic_double" => self.uninitialised::<f64>(3 * self.pair.bins)?,
+            _ => self.uninitialised::<f32>(3 * self.pair.bins)?,
+        };
+        self.plan.clear(sums);
         // SAFETY: `sums` has three numbers a bin, of the kernel's type; fixed bins are below `bins`.
-        unsafe { plan.launch(kernel, Grid::of(blocks, settings.threads, shared), values) };
-        plan.results_in(sums);
-        Ok(plan)
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.bins(), self.at(sums)]) };
+        Ok(sums)
     }
 
     /// A row for each block or thread, merged afterwards.
-    fn merging<'p>(
-        &'p self,
-        pair: &'p Pair<'_>,
-        settings: &Settings,
-        name: &'static str,
-        shared: usize,
-    ) -> Result<Plan<'p>, Error> {
-        let kernel = self.kernels.get(name)?;
-        let blocks = settings.blocks.map_or_else(|| self.resident(kernel, settings.threads, shared), Ok)?;
-        self.allow_shared(kernel, shared)?;
+    fn merging(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
+        let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
+        let blocks = self.blocks(kernel, threads, shared)?;
         let a_thread = name == "cr_global_shadows";
-        let count = if a_thread { blocks * settings.threads } else { blocks };
-        let mut plan = self.plan(pair.bins)?;
-        let rows = plan.keep(Memory::Singles(Buffer::uninitialised(self.device(), count * 3 * pair.bins)?));
+        let count = if a_thread { blocks * threads } else { blocks };
+        let rows = self.uninitialised::<f32>(count * 3 * self.pair.bins)?;
         if a_thread {
-            plan.clear(rows);
+            self.plan.clear(rows);
         }
-        let values = vec![Value::Pair(pair.operands), Value::Signed(pair.bins as i32), plan.address(rows)];
         // SAFETY: `rows` has three numbers a bin for each block, or for each thread.
-        unsafe { plan.launch(kernel, Grid::of(blocks, settings.threads, shared), values) };
-        self.merge_sums(&mut plan, rows, count, 3 * pair.bins)?;
-        Ok(plan)
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.bins(), self.at(rows)]) };
+        self.merge_sums(rows, count)
     }
 
-    fn conflict_free<'p>(&'p self, pair: &'p Pair<'_>, settings: &Settings) -> Result<Plan<'p>, Error> {
-        let kernel = self.kernels.get("cr_conflict_free")?;
-        let mut plan = self.plan(pair.bins)?;
-        let [starts, sorted, bins, blocks] = self.sorted_segments(&mut plan, pair, settings)?;
-        let sums = plan.keep(Memory::Singles(Buffer::uninitialised(self.device(), 3 * pair.bins)?));
-        plan.clear(sums);
-        let mut values = vec![Value::Pair(pair.operands), Value::Signed(pair.bins as i32)];
-        values.extend([starts, sorted, bins, sums].map(|slot| plan.address(slot)));
-        let shared = 3 * 4 * settings.threads;
+    fn conflict_free(&mut self) -> Result<Slot, Error> {
+        let (kernel, threads) = (self.kernel("cr_conflict_free")?, self.settings.threads);
+        let ([starts, sorted, bins], blocks) = self.sorted_segments()?;
+        let sums = self.uninitialised::<f32>(3 * self.pair.bins)?;
+        self.plan.clear(sums);
+        let values = [self.bins(), self.at(starts), self.at(sorted), self.at(bins), self.at(sums)];
         // SAFETY: one block a segment, which lies within `sorted`; three shared floats a thread; bins as above.
-        unsafe { plan.launch(kernel, Grid::of(blocks, settings.threads, shared), values) };
-        plan.results_in(sums);
-        Ok(plan)
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, 3 * 4 * threads), values) };
+        Ok(sums)
     }
 
-    /// Starts of segments, sorted voxels, bins of segments, as slots; and how many segments there are.
-    pub(super) fn sorted_segments(
-        &self,
-        plan: &mut Plan<'_>,
-        pair: &Pair<'_>,
-        settings: &Settings,
-    ) -> Result<[Slot; 4], Error> {
-        let sorted = self.sorted(pair, settings.order)?;
-        let segments = Segments::new(&sorted.host, &pair.voxel_bins, settings.segment);
-        let starts = plan.keep(Memory::Words(Buffer::from_slice(self.device(), &segments.starts)?));
-        let bins = plan.keep(Memory::Words(Buffer::from_slice(self.device(), &segments.bins)?));
-        Ok([starts, plan.keep(Memory::Sorted(sorted)), bins, segments.bins.len()])
-    }
-
-    fn tiled<'p>(&'p self, pair: &'p Pair<'_>, settings: &Settings) -> Result<Plan<'p>, Error> {
-        let kernel = self.kernels.get(match pair.source {
-            Source::Given => "cr_tiled_given",
-            Source::Exact => "cr_tiled_exact",
-            Source::Filtered => "cr_tiled_filtered",
-        })?;
-        let tiles = Tiles::new(pair.volume.shape(), &pair.voxel_bins, pair.bins);
-        let shared = 4 * (2 * TILE_VOXELS + 3 * pair.bins + 3 * tiles.most_pieces);
-        let resident = self.resident(kernel, TILED_THREADS, shared)?;
+    fn tiled(&mut self) -> Result<Slot, Error> {
+        let kernel = self.kernel_for_source(["cr_tiled_given", "cr_tiled_exact", "cr_tiled_filtered"])?;
+        let bins = self.pair.bins;
+        let tiles = Tiles::new(self.pair.volume.shape(), &self.pair.voxel_bins, bins);
+        let shared = 4 * (2 * TILE_VOXELS + 3 * bins + 3 * tiles.most_pieces);
         let count = tiles.first_piece.len() - 1;
-        let blocks = settings.blocks.unwrap_or(resident).min(count);
-        let mut plan = self.plan(pair.bins)?;
-        let device = self.device();
-        let places = plan.keep(Memory::Halves(Buffer::from_slice(device, &tiles.places)?));
-        let pieces = plan.keep(Memory::Halves(Buffer::from_slice(device, &tiles.pieces)?));
-        let first_piece = plan.keep(Memory::Words(Buffer::from_slice(device, &tiles.first_piece)?));
-        let bin_pieces = plan.keep(Memory::Halves(Buffer::from_slice(device, &tiles.bin_pieces)?));
-        let rows = plan.keep(Memory::Singles(Buffer::uninitialised(device, blocks * 3 * pair.bins)?));
+        let blocks = self.blocks(kernel, TILED_THREADS, shared)?.min(count);
+        let places = self.holding(&tiles.places)?;
+        let pieces = self.holding(&tiles.pieces)?;
+        let first_piece = self.holding(&tiles.first_piece)?;
+        let bin_pieces = self.holding(&tiles.bin_pieces)?;
+        let rows = self.uninitialised::<f32>(blocks * 3 * bins)?;
         let tables = TileTables {
-            places: plan.pointer(places),
-            pieces: plan.pointer(pieces),
-            first_piece: plan.pointer(first_piece),
-            bin_pieces: plan.pointer(bin_pieces),
+            places: self.plan.pointer(places),
+            pieces: self.plan.pointer(pieces),
+            first_piece: self.plan.pointer(first_piece),
+            bin_pieces: self.plan.pointer(bin_pieces),
             count: count as u32,
             most_pieces: tiles.most_pieces as i32,
         };
-        let values = vec![
-            Value::Pair(pair.operands),
-            Value::Signed(pair.bins as i32),
-            Value::Tiles(tables),
-            plan.address(rows),
-        ];
+        let values = [self.bins(), Value::Tiles(tables), self.at(rows)];
         // SAFETY: the tables cover every tile of the fixed volume; shared memory holds values and weights of a tile, three
         // sums a bin and three a piece; `rows` has a row for each block.
-        unsafe { plan.launch(kernel, Grid::of(blocks, TILED_THREADS, shared), values) };
-        self.merge_sums(&mut plan, rows, blocks, 3 * pair.bins)?;
-        Ok(plan)
+        unsafe { self.launch(kernel, Grid::of(blocks, TILED_THREADS, shared), values) };
+        self.merge_sums(rows, blocks)
     }
 
-    fn slabs<'p>(&'p self, pair: &'p Pair<'_>, settings: &Settings) -> Result<Plan<'p>, Error> {
-        let kernel = self.kernels.get(match pair.source {
-            Source::Given => "cr_slabs_given",
-            Source::Exact => "cr_slabs_exact",
-            Source::Filtered => "cr_slabs_filtered",
-        })?;
-        let shared = 12 * pair.bins;
-        let resident = self.resident(kernel, SLABS_THREADS, shared)?;
+    fn slabs(&mut self) -> Result<Slot, Error> {
+        let kernel = self.kernel_for_source(["cr_slabs_given", "cr_slabs_exact", "cr_slabs_filtered"])?;
+        let (pair, bins) = (self.pair, self.pair.bins);
+        let shared = 12 * bins;
+        let wanted = self.blocks(kernel, SLABS_THREADS, shared)?;
         let slabs = segments::slabs(pair.volume.shape(), SLABS_THREADS);
-        let blocks = segments::blocks_of_slabs(slabs, settings.blocks.unwrap_or(resident), SLABS_THREADS);
-        let mut plan = self.plan(pair.bins)?;
-        let totals = plan.keep(Memory::Words(Buffer::zeroed(self.device(), 2 * 3 * pair.bins)?));
-        let finished = plan.keep(Memory::Words(Buffer::zeroed(self.device(), 1)?));
-        let sums = plan.keep(Memory::Doubles(Buffer::uninitialised(self.device(), 3 * pair.bins)?));
+        let blocks = segments::blocks_of_slabs(slabs, wanted, SLABS_THREADS);
+        let totals = self.zeroed::<u32>(2 * 3 * bins)?;
+        let finished = self.zeroed::<u32>(1)?;
+        let sums = self.uninitialised::<f64>(3 * bins)?;
         let (_, fullest) = pair.in_bins();
-        let mut values = vec![
-            Value::Pair(pair.operands),
-            Value::Signed(pair.bins as i32),
+        let values = [
+            self.bins(),
             Value::Signed(fullest as i32),
             Value::Float(pair.per_range),
+            self.at(totals),
+            self.at(finished),
+            self.at(sums),
         ];
-        values.extend([totals, finished, sums].map(|slot| plan.address(slot)));
         // SAFETY: `totals` has three 64-bit sums a bin and `sums` three doubles, shared memory three words; every run leaves
         // `totals` and `finished` at zero.
-        unsafe { plan.launch(kernel, Grid::of(blocks, SLABS_THREADS, shared), values) };
-        plan.results_in(sums);
-        Ok(plan)
+        unsafe { self.launch(kernel, Grid::of(blocks, SLABS_THREADS, shared), values) };
+        Ok(sums)
     }
 
-    fn skipping<'p>(&'p self, pair: &'p Pair<'_>, settings: &Settings) -> Result<Plan<'p>, Error> {
-        let kernel = self.kernels.get(match pair.source {
-            Source::Given => "cr_bricks_given",
-            Source::Exact => "cr_bricks_exact",
-            Source::Filtered => "cr_bricks_filtered",
-        })?;
-        let shared = 8 * pair.bins;
-        let resident = self.resident(kernel, BRICKS_THREADS, shared)?;
-        let wanted = settings.blocks.unwrap_or(resident);
+    fn skipping(&mut self) -> Result<Slot, Error> {
+        let kernel = self.kernel_for_source(["cr_bricks_given", "cr_bricks_exact", "cr_bricks_filtered"])?;
+        let (pair, bins) = (self.pair, self.pair.bins);
+        let shared = 8 * bins;
+        let wanted = self.blocks(kernel, BRICKS_THREADS, shared)?;
         let blocks = bricks::blocks(pair.volume.shape(), wanted, BRICKS_MOST_VOXELS);
-        let mut plan = self.plan(pair.bins)?;
         let (in_bin, _) = pair.in_bins();
-        let tables = self.brick_tables(&mut plan, pair)?;
-        let in_bin = plan.keep(Memory::Words(Buffer::from_slice(self.device(), &in_bin)?));
-        let totals = plan.keep(Memory::Words(Buffer::zeroed(self.device(), 2 * (2 * pair.bins + 1))?));
-        let finished = plan.keep(Memory::Words(Buffer::zeroed(self.device(), 1)?));
-        let sums = plan.keep(Memory::Doubles(Buffer::uninitialised(self.device(), 2 * pair.bins + 1)?));
-        let mut values = vec![
-            Value::Pair(pair.operands),
+        let tables = self.brick_tables()?;
+        let in_bin = self.holding(&in_bin)?;
+        let totals = self.zeroed::<u32>(2 * (2 * bins + 1))?;
+        let finished = self.zeroed::<u32>(1)?;
+        let sums = self.uninitialised::<f64>(2 * bins + 1)?;
+        let values = [
             Value::Bricks(tables),
-            Value::Signed(pair.bins as i32),
+            self.bins(),
             Value::Float(pair.per_range),
+            self.at(in_bin),
+            self.at(totals),
+            self.at(finished),
+            self.at(sums),
         ];
-        values.extend([in_bin, totals, finished, sums].map(|slot| plan.address(slot)));
         // SAFETY: the tables cover the fixed volume and the moving one; `totals` has two 64-bit sums a bin and one more, `sums`
         // as many doubles, shared memory two words a bin; every run leaves `totals` and `finished` at zero.
-        unsafe { plan.launch(kernel, Grid::of(blocks, BRICKS_THREADS, shared), values) };
-        plan.results_in(sums);
-        Ok(plan)
-    }
-
-    /// Brings to the device what the kernels that skip bricks look up.
-    pub(super) fn brick_tables(&self, plan: &mut Plan<'_>, pair: &Pair<'_>) -> Result<BrickTables, Error> {
-        let shape = pair.volume.shape();
-        let placed = bricks::in_bricks(shape, &pair.voxel_bins);
-        let fixed = plan.keep(Memory::Halves(Buffer::from_slice(self.device(), &placed)?));
-        let distance = plan.keep(Memory::Halves(Buffer::from_slice(self.device(), &pair.emptiness.distance)?));
-        let (_, hot) = pair.in_bins();
-        Ok(BrickTables {
-            fixed: plan.pointer(fixed),
-            distance: plan.pointer(distance),
-            count: Size::of(bricks::count(shape)),
-            cells: Size::of(pair.emptiness.cells),
-            common: pair.emptiness.common,
-            hot: hot as i32,
-        })
+        unsafe { self.launch(kernel, Grid::of(blocks, BRICKS_THREADS, shared), values) };
+        Ok(sums)
     }
 
     /// Adds rows of single precision up in double precision, in a fixed order.
-    fn merge_sums<'p>(&'p self, plan: &mut Plan<'p>, rows: Slot, count: usize, width: usize) -> Result<(), Error> {
-        let grid = |slices| Grid { blocks: [width.div_ceil(32), slices], threads: [32, 32], shared: 0 };
+    fn merge_sums(&mut self, rows: Slot, count: usize) -> Result<Slot, Error> {
+        let width = 3 * self.pair.bins;
         let slices = SLICES.min(count);
-        let parts = plan.keep(Memory::Doubles(Buffer::uninitialised(self.device(), slices * width)?));
-        let sums = plan.keep(Memory::Doubles(Buffer::uninitialised(self.device(), width)?));
-        for (kernel, from, count, slices, to) in
-            [("merge_sums", rows, count, slices, parts), ("merge_parts", parts, slices, 1, sums)]
+        let parts = self.uninitialised::<f64>(slices * width)?;
+        let sums = self.uninitialised::<f64>(width)?;
+        for (name, slots, count, slices) in
+            [("merge_sums", [rows, parts], count, slices), ("merge_parts", [parts, sums], slices, 1)]
         {
-            let sizes = [Value::Unsigned(count as u32), Value::Unsigned(width as u32)];
-            let values = std::iter::once(plan.address(from)).chain(sizes).chain([plan.address(to)]).collect();
-            // SAFETY: `from` has `count` rows of `width`, `to` one for each slice.
-            unsafe { plan.launch(self.kernels.get(kernel)?, grid(slices), values) };
+            let kernel = self.kernel(name)?;
+            let grid = Grid { blocks: [width.div_ceil(32), slices], threads: [32, 32], shared: 0 };
+            // SAFETY: the first slot has `count` rows of `width`, the second one for each slice.
+            unsafe { self.launch_merge(kernel, grid, slots, [count, width], None) };
         }
-        plan.results_in(sums);
-        Ok(())
+        Ok(sums)
     }
 }

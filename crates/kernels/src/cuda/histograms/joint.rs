@@ -1,13 +1,12 @@
 //! The schemes for joint histograms.
 
-use super::bricks;
 use super::brosch::{self, CostModel};
-use super::pair::{Pair, Source};
-use super::plan::{Grid, Memory, Plan, Slot, Value};
+use super::draft::Draft;
+use super::pair::Pair;
+use super::plan::{Grid, Plan, Slot, Value};
 use super::scheme::{MiScheme, Settings};
-use super::{Histograms, segments};
+use super::{Histograms, bricks, segments};
 use crate::Error;
-use crate::cuda::buffer::Buffer;
 
 /// Device memory that copies of a histogram for every thread or block may take, bytes; there are fewer of them where they
 /// would take more.
@@ -29,75 +28,85 @@ impl Histograms<'_> {
         settings: &Settings,
         previous: Option<&[u32]>,
     ) -> Result<Plan<'p>, Error> {
-        let mut plan = self.plan(pair.bins)?;
-        let counts = Buffer::uninitialised(self.device(), pair.bins * pair.bins)?;
-        let joint = plan.keep(Memory::Words(counts));
-        plan.results_in(joint);
+        let mut draft = Draft::new(self, pair, settings)?;
+        let joint = draft.uninitialised::<u32>(pair.bins * pair.bins)?;
+        draft.plan.results_in(joint);
         match scheme {
-            MiScheme::GlobalAtomic => self.global_atomic(&mut plan, pair, settings, joint)?,
-            MiScheme::WarpShadows => self.warp_shadows(&mut plan, pair, settings, joint)?,
-            MiScheme::ThreadShadows => self.thread_shadows(&mut plan, pair, settings, joint)?,
-            MiScheme::SortCount => self.sort_count(&mut plan, pair, settings, joint)?,
-            MiScheme::Adaptive => self.adaptive(&mut plan, pair, settings, joint, previous)?,
-            MiScheme::Columns => self.columns(&mut plan, pair, settings, joint)?,
-            MiScheme::Rows => self.rows(&mut plan, pair, settings, joint)?,
-            MiScheme::Slabs32 => self.slabs_joint(&mut plan, pair, settings, joint, 32, previous)?,
-            MiScheme::Slabs16 => self.slabs_joint(&mut plan, pair, settings, joint, 16, previous)?,
-            MiScheme::Skipping => self.skipping_joint(&mut plan, pair, settings, joint)?,
+            MiScheme::GlobalAtomic => draft.global_atomic(joint)?,
+            MiScheme::WarpShadows => draft.warp_shadows(joint)?,
+            MiScheme::ThreadShadows => draft.thread_shadows(joint)?,
+            MiScheme::SortCount => draft.sort_count(joint)?,
+            MiScheme::Adaptive => draft.adaptive(joint, previous)?,
+            MiScheme::Columns => draft.columns(joint)?,
+            MiScheme::Rows => draft.rows(joint)?,
+            MiScheme::Slabs32 => draft.slabs_joint(joint, 32, previous)?,
+            MiScheme::Slabs16 => draft.slabs_joint(joint, 16, previous)?,
+            MiScheme::Skipping => draft.skipping_joint(joint)?,
         }
-        Ok(plan)
+        Ok(draft.plan)
+    }
+}
+
+/// A histogram cut into as many rows as shared memory holds; the volume is gone through once for each such part.
+struct Parts {
+    count: usize,
+    /// Rows of a part.
+    rows: usize,
+    /// Bytes that these take.
+    shared: usize,
+    threads: usize,
+}
+
+impl Parts {
+    /// Of so many rows of so many bytes, at most `most` bytes in a part.
+    fn of(bins: usize, row: usize, most: usize, settings: &Settings) -> Parts {
+        let count = bins.div_ceil((most / row).clamp(1, bins));
+        let rows = bins.div_ceil(count);
+        let shared = (rows * row).next_multiple_of(4);
+        // One block fills a multiprocessor if its histogram does.
+        let threads = if 2 * shared > most { 1024 } else { settings.threads.next_multiple_of(32) };
+        Parts { count, rows, shared, threads }
     }
 
-    fn global_atomic<'p>(
-        &'p self,
-        plan: &mut Plan<'p>,
-        pair: &Pair<'_>,
-        settings: &Settings,
-        joint: Slot,
-    ) -> Result<(), Error> {
-        let kernel = self.kernels.get("mi_global_atomic")?;
-        let blocks = settings.blocks.map_or_else(|| self.resident(kernel, settings.threads, 0), Ok)?;
-        plan.clear(joint);
-        let values = vec![Value::Pair(pair.operands), plan.address(joint)];
+    fn grid(&self, blocks: usize) -> Grid {
+        Grid { blocks: [blocks, self.count], threads: [self.threads, 1], shared: self.shared }
+    }
+}
+
+impl Draft<'_> {
+    /// Pairs of bins.
+    fn cells(&self) -> usize {
+        self.pair.bins * self.pair.bins
+    }
+
+    fn global_atomic(&mut self, joint: Slot) -> Result<(), Error> {
+        let (kernel, threads) = (self.kernel("mi_global_atomic")?, self.settings.threads);
+        let blocks = self.blocks(kernel, threads, 0)?;
+        self.plan.clear(joint);
         // SAFETY: `joint` has a counter for each pair of bins; the fixed bins are below `bins`, the moving ones are clamped.
-        unsafe { plan.launch(kernel, Grid::of(blocks, settings.threads, 0), values) };
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, 0), [self.at(joint)]) };
         Ok(())
     }
 
-    fn warp_shadows<'p>(
-        &'p self,
-        plan: &mut Plan<'p>,
-        pair: &Pair<'_>,
-        settings: &Settings,
-        joint: Slot,
-    ) -> Result<(), Error> {
-        let kernel = self.kernels.get("mi_warp_shadows")?;
-        let all = pair.bins * pair.bins;
-        let range = (settings.shared / 4 / settings.threads.div_ceil(32)).clamp(1, all);
-        let shared = 4 * range * settings.threads.div_ceil(32);
-        let resident = self.resident(kernel, settings.threads, shared)?;
-        let blocks = settings.blocks.unwrap_or(resident);
-        plan.clear(joint);
-        for first in (0..all).step_by(range) {
-            let sizes = [Value::Unsigned(first as u32), Value::Unsigned(range as u32)];
-            let values =
-                std::iter::once(Value::Pair(pair.operands)).chain(sizes).chain([plan.address(joint)]).collect();
+    fn warp_shadows(&mut self, joint: Slot) -> Result<(), Error> {
+        let (kernel, threads) = (self.kernel("mi_warp_shadows")?, self.settings.threads);
+        let warps = threads.div_ceil(32);
+        let range = (self.settings.shared / 4 / warps).clamp(1, self.cells());
+        let shared = 4 * range * warps;
+        let blocks = self.blocks(kernel, threads, shared)?;
+        self.plan.clear(joint);
+        for first in (0..self.cells()).step_by(range) {
+            let values = [Value::Unsigned(first as u32), Value::Unsigned(range as u32), self.at(joint)];
             // SAFETY: as above; shared memory has a range for each warp.
-            unsafe { plan.launch(kernel, Grid::of(blocks, settings.threads, shared), values) };
+            unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), values) };
         }
         Ok(())
     }
 
-    fn thread_shadows<'p>(
-        &'p self,
-        plan: &mut Plan<'p>,
-        pair: &Pair<'_>,
-        settings: &Settings,
-        joint: Slot,
-    ) -> Result<(), Error> {
-        let all = pair.bins * pair.bins;
+    fn thread_shadows(&mut self, joint: Slot) -> Result<(), Error> {
+        let (all, threads) = (self.cells(), self.settings.threads);
         // b = s·32 / (B·N), eq. 10 of Shams 2010, down to what a word divides into.
-        let bits = settings.shared * 8 / (all * settings.threads);
+        let bits = self.settings.shared * 8 / (all * threads);
         let (name, per_word) = match bits {
             0 => ("mi_thread_shadows_0", None),
             1 => ("mi_thread_shadows_1", Some(32)),
@@ -105,225 +114,138 @@ impl Histograms<'_> {
             4..=7 => ("mi_thread_shadows_4", Some(8)),
             _ => ("mi_thread_shadows_8", Some(4)),
         };
-        let kernel = self.kernels.get(name)?;
-        let shared = per_word.map_or(0, |bins| 4 * all.div_ceil(bins) * settings.threads);
-        let resident = self.resident(kernel, settings.threads, shared)?;
-        let most = (MOST_SHADOWS / (4 * all * settings.threads)).max(1);
-        let blocks = settings.blocks.unwrap_or(resident).min(most);
-        let shadows = self.counters(plan, blocks * settings.threads * all)?;
-        let left = self.counters(plan, all)?;
-        plan.clear(shadows);
-        plan.clear(left);
-        let values = vec![Value::Pair(pair.operands), plan.address(shadows), plan.address(left)];
+        let kernel = self.kernel(name)?;
+        let shared = per_word.map_or(0, |bins| 4 * all.div_ceil(bins) * threads);
+        let blocks = self.blocks(kernel, threads, shared)?.min((MOST_SHADOWS / (4 * all * threads)).max(1));
+        let shadows = self.uninitialised::<u32>(blocks * threads * all)?;
+        let left = self.uninitialised::<u32>(all)?;
+        self.plan.clear(shadows);
+        self.plan.clear(left);
         // SAFETY: `shadows` has a histogram for each thread, shared memory `bits` bits for each of its bins.
-        unsafe { plan.launch(kernel, Grid::of(blocks, settings.threads, shared), values) };
-        self.merge_counts(plan, shadows, blocks * settings.threads, all, Some(left), joint)
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.at(shadows), self.at(left)]) };
+        self.merge_counts(shadows, blocks * threads, Some(left), joint)
     }
 
-    fn sort_count<'p>(
-        &'p self,
-        plan: &mut Plan<'p>,
-        pair: &Pair<'_>,
-        settings: &Settings,
-        joint: Slot,
-    ) -> Result<(), Error> {
-        let kernel = self.kernels.get("mi_sort_count")?;
-        let all = pair.bins * pair.bins;
+    fn sort_count(&mut self, joint: Slot) -> Result<(), Error> {
+        let (kernel, all) = (self.kernel("mi_sort_count")?, self.cells());
         // The network needs a power of two.
-        let threads = settings.threads.next_power_of_two();
+        let threads = self.settings.threads.next_power_of_two();
         let shared = 8 * threads;
-        let resident = self.resident(kernel, threads, shared)?;
-        let blocks = settings.blocks.unwrap_or(resident).min((MOST_SHADOWS / (4 * all)).max(1));
-        let partial = self.counters(plan, blocks * all)?;
-        plan.clear(partial);
-        let values = vec![Value::Pair(pair.operands), plan.address(partial)];
+        let blocks = self.blocks(kernel, threads, shared)?.min((MOST_SHADOWS / (4 * all)).max(1));
+        let partial = self.uninitialised::<u32>(blocks * all)?;
+        self.plan.clear(partial);
         // SAFETY: `partial` has a histogram for each block, shared memory two elements for each thread.
-        unsafe { plan.launch(kernel, Grid::of(blocks, threads, shared), values) };
-        self.merge_counts(plan, partial, blocks, all, None, joint)
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.at(partial)]) };
+        self.merge_counts(partial, blocks, None, joint)
     }
 
-    fn adaptive<'p>(
-        &'p self,
-        plan: &mut Plan<'p>,
-        pair: &Pair<'_>,
-        settings: &Settings,
-        joint: Slot,
-        previous: Option<&[u32]>,
-    ) -> Result<(), Error> {
-        let kernel = self.kernels.get("mi_adaptive")?;
-        let all = pair.bins * pair.bins;
+    fn adaptive(&mut self, joint: Slot, previous: Option<&[u32]>) -> Result<(), Error> {
+        let (kernel, threads) = (self.kernel("mi_adaptive")?, self.settings.threads);
         // Global updates cost the most; the ratios are those of latencies on current devices.
         let model = CostModel {
             global_update: 8.0,
             shared_collision: 1.0,
             global_collision: 8.0,
-            sharing: settings.threads as f64,
-            threads: (settings.blocks.unwrap_or(1024) * settings.threads) as f64,
+            sharing: threads as f64,
+            threads: (self.settings.blocks.unwrap_or(1024) * threads) as f64,
             tagged: false,
         };
         let levels = match previous {
-            Some(counts) if counts.len() == all => model.levels(counts, settings.shared),
+            Some(counts) if counts.len() == self.cells() => model.levels(counts, self.settings.shared),
             // The first histogram is made without counters in shared memory.
-            _ => vec![0; all],
+            _ => vec![0; self.cells()],
         };
         let (table, bytes) = brosch::table(&levels);
         let words = bytes.div_ceil(4);
-        let resident = self.resident(kernel, settings.threads, 4 * words)?;
-        let blocks = settings.blocks.unwrap_or(resident);
-        let table = plan.keep(Memory::Words(Buffer::from_slice(self.device(), &table)?));
-        plan.clear(joint);
-        let values =
-            vec![Value::Pair(pair.operands), plan.address(table), Value::Unsigned(words as u32), plan.address(joint)];
+        let blocks = self.blocks(kernel, threads, 4 * words)?;
+        let table = self.holding(&table)?;
+        self.plan.clear(joint);
+        let values = [self.at(table), Value::Unsigned(words as u32), self.at(joint)];
         // SAFETY: `table` has an entry a bin, whose counters lie within `words` of shared memory.
-        unsafe { plan.launch(kernel, Grid::of(blocks, settings.threads, 4 * words), values) };
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, 4 * words), values) };
         Ok(())
     }
 
-    fn columns<'p>(
-        &'p self,
-        plan: &mut Plan<'p>,
-        pair: &Pair<'_>,
-        settings: &Settings,
-        joint: Slot,
-    ) -> Result<(), Error> {
-        let (kernel, reduce) = (self.kernels.get("mi_columns")?, self.kernels.get("sum_rows")?);
-        let all = pair.bins * pair.bins;
-        let resident = self.resident(kernel, settings.threads, 0)?;
-        let most = (MOST_SHADOWS / (4 * all * settings.threads)).max(1);
-        let blocks = settings.blocks.unwrap_or(resident).min(most);
-        let width = blocks * settings.threads;
-        let columns = self.counters(plan, width * all)?;
-        plan.clear(columns);
-        let values = vec![Value::Pair(pair.operands), plan.address(columns)];
+    fn columns(&mut self, joint: Slot) -> Result<(), Error> {
+        let (kernel, reduce) = (self.kernel("mi_columns")?, self.kernel("sum_rows")?);
+        let (all, threads) = (self.cells(), self.settings.threads);
+        let blocks = self.blocks(kernel, threads, 0)?.min((MOST_SHADOWS / (4 * all * threads)).max(1));
+        let width = blocks * threads;
+        let columns = self.uninitialised::<u32>(width * all)?;
+        self.plan.clear(columns);
         // SAFETY: `columns` has a row of all threads for each pair of bins.
-        unsafe { plan.launch(kernel, Grid::of(blocks, settings.threads, 0), values) };
-        let sizes = [Value::Unsigned(all as u32), Value::Unsigned(width as u32)];
-        let values = std::iter::once(plan.address(columns)).chain(sizes).chain([plan.address(joint)]).collect();
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, 0), [self.at(columns)]) };
         // SAFETY: a warp a row; warps beyond the last row do nothing.
-        unsafe { plan.launch(reduce, Grid::of(all.div_ceil(8), 256, 0), values) };
+        unsafe {
+            self.launch_merge(reduce, Grid::of(all.div_ceil(8), 256, 0), [columns, joint], [all, width], None);
+        }
         Ok(())
     }
 
-    fn rows<'p>(
-        &'p self,
-        plan: &mut Plan<'p>,
-        pair: &Pair<'_>,
-        settings: &Settings,
-        joint: Slot,
-    ) -> Result<(), Error> {
-        let kernel = self.kernels.get("mi_rows")?;
-        let shared = 4 * pair.bins * settings.threads.div_ceil(32);
+    fn rows(&mut self, joint: Slot) -> Result<(), Error> {
+        let (kernel, threads) = (self.kernel("mi_rows")?, self.settings.threads);
+        let shared = 4 * self.pair.bins * threads.div_ceil(32);
         self.allow_shared(kernel, shared)?;
-        let [starts, sorted, bins, blocks] = self.sorted_segments(plan, pair, settings)?;
-        plan.clear(joint);
-        let mut values = vec![Value::Pair(pair.operands)];
-        values.extend([starts, sorted, bins, joint].map(|slot| plan.address(slot)));
+        let ([starts, sorted, bins], blocks) = self.sorted_segments()?;
+        self.plan.clear(joint);
+        let values = [starts, sorted, bins, joint].map(|slot| self.at(slot));
         // SAFETY: one block a segment, which lies within `sorted`; shared memory has a row for each warp.
-        unsafe { plan.launch(kernel, Grid::of(blocks, settings.threads, shared), values) };
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), values) };
         Ok(())
     }
 
-    fn slabs_joint<'p>(
-        &'p self,
-        plan: &mut Plan<'p>,
-        pair: &Pair<'_>,
-        settings: &Settings,
-        joint: Slot,
-        bits: usize,
-        previous: Option<&[u32]>,
-    ) -> Result<(), Error> {
-        let kernel = self.kernels.get(match (bits, pair.source) {
-            (16, Source::Given) => "mi_slabs_16_given",
-            (16, Source::Exact) => "mi_slabs_16_exact",
-            (16, Source::Filtered) => "mi_slabs_16_filtered",
-            (_, Source::Given) => "mi_slabs_32_given",
-            (_, Source::Exact) => "mi_slabs_32_exact",
-            (_, Source::Filtered) => "mi_slabs_32_filtered",
+    fn slabs_joint(&mut self, joint: Slot, bits: usize, previous: Option<&[u32]>) -> Result<(), Error> {
+        let kernel = self.kernel_for_source(match bits {
+            16 => ["mi_slabs_16_given", "mi_slabs_16_exact", "mi_slabs_16_filtered"],
+            _ => ["mi_slabs_32_given", "mi_slabs_32_exact", "mi_slabs_32_filtered"],
         })?;
-        // As many rows as shared memory holds; the volume is gone through once for each such part of the histogram.
-        let row = bits / 8 * pair.bins;
-        let parts = pair.bins.div_ceil((self.most_shared / row).clamp(1, pair.bins));
-        let rows = pair.bins.div_ceil(parts);
-        let shared = (rows * row).next_multiple_of(4);
-        // One block fills a multiprocessor if its histogram does.
-        let threads = if 2 * shared > self.most_shared { 1024 } else { settings.threads.next_multiple_of(32) };
-        let resident = (self.resident(kernel, threads, shared)? / parts).max(1);
-        let slabs = segments::slabs(pair.volume.shape(), threads);
-        let blocks = segments::blocks_of_slabs(slabs, settings.blocks.unwrap_or(resident), threads);
+        let bins = self.pair.bins;
+        let parts = Parts::of(bins, bits / 8 * bins, self.most_shared(), &self.settings);
+        let wanted = self.blocks_of_parts(kernel, parts.threads, parts.shared, parts.count)?;
+        let slabs = segments::slabs(self.pair.volume.shape(), parts.threads);
+        let blocks = segments::blocks_of_slabs(slabs, wanted, parts.threads);
         let fullest = previous.and_then(|counts| (0..counts.len()).max_by_key(|bin| counts[*bin]));
-        plan.clear(joint);
-        let values = vec![
-            Value::Pair(pair.operands),
-            Value::Signed(rows as i32),
+        self.plan.clear(joint);
+        let values = [
+            Value::Signed(parts.rows as i32),
             // Without an earlier histogram none: no bin is the last one a 32-bit number can name.
             Value::Signed(fullest.map_or(i32::MAX, |bin| bin as i32)),
-            plan.address(joint),
+            self.at(joint),
         ];
-        let grid = Grid { blocks: [blocks, parts], threads: [threads, 1], shared };
         // SAFETY: shared memory holds the rows of a part; blocks take so few voxels that 16 bits are enough; `joint` as above.
-        unsafe { plan.launch(kernel, grid, values) };
+        unsafe { self.launch(kernel, parts.grid(blocks), values) };
         Ok(())
     }
 
-    fn skipping_joint<'p>(
-        &'p self,
-        plan: &mut Plan<'p>,
-        pair: &Pair<'_>,
-        settings: &Settings,
-        joint: Slot,
-    ) -> Result<(), Error> {
-        let kernel = self.kernels.get(match pair.source {
-            Source::Given => "mi_bricks_given",
-            Source::Exact => "mi_bricks_exact",
-            Source::Filtered => "mi_bricks_filtered",
-        })?;
-        let row = 2 * pair.bins;
+    fn skipping_joint(&mut self, joint: Slot) -> Result<(), Error> {
+        let kernel = self.kernel_for_source(["mi_bricks_given", "mi_bricks_exact", "mi_bricks_filtered"])?;
+        let (pair, bins) = (self.pair, self.pair.bins);
         // The kernel's own list is in shared memory as well.
-        let most = self.most_shared - (2 << 10);
-        let parts = pair.bins.div_ceil((most / row).clamp(1, pair.bins));
-        let rows = pair.bins.div_ceil(parts);
-        let shared = (rows * row).next_multiple_of(4);
-        let threads = if 2 * shared > most { 1024 } else { settings.threads.next_multiple_of(32) };
-        let resident = (self.resident(kernel, threads, shared)? / parts).max(1);
-        let wanted = settings.blocks.unwrap_or(resident);
-        let blocks = bricks::blocks(pair.volume.shape(), wanted, BRICKS_MOST_VOXELS.min(threads * VOXELS_A_THREAD));
-        let tables = self.brick_tables(plan, pair)?;
+        let parts = Parts::of(bins, 2 * bins, self.most_shared() - (2 << 10), &self.settings);
+        let wanted = self.blocks_of_parts(kernel, parts.threads, parts.shared, parts.count)?;
+        let most_voxels = BRICKS_MOST_VOXELS.min(parts.threads * VOXELS_A_THREAD);
+        let blocks = bricks::blocks(pair.volume.shape(), wanted, most_voxels);
+        let tables = self.brick_tables()?;
         let column = pair.moving_bin(tables.common);
-        let mut start = vec![0; pair.bins * pair.bins];
+        let mut start = vec![0; self.cells()];
         let (in_bin, _) = pair.in_bins();
-        in_bin.iter().zip(start.chunks_mut(pair.bins)).for_each(|(voxels, row)| row[column] = *voxels);
-        let start = plan.keep(Memory::Words(Buffer::from_slice(self.device(), &start)?));
-        plan.copy(joint, start);
-        let values =
-            vec![Value::Pair(pair.operands), Value::Bricks(tables), Value::Signed(rows as i32), plan.address(joint)];
-        let grid = Grid { blocks: [blocks, parts], threads: [threads, 1], shared };
+        in_bin.iter().zip(start.chunks_mut(bins)).for_each(|(voxels, row)| row[column] = *voxels);
+        let start = self.holding(&start)?;
+        self.plan.copy(joint, start);
+        let values = [Value::Bricks(tables), Value::Signed(parts.rows as i32), self.at(joint)];
         // SAFETY: shared memory holds the rows of a part; blocks take so few voxels that 16 bits are enough, and no more bricks
         // than threads; `joint` as above.
-        unsafe { plan.launch(kernel, grid, values) };
+        unsafe { self.launch(kernel, parts.grid(blocks), values) };
         Ok(())
-    }
-
-    fn counters(&self, plan: &mut Plan<'_>, count: usize) -> Result<Slot, Error> {
-        Ok(plan.keep(Memory::Words(Buffer::uninitialised(self.device(), count)?)))
     }
 
     /// Adds rows of counts up, and those in `left` to them.
-    fn merge_counts<'p>(
-        &'p self,
-        plan: &mut Plan<'p>,
-        rows: Slot,
-        count: usize,
-        width: usize,
-        left: Option<Slot>,
-        joint: Slot,
-    ) -> Result<(), Error> {
-        let kernel = self.kernels.get("merge_counts")?;
+    fn merge_counts(&mut self, rows: Slot, count: usize, left: Option<Slot>, joint: Slot) -> Result<(), Error> {
+        let (kernel, width) = (self.kernel("merge_counts")?, self.cells());
         let grid = Grid { blocks: [width.div_ceil(32), 1], threads: [32, 32], shared: 0 };
-        let left = left.map_or(Value::Address(0), |slot| plan.address(slot));
-        let sizes = [Value::Unsigned(count as u32), Value::Unsigned(width as u32)];
-        let values = std::iter::once(plan.address(rows)).chain(sizes).chain([left, plan.address(joint)]).collect();
+        let left = left.map_or(Value::Address(0), |slot| self.at(slot));
         // SAFETY: `rows` has `count` rows of `width`, `left` one or none, `joint` one.
-        unsafe { plan.launch(kernel, grid, values) };
+        unsafe { self.launch_merge(kernel, grid, [rows, joint], [count, width], Some(left)) };
         Ok(())
     }
 }

@@ -8,6 +8,7 @@
 mod bricks;
 mod brosch;
 mod correlation_ratio;
+mod draft;
 mod joint;
 mod kernels;
 mod pair;

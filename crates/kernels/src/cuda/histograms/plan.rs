@@ -63,6 +63,17 @@ pub(super) enum Memory {
     Sorted(Sorted),
 }
 
+macro_rules! memory_from {
+    ($($kind:ident: $element:ty),+) => {
+        $(impl From<Buffer<$element>> for Memory {
+            fn from(buffer: Buffer<$element>) -> Memory {
+                Memory::$kind(buffer)
+            }
+        })+
+    };
+}
+memory_from!(Words: u32, Halves: u16, Singles: f32, Doubles: f64);
+
 impl Memory {
     /// Where it is.
     pub(super) fn pointer(&self) -> u64 {
@@ -178,17 +189,14 @@ impl Histograms<'_> {
 
 impl<'p> Plan<'p> {
     /// Keeps memory as long as the plan.
-    pub(super) fn keep(&mut self, memory: Memory) -> Slot {
-        self.memory.push(memory);
+    pub(super) fn keep(&mut self, memory: impl Into<Memory>) -> Slot {
+        self.memory.push(memory.into());
         self.memory.len() - 1
     }
 
+    /// Where a piece of memory is.
     pub(super) fn pointer(&self, slot: Slot) -> u64 {
         self.memory[slot].pointer()
-    }
-
-    pub(super) fn address(&self, slot: Slot) -> Value {
-        Value::Address(self.pointer(slot))
     }
 
     /// Where the result stands after a run.
