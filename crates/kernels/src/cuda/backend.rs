@@ -36,7 +36,7 @@ impl Backend for Cuda {
     }
 
     fn upload_field(&self, shape: [usize; 3], vectors: &[[f32; 3]]) -> Result<Field, Error> {
-        self.upload_vectors(shape, vectors)
+        self.upload_vectors(shape, vectors, None)
     }
 
     fn upload_field_in(
@@ -45,15 +45,15 @@ impl Backend for Cuda {
         vectors: &[[f32; 3]],
         matrix: &Matrix3<f32>,
     ) -> Result<Field, Error> {
-        self.upload_turned(shape, vectors, matrix)
+        self.upload_vectors(shape, vectors, Some(matrix))
     }
 
     fn download_field(&self, field: &Field) -> Result<Vec<[f32; 3]>, Error> {
-        self.download_vectors(field)
+        self.download_vectors(field, None)
     }
 
     fn download_field_in(&self, field: &Field, matrix: &Matrix3<f32>) -> Result<Vec<[f32; 3]>, Error> {
-        self.download_turned(field, matrix)
+        self.download_vectors(field, Some(matrix))
     }
 
     fn quantiles(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {

@@ -62,23 +62,14 @@ impl Cuda {
         let totals = Buffer::<u32>::uninitialised(&self.device, bins)?;
         let kernels = &self.kernels.bin_fixed;
         let by_warp = Launch {
-            kernel: &kernels.count_bins,
-            grid: [warps, 1, 1],
-            block: [32, 1, 1],
             shared: (bins * size_of::<u32>()) as u32,
-            bytes: 4 * fixed.len() as u64,
+            ..Launch::of_blocks(&kernels.count_bins, warps, 32, 4 * fixed.len() as u64)
         };
         let (values, weight_values, shape) = (fixed.read(), weight.map_or(0, Image::read), Shape::of(fixed.shape));
         let (count, total) = (counts.pointer(), totals.pointer());
         // SAFETY: `counts` has a row of `warps` for each bin; positions outside the volume are skipped.
         unsafe { self.launch(by_warp, arguments![values, weight_values, shape, binning, warps, count])? };
-        let by_bin = Launch {
-            kernel: &kernels.scan_bins,
-            grid: [bins as u32, 1, 1],
-            block: [256, 1, 1],
-            shared: 0,
-            bytes: 8 * bins as u64 * u64::from(warps),
-        };
+        let by_bin = Launch::of_blocks(&kernels.scan_bins, bins as u32, 256, 8 * bins as u64 * u64::from(warps));
         // SAFETY: as above; `totals` has one element a bin.
         unsafe { self.launch(by_bin, arguments![warps, count, total])? };
 

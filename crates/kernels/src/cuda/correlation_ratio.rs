@@ -127,13 +127,8 @@ impl Cuda {
         // SAFETY: one block a segment and transform, with four floats of `sums` each; segments lie within `sorted` and
         // `weights`; textures clamp their coordinates.
         unsafe { self.launch(launch, arguments![sorted, weights, segments, shape, moving, maps, sums])? };
-        let launch = Launch {
-            kernel: &kernels.correlation_ratio_costs,
-            grid: [transforms as u32, 1, 1],
-            block: [1024, 1, 1],
-            shared: 0,
-            bytes: 16 * (transforms * fixed.segment_count) as u64,
-        };
+        let bytes = 16 * (transforms * fixed.segment_count) as u64;
+        let launch = Launch::of_blocks(&kernels.correlation_ratio_costs, transforms as u32, 1024, bytes);
         let (bin_segments, costs) = (fixed.bin_segments.pointer(), cost_buffer.pointer());
         let (bins, segments) = (fixed.bins as i32, fixed.segment_count as i32);
         // SAFETY: `bin_segments` has one element more than there are bins, `costs` one a transform.

@@ -72,7 +72,7 @@ impl Pair {
 }
 
 /// Columns of a tile along x and y, a thread each, as in `cu/box_sums.cuh`.
-pub(super) const TILE: [usize; 2] = [32, 8];
+const TILE: [usize; 2] = [32, 8];
 
 impl Cuda {
     pub(super) fn new_cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {
@@ -145,8 +145,9 @@ impl Cuda {
         }
     }
 
-    /// The launch of a tiled kernel, and the slices of a block.
-    fn tiles<'a>(
+    /// The launch of a kernel that works through columns of voxels and looks as far as `radius` around each; and the slices
+    /// of a block.
+    pub(super) fn tiles<'a>(
         &self,
         kernel: &'a Kernel,
         [nx, ny, nz]: [usize; 3],

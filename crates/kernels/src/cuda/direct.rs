@@ -73,9 +73,7 @@ impl DirectCc {
         let kernels = cuda.kernels.cc_direct(&cuda.device)?;
         let textures = (fixed.texture(&cuda.device)?.exact, moving.texture(&cuda.device)?.exact);
         let voxels = fixed.len() as u64;
-        let grid = std::array::from_fn(|axis| self.shape[axis].div_ceil(BLOCK[axis] as usize) as u32);
-        let launch =
-            Launch { kernel: &kernels.cc_direct_terms, grid, block: BLOCK, shared: 0, bytes: (2 + 5) * 4 * voxels };
+        let launch = Launch::over_blocks(&kernels.cc_direct_terms, self.shape, BLOCK, 1, (2 + 5) * 4 * voxels);
         let (i, j) = textures;
         let (shape, radius, surfaces) = (Shape::of(self.shape), parameters.radius as i32, self.surfaces);
         // SAFETY: textures and surfaces have this shape, windows are cut to it, threads outside it return.

@@ -11,7 +11,7 @@ use super::buffer::Buffer;
 use super::device::Device;
 use super::image::Image;
 use super::kernels::Kernel;
-use super::launch::{Affine, Launch, Shape, Vector, arguments, grid_of_voxels, sides};
+use super::launch::{Affine, Launch, Shape, Vector, arguments, sides};
 use crate::Error;
 
 /// Displacements in voxels, one plane per component.
@@ -96,8 +96,7 @@ fn rows(matrix: &Matrix3<f32>) -> [Vector; 3] {
 
 /// A thread a voxel, in the order of memory.
 fn over_list<'a>(kernel: &'a Kernel, field: &Field) -> Launch<'a> {
-    let grid = [field.len().div_ceil(256) as u32, 1, 1];
-    Launch { kernel, grid, block: [256, 1, 1], shared: 0, bytes: 2 * field.bytes() }
+    Launch::over_elements(kernel, field.len(), 256, 2 * field.bytes())
 }
 
 impl Cuda {
@@ -111,50 +110,48 @@ impl Cuda {
         Ok([0, 1].map(|number| Field { shape, components: components.clone(), number }))
     }
 
-    pub(super) fn upload_vectors(&self, shape: [usize; 3], vectors: &[[f32; 3]]) -> Result<Field, Error> {
-        Error::check_length("upload_field", shape, vectors.len())?;
-        let mut field = Field::uninitialised(&self.device, shape)?;
-        let staged = Buffer::from_slice(&self.device, vectors)?;
-        let launch = over_list(&self.kernels.layout.split_vectors, &field);
-        let (source, target, shape) = (staged.pointer(), field.write(), Shape::of(shape));
-        // SAFETY: `staged` holds a vector per voxel, the field three planes; threads beyond the last voxel return.
-        unsafe { self.launch(launch, arguments![source, target, shape])? };
-        Ok(field)
-    }
-
-    pub(super) fn upload_turned(
+    /// Vectors as they are, or each multiplied by a matrix.
+    pub(super) fn upload_vectors(
         &self,
         shape: [usize; 3],
         vectors: &[[f32; 3]],
-        matrix: &Matrix3<f32>,
+        matrix: Option<&Matrix3<f32>>,
     ) -> Result<Field, Error> {
         Error::check_length("upload_field", shape, vectors.len())?;
         let mut field = Field::uninitialised(&self.device, shape)?;
         let staged = Buffer::from_slice(&self.device, vectors)?;
-        let launch = over_list(&self.kernels.layout.split_turned, &field);
+        let layout = &self.kernels.layout;
         let (source, target, shape) = (staged.pointer(), field.write(), Shape::of(shape));
-        let [x, y, z] = rows(matrix);
-        // SAFETY: as in `upload_vectors`.
-        unsafe { self.launch(launch, arguments![source, x, y, z, target, shape])? };
+        // SAFETY: `staged` holds a vector per voxel, the field three planes; threads beyond the last voxel return.
+        unsafe {
+            match matrix.map(rows) {
+                None => self.launch(over_list(&layout.split_vectors, &field), arguments![source, target, shape])?,
+                Some([x, y, z]) => {
+                    self.launch(over_list(&layout.split_turned, &field), arguments![source, x, y, z, target, shape])?;
+                }
+            }
+        }
         Ok(field)
     }
 
-    pub(super) fn download_vectors(&self, field: &Field) -> Result<Vec<[f32; 3]>, Error> {
+    /// Vectors as they are, or each multiplied by a matrix.
+    pub(super) fn download_vectors(
+        &self,
+        field: &Field,
+        matrix: Option<&Matrix3<f32>>,
+    ) -> Result<Vec<[f32; 3]>, Error> {
         let staged = Buffer::<[f32; 3]>::uninitialised(&self.device, field.len())?;
-        let launch = over_list(&self.kernels.layout.join_vectors, field);
+        let layout = &self.kernels.layout;
         let (source, target, shape) = (field.read(), staged.pointer(), Shape::of(field.shape));
         // SAFETY: as in `upload_vectors`.
-        unsafe { self.launch(launch, arguments![source, target, shape])? };
-        staged.download(field.len())
-    }
-
-    pub(super) fn download_turned(&self, field: &Field, matrix: &Matrix3<f32>) -> Result<Vec<[f32; 3]>, Error> {
-        let staged = Buffer::<[f32; 3]>::uninitialised(&self.device, field.len())?;
-        let launch = over_list(&self.kernels.layout.join_turned, field);
-        let (source, target, shape) = (field.read(), staged.pointer(), Shape::of(field.shape));
-        let [x, y, z] = rows(matrix);
-        // SAFETY: as in `upload_vectors`.
-        unsafe { self.launch(launch, arguments![source, x, y, z, target, shape])? };
+        unsafe {
+            match matrix.map(rows) {
+                None => self.launch(over_list(&layout.join_vectors, field), arguments![source, target, shape])?,
+                Some([x, y, z]) => {
+                    self.launch(over_list(&layout.join_turned, field), arguments![source, x, y, z, target, shape])?;
+                }
+            }
+        }
         staged.download(field.len())
     }
 
@@ -191,13 +188,7 @@ impl Cuda {
         // Threads of four voxels.
         let blocks = (first.len().div_ceil(4 * 256) as u32).min(8 * self.device.info.multiprocessors / N as u32);
         scratch.reserve(&self.device, N * blocks as usize)?;
-        let launch = Launch {
-            kernel: &self.kernels.max_norm.max_norm,
-            grid: [blocks, 1, 1],
-            block: [256, 1, 1],
-            shared: 0,
-            bytes: first.bytes(),
-        };
+        let launch = Launch::of_blocks(&self.kernels.max_norm.max_norm, blocks, 256, first.bytes());
         let (u, g) = (sides(fields, Field::read), sides(updates, Field::read));
         let (result, shape, count) = (sides(out, Field::write), Shape::of(first.shape), N as i32);
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
@@ -231,13 +222,7 @@ impl Cuda {
     pub(super) fn jacobian(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
         Error::check_shape("jacobian_determinant", field.shape, out.shape)?;
         let kernel = &self.kernels.jacobian(&self.device)?.jacobian_determinant;
-        let launch = Launch {
-            kernel,
-            grid: grid_of_voxels(field.shape),
-            block: Launch::VOXEL_BLOCK,
-            shared: 0,
-            bytes: field.bytes() + field.bytes() / 3,
-        };
+        let launch = Launch::over_voxels(kernel, field.shape, field.bytes() + 4 * out.len() as u64);
         let (source, target, shape) = (field.read(), out.write(), Shape::of(field.shape));
         // SAFETY: field and image have one shape; neighbours are clamped to it, threads outside it return.
         unsafe { self.launch(launch, arguments![source, target, shape]) }

@@ -10,8 +10,6 @@ use crate::Error;
 
 /// Threads of a block.
 const THREADS: u32 = 256;
-/// Blocks of a multiprocessor that count: enough to fill it.
-const COUNTING: u32 = 8;
 
 impl Cuda {
     pub(super) fn quantiles_of(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {
@@ -21,14 +19,8 @@ impl Cuda {
     /// How many finite voxels have each half of their key, as `quantiles_by` wants it.
     fn count_keys(&self, image: &Image, upper: Option<u16>) -> Result<Vec<u32>, Error> {
         let table = Buffer::<u32>::zeroed(&self.device, HALVES)?;
-        let blocks = (image.len() as u32).div_ceil(THREADS).min(COUNTING * self.device.info.multiprocessors);
-        let launch = Launch {
-            kernel: &self.kernels.intensity.count_keys,
-            grid: [blocks, 1, 1],
-            block: [THREADS, 1, 1],
-            shared: 0,
-            bytes: 4 * image.len() as u64,
-        };
+        let blocks = self.blocks_for(image.len(), THREADS);
+        let launch = Launch::of_blocks(&self.kernels.intensity.count_keys, blocks, THREADS, 4 * image.len() as u64);
         let (source, count, upper) = (image.read(), image.len() as u32, upper.map_or(-1, i32::from));
         let target = table.pointer();
         // SAFETY: threads read voxels of the image; halves of keys are below the table's length.
@@ -44,13 +36,8 @@ impl Cuda {
         scale: f32,
     ) -> Result<(), Error> {
         let count = image.len() as u32;
-        let launch = Launch {
-            kernel: &self.kernels.intensity.clip,
-            grid: [count.div_ceil(THREADS), 1, 1],
-            block: [THREADS, 1, 1],
-            shared: 0,
-            bytes: 8 * image.len() as u64,
-        };
+        let launch =
+            Launch::over_elements(&self.kernels.intensity.clip, image.len(), THREADS, 8 * image.len() as u64);
         let target = image.write();
         // SAFETY: threads beyond the last voxel return.
         unsafe { self.launch(launch, arguments![target, count, low, high, origin, scale]) }

@@ -21,18 +21,23 @@ pub(super) struct Launch<'a> {
     pub(super) bytes: u64,
 }
 
-/// Blocks that cover a volume, a thread a voxel, as `voxel()` of `cu/volume.cuh` counts them.
-pub(super) fn grid_of_voxels(shape: [usize; 3]) -> [u32; 3] {
-    std::array::from_fn(|axis| shape[axis].div_ceil(Launch::VOXEL_BLOCK[axis] as usize) as u32)
-}
-
 impl<'a> Launch<'a> {
-    /// The block of `voxel()` in `cu/volume.cuh`.
-    pub(super) const VOXEL_BLOCK: [u32; 3] = [32, 4, 2];
+    /// A block of `voxel()` in `cu/volume.cuh`.
+    const VOXEL_BLOCK: [u32; 3] = [32, 4, 2];
+
+    /// So many blocks of so many threads.
+    pub(super) fn of_blocks(kernel: &'a Kernel, blocks: u32, threads: u32, bytes: u64) -> Launch<'a> {
+        Launch { kernel, grid: [blocks, 1, 1], block: [threads, 1, 1], shared: 0, bytes }
+    }
+
+    /// A thread for each of so many elements, those of the last block beyond them.
+    pub(super) fn over_elements(kernel: &'a Kernel, count: usize, threads: u32, bytes: u64) -> Launch<'a> {
+        Launch::of_blocks(kernel, count.div_ceil(threads as usize) as u32, threads, bytes)
+    }
 
     /// A thread a voxel.
     pub(super) fn over_voxels(kernel: &'a Kernel, shape: [usize; 3], bytes: u64) -> Launch<'a> {
-        Launch { kernel, grid: grid_of_voxels(shape), block: Launch::VOXEL_BLOCK, shared: 0, bytes }
+        Launch::over_blocks(kernel, shape, Launch::VOXEL_BLOCK, 1, bytes)
     }
 
     /// In blocks of this size, a thread for so many voxels in successive slices.
@@ -163,6 +168,11 @@ macro_rules! arguments {
 pub(super) use arguments;
 
 impl Cuda {
+    /// Blocks whose threads share so many elements: no more than fill the device.
+    pub(super) fn blocks_for(&self, elements: usize, threads: u32) -> u32 {
+        (elements.div_ceil(threads as usize) as u32).min(8 * self.device.info.multiprocessors)
+    }
+
     /// Slices that a thread takes: one where there are hardly enough threads, more of many voxels.
     pub(super) fn slices_of_threads(&self, voxels: usize, most: usize) -> i32 {
         /// Threads that a multiprocessor should have in turn before one of them does the work of two.

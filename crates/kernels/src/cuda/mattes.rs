@@ -2,7 +2,7 @@
 
 use super::Cuda;
 use super::buffer::Buffer;
-use super::cross_correlation::{Pair, TILE};
+use super::cross_correlation::Pair;
 use super::field::Field;
 use super::image::Image;
 use super::launch::{Argument, Launch, arguments};
@@ -99,16 +99,9 @@ impl Cuda {
             true => (&kernels.mattes_update, table_bytes as u32),
             false => (&kernels.mattes_update_wide, 0),
         };
-        let (columns, lines) = (shape[0].div_ceil(TILE[0]), shape[1].div_ceil(TILE[1]));
-        let depth = self.depth_of_blocks(kernel, (TILE[0] * TILE[1]) as u32, columns * lines, shape[2], 2)?;
-        let launch = Launch {
-            kernel,
-            grid: [columns as u32, lines as u32, shape[2].div_ceil(depth) as u32],
-            block: [TILE[0] as u32, TILE[1] as u32, 1],
-            shared,
-            bytes: (2 + 6) * 4 * voxels as u64,
-        };
-        let (f, m, depth) = (fixed_update.write(), moving_update.write(), depth as i32);
+        let (launch, depth) = self.tiles(kernel, shape, 1, (2 + 6) * 4 * voxels as u64)?;
+        let launch = Launch { shared, ..launch };
+        let (f, m) = (fixed_update.write(), moving_update.write());
         // SAFETY: as above; threads outside the volume return, places in the tables are within a row of them.
         unsafe {
             self.launch(launch, arguments![pair, fixed_binning, moving_binning, count, logarithms, depth, f, m])?;

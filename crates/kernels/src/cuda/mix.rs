@@ -8,15 +8,9 @@ use crate::Error;
 impl Cuda {
     pub(super) fn magnitude_of(&self, field: &Field) -> Result<f64, Error> {
         let mut scratch = self.scratch();
-        let blocks = (field.len().div_ceil(256) as u32).min(8 * self.device.info.multiprocessors);
+        let blocks = self.blocks_for(field.len(), 256);
         scratch.reserve(&self.device, blocks as usize)?;
-        let launch = Launch {
-            kernel: &self.kernels.mix.magnitude,
-            grid: [blocks, 1, 1],
-            block: [256, 1, 1],
-            shared: 0,
-            bytes: field.bytes(),
-        };
+        let launch = Launch::of_blocks(&self.kernels.mix.magnitude, blocks, 256, field.bytes());
         let (u, shape) = (field.read(), Shape::of(field.shape));
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
         let result = scratch.result.pointer();
@@ -29,13 +23,7 @@ impl Cuda {
 
     pub(super) fn add_scaled_field(&self, field: &mut Field, other: &Field, scale: f64) -> Result<(), Error> {
         Error::check_shape("add_scaled", field.shape, other.shape)?;
-        let launch = Launch {
-            kernel: &self.kernels.mix.add_scaled,
-            grid: [field.len().div_ceil(256) as u32, 1, 1],
-            block: [256, 1, 1],
-            shared: 0,
-            bytes: 3 * field.bytes(),
-        };
+        let launch = Launch::over_elements(&self.kernels.mix.add_scaled, field.len(), 256, 3 * field.bytes());
         let (u, v, shape, scale) = (field.write(), other.read(), Shape::of(field.shape), scale as f32);
         // SAFETY: two fields of one shape; threads beyond the last voxel return.
         unsafe { self.launch(launch, arguments![u, v, scale, shape]) }

@@ -81,13 +81,8 @@ impl Cuda {
             // SAFETY: one block a run of bricks and transform, with eight floats of `sums` each; positions outside the
             // volume are skipped; textures clamp their coordinates.
             unsafe { self.launch(launch, arguments![values, weights, shape, operand, ranges, maps, sums])? };
-            let launch = Launch {
-                kernel: &kernels.moments_totals,
-                grid: [batch.len() as u32, 1, 1],
-                block: [192, 1, 1],
-                shared: 0,
-                bytes: (32 * blocks * batch.len()) as u64,
-            };
+            let bytes = (32 * blocks * batch.len()) as u64;
+            let launch = Launch::of_blocks(&kernels.moments_totals, batch.len() as u32, 192, bytes);
             let (count, totals) = (blocks as i32, totals_buffer.pointer());
             // SAFETY: a warp for each of six moments, and six numbers a transform in `totals`.
             unsafe { self.launch(launch, arguments![sums, count, totals])? };

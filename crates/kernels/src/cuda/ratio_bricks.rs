@@ -19,7 +19,7 @@ const MOST_BRICKS: usize = 120;
 /// Moving voxels of a cell along each axis.
 const CELL: usize = 2;
 /// Threads of a block.
-const THREADS: usize = 256;
+const THREADS: u32 = 256;
 /// More bins than that would leave a multiprocessor with few blocks.
 const MOST_BINS: usize = 1024;
 /// Waves of blocks that a batch is cut into, about.
@@ -108,13 +108,8 @@ impl FixedBricks {
         let places = bricks.iter().chain(&BRICK).product::<usize>();
         let placed = Buffer::<u16>::uninitialised(device, places)?;
         let in_bin = Buffer::from_slice(device, totals)?;
-        let launch = Launch {
-            kernel: &cuda.kernels.ratio_bricks.place_bins,
-            grid: [places.div_ceil(THREADS) as u32, 1, 1],
-            block: [THREADS as u32, 1, 1],
-            shared: 0,
-            bytes: 6 * fixed.len() as u64,
-        };
+        let kernel = &cuda.kernels.ratio_bricks.place_bins;
+        let launch = Launch::over_elements(kernel, places, THREADS, 6 * fixed.len() as u64);
         let (values, shape, per_axis) = (fixed.read(), Size::of(fixed.shape), Size::of(bricks));
         let (in_bins, places, out) = (in_bin.pointer(), places as u32, placed.pointer());
         // SAFETY: a thread a place, of which `placed` has as many; bins are clamped to what `in_bin` has.
@@ -133,13 +128,7 @@ impl Backdrop {
             (Buffer::<u16>::uninitialised(device, all)?, Buffer::<u16>::uninitialised(device, all)?);
         let largest = Buffer::<u32>::zeroed(device, 1)?;
         let kernels = &cuda.kernels.ratio_bricks;
-        let launch = Launch {
-            kernel: &kernels.empty_cells,
-            grid: [all.div_ceil(THREADS) as u32, 1, 1],
-            block: [THREADS as u32, 1, 1],
-            shared: 0,
-            bytes: 4 * image.len() as u64,
-        };
+        let launch = Launch::over_elements(&kernels.empty_cells, all, THREADS, 4 * image.len() as u64);
         let (values, shape, per_axis) = (image.read(), Size::of(image.shape), Size::of(cells));
         let (distance, most) = (first.pointer(), largest.pointer());
         // SAFETY: a thread a cell; those behind the last one see that they are.
@@ -183,7 +172,7 @@ impl Batch<'_> {
             true => &cuda.kernels.ratio_bricks_filtered(device)?.ratio_bricks_filtered,
             false => &kernels.ratio_bricks_exact,
         };
-        let resident = kernel.resident_blocks(THREADS as u32)? * device.info.multiprocessors as usize;
+        let resident = kernel.resident_blocks(THREADS)? * device.info.multiprocessors as usize;
         let brick_count = bricks.iter().product();
         let blocks = blocks(brick_count, transforms, resident);
         let unit = unit(brick_count, blocks);
@@ -209,7 +198,7 @@ impl Batch<'_> {
         let launch = Launch {
             kernel,
             grid: [blocks as u32, transforms as u32, 1],
-            block: [THREADS as u32, 1, 1],
+            block: [THREADS, 1, 1],
             shared: 12 * self.bins as u32,
             // The fixed bins per transform; the moving image once, as it stays in cache.
             bytes: (2 * self.shape.iter().product::<usize>() * transforms + 4 * self.moving.len()) as u64,
@@ -218,13 +207,8 @@ impl Batch<'_> {
         // `totals` three sums a bin and one more for each transform; places are clamped to the moving image.
         unsafe { cuda.launch(launch, arguments![operands, maps, totals])? };
         let costs = grown(&mut buffers.costs, transforms, device)?;
-        let launch = Launch {
-            kernel: &kernels.ratio_bricks_costs,
-            grid: [transforms as u32, 1, 1],
-            block: [THREADS as u32, 1, 1],
-            shared: 0,
-            bytes: (8 * row * transforms) as u64,
-        };
+        let launch =
+            Launch::of_blocks(&kernels.ratio_bricks_costs, transforms as u32, THREADS, (8 * row * transforms) as u64);
         let (in_bin, bins, out) = (self.fixed.in_bin.pointer(), self.bins as i32, costs.pointer());
         // SAFETY: a block a transform, with its sums in `totals` and a number in `costs`.
         unsafe { cuda.launch(launch, arguments![totals, in_bin, bins, unit, out])? };

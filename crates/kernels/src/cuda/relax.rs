@@ -118,20 +118,9 @@ impl Cuda {
         let weights = Weights::of(&field.shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }));
         let radius = kernel.len() - 1;
         let round = Round::of(round, radius);
-        let over_bricks = |kernel| Launch {
-            kernel,
-            grid: [bricks(relaxation.shape).iter().product::<usize>().div_ceil(BRICKS) as u32, 1, 1],
-            block: [BRICK.pow(3) as u32, 1, 1],
-            shared: 0,
-            bytes: 0,
-        };
-        let over_list = |kernel, threads| Launch {
-            kernel,
-            grid: [8 * self.device.info.multiprocessors, 1, 1],
-            block: [threads, 1, 1],
-            shared: 0,
-            bytes: 0,
-        };
+        let blocks = bricks(relaxation.shape).iter().product::<usize>().div_ceil(BRICKS) as u32;
+        let over_bricks = |kernel| Launch::of_blocks(kernel, blocks, BRICK.pow(3) as u32, 0);
+        let over_list = |kernel, threads| Launch::of_blocks(kernel, 8 * self.device.info.multiprocessors, threads, 0);
         let (u, v, target) = (field.write(), inverse.write(), relaxation.target.write());
         let (share, list) = (relaxation.weights.pointer(), relaxation.list.pointer());
         let count = relaxation.counts.pointer() + 8 * side as u64;

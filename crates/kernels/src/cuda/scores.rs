@@ -36,11 +36,10 @@ impl Cuda {
         for found in [Some(second), mask].into_iter().flatten() {
             Error::check_shape("correlation", first.shape, found.shape)?;
         }
-        let blocks = (first.len().div_ceil(256) as u32).min(8 * self.device.info.multiprocessors);
-        let kernel = &self.kernels.correlation.correlation;
+        let blocks = self.blocks_for(first.len(), 256);
         let images = 2 + u64::from(mask.is_some());
         let bytes = images * 4 * first.len() as u64;
-        let launch = Launch { kernel, grid: [blocks, 1, 1], block: [256, 1, 1], shared: 0, bytes };
+        let launch = Launch::of_blocks(&self.kernels.correlation.correlation, blocks, 256, bytes);
         let mut scratch = self.scratch();
         // 48 bytes a block.
         scratch.reserve(&self.device, 3 * blocks as usize)?;

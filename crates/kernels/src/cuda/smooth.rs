@@ -4,7 +4,7 @@ use super::Cuda;
 use super::field::Field;
 use super::image::Image;
 use super::kernels::Kernel;
-use super::launch::{Argument, Launch, Shape, arguments, grid_of_voxels};
+use super::launch::{Argument, Launch, Shape, arguments};
 use crate::{Error, gaussian};
 
 /// Kernel errors as ITK chooses them for images and for fields.
@@ -68,9 +68,9 @@ impl Planes {
 
 /// A thread a voxel of all planes.
 fn over_planes(kernel: &Kernel, planes: Planes, bytes: u64) -> Launch<'_> {
-    let mut grid = grid_of_voxels(planes.shape);
-    grid[2] *= planes.count;
-    Launch { kernel, grid, block: Launch::VOXEL_BLOCK, shared: 0, bytes }
+    let mut launch = Launch::over_voxels(kernel, planes.shape, bytes);
+    launch.grid[2] *= planes.count;
+    launch
 }
 
 impl Cuda {

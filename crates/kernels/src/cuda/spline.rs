@@ -12,7 +12,7 @@ use crate::Error;
 const ROWS: usize = 32;
 const WARPS: usize = 4;
 /// Threads of a block of `spline_lines`.
-const LINES: usize = 64;
+const LINES: u32 = 64;
 
 /// Lines through a volume, as `spline_lines` of `cu/spline.cu` takes them.
 struct Lines {
@@ -57,8 +57,7 @@ impl Cuda {
 
     fn spline_lines(&self, image: &mut Image, lines: &Lines) -> Result<(), Error> {
         let kernel = &self.kernels.spline(&self.device)?.spline_lines;
-        let grid = [lines.count.div_ceil(LINES) as u32, 1, 1];
-        let launch = Launch { kernel, grid, block: [LINES as u32, 1, 1], shared: 0, bytes: 8 * image.len() as u64 };
+        let launch = Launch::over_elements(kernel, lines.count, LINES, 8 * image.len() as u64);
         let values = image.write();
         let [count, group, group_stride, stride] =
             [lines.count, lines.group, lines.group_stride, lines.stride].map(|n| n as u32);

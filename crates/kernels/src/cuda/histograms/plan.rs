@@ -270,7 +270,7 @@ impl<'p> Plan<'p> {
             (Event::new(EventFlags::DEFAULT).map_err(wrap)?, Event::new(EventFlags::DEFAULT).map_err(wrap)?);
         // The device waits until the host has given it everything: launches do not show.
         let cycles = (runs * self.steps.len() * 100_000).min(50_000_000) as u32;
-        let launch = Launch { kernel: self.hold, grid: [1; 3], block: [1; 3], shared: 0, bytes: 0 };
+        let launch = Launch::of_blocks(self.hold, 1, 1, 0);
         // SAFETY: the kernel takes a number and touches no memory.
         unsafe { self.cuda.launch(launch, &mut [address(&cycles)])? };
         start.record(self.cuda.device.stream()).map_err(wrap)?;
