@@ -5,8 +5,9 @@ use super::buffer::Buffer;
 use super::direct::DirectCc;
 use super::field::{Field, plane};
 use super::image::Image;
-use super::kernels::{CcKernel, Kernel};
+use super::kernels::CcKernel;
 use super::launch::{Argument, Launch, Shape, Vector, arguments};
+use super::module::Kernel;
 use super::pending::Pending;
 use crate::{CcDerivative, CcParameters, Error};
 

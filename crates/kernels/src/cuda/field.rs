@@ -10,8 +10,8 @@ use super::Cuda;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::image::Image;
-use super::kernels::Kernel;
 use super::launch::{Affine, Launch, Shape, Vector, arguments, sides};
+use super::module::Kernel;
 use crate::Error;
 
 /// Displacements in voxels, one plane per component.

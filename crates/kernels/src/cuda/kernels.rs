@@ -1,78 +1,12 @@
-//! The kernels: compiled by the driver, every name resolved when its module is loaded.
+//! The kernels of each source file, and when their modules are loaded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use cust::module::Module;
-use cust::sys;
-
-use super::device::{Device, check, driver_error};
+use super::device::Device;
+use super::module::{Alone, Kernel, Loaded, once};
 use super::ptx::Ptx;
 use crate::Error;
-
-/// A kernel of a loaded module.
-pub(super) struct Kernel {
-    pub(super) name: &'static str,
-    function: sys::CUfunction,
-    /// Blocks that share a multiprocessor, by their warps.
-    resident: [OnceLock<usize>; 33],
-}
-
-// SAFETY: a driver handle, valid from any thread while its module is loaded.
-unsafe impl Send for Kernel {}
-// SAFETY: as above.
-unsafe impl Sync for Kernel {}
-
-impl Kernel {
-    pub(super) fn function(&self) -> sys::CUfunction {
-        self.function
-    }
-
-    /// Blocks of so many threads, whole warps of them, that share a multiprocessor, at least one.
-    pub(super) fn resident_blocks(&self, threads: u32) -> Result<usize, Error> {
-        let known = self.resident.get(threads as usize / 32);
-        if let Some(blocks) = known.and_then(OnceLock::get) {
-            return Ok(*blocks);
-        }
-        let mut blocks = 0;
-        // SAFETY: `blocks` is valid for writing, the function belongs to a loaded module.
-        let result = unsafe {
-            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads as i32, 0)
-        };
-        check(self.name, result)?;
-        let blocks = blocks.max(1) as usize;
-        Ok(known.map_or(blocks, |known| *known.get_or_init(|| blocks)))
-    }
-}
-
-/// Kernels compiled together; they are unloaded before their device goes.
-pub(super) struct Loaded {
-    module: Option<Module>,
-    device: Arc<Device>,
-}
-
-impl Loaded {
-    pub(super) fn new(ptx: &Ptx, device: &Arc<Device>) -> Result<Loaded, Error> {
-        device.bind(ptx.name)?;
-        let module = Module::from_ptx(ptx.without_others(), &[]).map_err(|error| driver_error(ptx.name, error))?;
-        Ok(Loaded { module: Some(module), device: device.clone() })
-    }
-
-    pub(super) fn kernel(&self, name: &'static str) -> Result<Kernel, Error> {
-        let function = self.module.iter().find_map(|module| module.get_function(name).ok());
-        let function = function.ok_or(Error::MissingKernel { kernel: name })?;
-        Ok(Kernel { name, function: function.to_raw(), resident: [const { OnceLock::new() }; 33] })
-    }
-}
-
-impl Drop for Loaded {
-    fn drop(&mut self) {
-        // Unloading needs the context; if it is gone, so is the module.
-        if self.device.synchronize("unload").is_err() {
-            std::mem::forget(self.module.take());
-        }
-    }
-}
 
 /// A struct of kernels of one source file that are loaded together.
 macro_rules! module {
@@ -164,96 +98,30 @@ macro_rules! cc_tiled_ptx {
 /// Radius 1 first.
 pub(super) const CC_TILED: [Ptx; 5] = cc_tiled_ptx!(1, 2, 3, 4, 5);
 
-/// A kernel that is loaded alone.
-struct Alone {
-    kernel: Kernel,
-    _loaded: Loaded,
-}
-
-impl Alone {
-    /// The kernel of this number in the file.
-    fn load(ptx: &Ptx, number: usize, device: &Arc<Device>) -> Result<Alone, Error> {
-        let name = ptx.kernels[number];
-        let loaded = Loaded::new(&Ptx { kernels: &ptx.kernels[number..=number], ..*ptx }, device)?;
-        Ok(Alone { kernel: loaded.kernel(name)?, _loaded: loaded })
-    }
-}
-
-/// Every compiled source file, with the kernels that are loaded together of it.
-fn groups() -> Vec<Ptx> {
-    let mut all = vec![
-        BinFixed::PTX,
-        CcDirect::PTX,
-        Compose::PTX,
-        Correlation::PTX,
-        CorrelationRatio::PTX,
-        RatioBricks::PTX,
-        RatioBricksFiltered::PTX,
-        GradientMagnitude::PTX,
-        Intensity::PTX,
-        Invert::PTX,
-        Jacobian::PTX,
-        JointHistogram::PTX,
-        Layout::PTX,
-        Mattes::PTX,
-        MaxNorm::PTX,
-        Mix::PTX,
-        Moments::PTX,
-        Resample::PTX,
-        ResizeField::PTX,
-        Scores::PTX,
-        Smooth::PTX,
-        Smooth3::PTX,
-        Smooth4::PTX,
-        Smooth6::PTX,
-        Smooth8::PTX,
-        Sinc::PTX,
-        Spline::PTX,
-        Relax::PTX,
-        Warp::PTX,
-    ];
-    all.extend(CC_TILED);
-    all.extend(super::histograms::PTX);
-    all
-}
-
-/// Name and text of every compiled source file, in the order of their names.
-pub fn all_ptx() -> BTreeMap<&'static str, &'static str> {
-    groups().iter().map(|ptx| (ptx.name, ptx.text)).collect()
-}
-
-/// All kernels of a device: those that nearly every registration needs, and others that are loaded when first used.
-pub(super) struct Kernels {
-    pub(super) bin_fixed: BinFixed,
-    pub(super) compose: Compose,
-    pub(super) correlation: Correlation,
-    pub(super) ratio_bricks: RatioBricks,
-    pub(super) intensity: Intensity,
-    pub(super) invert: Invert,
-    pub(super) layout: Layout,
-    pub(super) max_norm: MaxNorm,
-    pub(super) mix: Mix,
-    pub(super) resample: Resample,
-    pub(super) resize_field: ResizeField,
-    pub(super) scores: Scores,
-    pub(super) smooth: Smooth,
-    pub(super) relax: Relax,
-    pub(super) warp: Warp,
-    later: Later,
-    cc_tiled: [[OnceLock<Alone>; 5]; CC_TILED.len()],
-}
-
-/// Loads modules side by side: where the driver has not kept them from an earlier run, it compiles each.
+/// All kernels of a device. Modules that nearly every registration needs are loaded when it is opened, side by side: where the
+/// driver has not kept them from an earlier run, it compiles each.
 macro_rules! load_at_once {
-    ($device:ident, $($field:ident: $type:ident),+ $(,)?) => {
-        std::thread::scope(|scope| {
-            $(let $field = scope.spawn(|| $type::load($device));)+
-            Ok(Kernels {
-                $($field: $field.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,)+
-                later: Later::default(),
-                cc_tiled: Default::default(),
-            })
-        })
+    ($($field:ident: $type:ident),+ $(,)?) => {
+        pub(super) struct Kernels {
+            $(pub(super) $field: $type,)+
+            later: Later,
+            cc_tiled: [[OnceLock<Alone>; 5]; CC_TILED.len()],
+        }
+
+        const AT_ONCE: &[Ptx] = &[$($type::PTX),+];
+
+        impl Kernels {
+            pub(super) fn load(device: &Arc<Device>) -> Result<Kernels, Error> {
+                std::thread::scope(|scope| {
+                    $(let $field = scope.spawn(|| $type::load(device));)+
+                    Ok(Kernels {
+                        $($field: $field.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,)+
+                        later: Later::default(),
+                        cc_tiled: Default::default(),
+                    })
+                })
+            }
+        }
     };
 }
 
@@ -265,6 +133,8 @@ macro_rules! load_later {
             $($field: OnceLock<$type>,)+
         }
 
+        const LATER: &[Ptx] = &[$($type::PTX),+];
+
         impl Kernels {
             $(pub(super) fn $field(&self, device: &Arc<Device>) -> Result<&$type, Error> {
                 once(&self.later.$field, || $type::load(device))
@@ -272,6 +142,24 @@ macro_rules! load_later {
         }
     };
 }
+
+load_at_once!(
+    bin_fixed: BinFixed,
+    compose: Compose,
+    correlation: Correlation,
+    ratio_bricks: RatioBricks,
+    intensity: Intensity,
+    invert: Invert,
+    layout: Layout,
+    max_norm: MaxNorm,
+    mix: Mix,
+    resample: Resample,
+    resize_field: ResizeField,
+    scores: Scores,
+    smooth: Smooth,
+    relax: Relax,
+    warp: Warp,
+);
 
 load_later!(
     cc_direct: CcDirect,
@@ -291,27 +179,6 @@ load_later!(
 );
 
 impl Kernels {
-    pub(super) fn load(device: &Arc<Device>) -> Result<Kernels, Error> {
-        load_at_once!(
-            device,
-            bin_fixed: BinFixed,
-            compose: Compose,
-            correlation: Correlation,
-            ratio_bricks: RatioBricks,
-            intensity: Intensity,
-            invert: Invert,
-            layout: Layout,
-            max_norm: MaxNorm,
-            mix: Mix,
-            resample: Resample,
-            resize_field: ResizeField,
-            scores: Scores,
-            smooth: Smooth,
-            relax: Relax,
-            warp: Warp,
-        )
-    }
-
     /// A kernel of the tiled cross-correlation of this radius.
     pub(super) fn cc_tiled(&self, which: CcKernel, radius: usize, device: &Arc<Device>) -> Result<&Kernel, Error> {
         let index = radius.checked_sub(1).filter(|index| *index < CC_TILED.len());
@@ -322,13 +189,14 @@ impl Kernels {
     }
 }
 
-/// The value of a cell, made if it is empty. Two threads may both make it; one is kept.
-fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
-    if let Some(value) = cell.get() {
-        return Ok(value);
-    }
-    let made = make()?;
-    Ok(cell.get_or_init(|| made))
+/// Every compiled source file, with the kernels that are loaded together of it.
+fn groups() -> impl Iterator<Item = &'static Ptx> {
+    [AT_ONCE, LATER, &CC_TILED, &super::histograms::PTX].into_iter().flatten()
+}
+
+/// Name and text of every compiled source file, in the order of their names.
+pub fn all_ptx() -> BTreeMap<&'static str, &'static str> {
+    groups().map(|ptx| (ptx.name, ptx.text)).collect()
 }
 
 #[cfg(test)]

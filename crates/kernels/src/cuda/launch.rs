@@ -8,7 +8,7 @@ use cust::sys;
 use super::Cuda;
 use super::device::check;
 use super::field::plane;
-use super::kernels::Kernel;
+use super::module::Kernel;
 use crate::Error;
 
 /// A kernel's launch. `bytes` is what it must read and write at least once, for the profile.

@@ -25,6 +25,7 @@ mod launch;
 mod mark;
 mod mattes;
 mod mix;
+mod module;
 mod moments;
 mod pending;
 mod profile;

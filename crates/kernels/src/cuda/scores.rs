@@ -5,8 +5,8 @@ use antsreg_core::jacobian::JacobianSummary;
 use super::Cuda;
 use super::field::Field;
 use super::image::Image;
-use super::kernels::Kernel;
 use super::launch::{Launch, Shape, arguments};
+use super::module::Kernel;
 use crate::scores::{PairSums, Statistics};
 use crate::{Error, InverseConsistency};
 

@@ -3,8 +3,8 @@
 use super::Cuda;
 use super::field::Field;
 use super::image::Image;
-use super::kernels::Kernel;
 use super::launch::{Argument, Launch, Shape, arguments};
+use super::module::Kernel;
 use crate::{Error, gaussian};
 
 /// Kernel errors as ITK chooses them for images and for fields.

@@ -8,8 +8,8 @@ use super::scheme::Settings;
 use super::segments::Segments;
 use crate::Error;
 use crate::cuda::buffer::{Buffer, Plain};
-use crate::cuda::kernels::Kernel;
 use crate::cuda::launch::Size;
+use crate::cuda::module::Kernel;
 
 /// A plan, and what it is for.
 pub(super) struct Draft<'p> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::Error;
 use crate::cuda::device::Device;
-use crate::cuda::kernels::{Kernel, Loaded};
+use crate::cuda::module::{Kernel, Loaded};
 use crate::cuda::ptx::Ptx;
 
 macro_rules! ptx {

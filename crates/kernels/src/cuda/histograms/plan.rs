@@ -13,8 +13,8 @@ use crate::Error;
 use crate::cuda::Cuda;
 use crate::cuda::buffer::Buffer;
 use crate::cuda::device::{Device, check, driver_error};
-use crate::cuda::kernels::Kernel;
 use crate::cuda::launch::{Launch, address};
+use crate::cuda::module::Kernel;
 
 /// `Tiles` of `cu/histograms/cr_tiled.cu`.
 #[repr(C)]

@@ -1,0 +1,98 @@
+//! Modules: kernels that the driver compiles together, every name resolved when it is loaded.
+
+use std::sync::{Arc, OnceLock};
+
+use cust::module::Module;
+use cust::sys;
+
+use super::device::{Device, check, driver_error};
+use super::ptx::Ptx;
+use crate::Error;
+
+/// A kernel of a loaded module.
+pub(super) struct Kernel {
+    pub(super) name: &'static str,
+    function: sys::CUfunction,
+    /// Blocks that share a multiprocessor, by their warps.
+    resident: [OnceLock<usize>; 33],
+}
+
+// SAFETY: a driver handle, valid from any thread while its module is loaded.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+impl Kernel {
+    pub(super) fn function(&self) -> sys::CUfunction {
+        self.function
+    }
+
+    /// Blocks of so many threads, whole warps of them, that share a multiprocessor, at least one.
+    pub(super) fn resident_blocks(&self, threads: u32) -> Result<usize, Error> {
+        let known = self.resident.get(threads as usize / 32);
+        if let Some(blocks) = known.and_then(OnceLock::get) {
+            return Ok(*blocks);
+        }
+        let mut blocks = 0;
+        // SAFETY: `blocks` is valid for writing, the function belongs to a loaded module.
+        let result = unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads as i32, 0)
+        };
+        check(self.name, result)?;
+        let blocks = blocks.max(1) as usize;
+        Ok(known.map_or(blocks, |known| *known.get_or_init(|| blocks)))
+    }
+}
+
+/// Kernels compiled together; they are unloaded before their device goes.
+pub(super) struct Loaded {
+    module: Option<Module>,
+    device: Arc<Device>,
+}
+
+impl Loaded {
+    pub(super) fn new(ptx: &Ptx, device: &Arc<Device>) -> Result<Loaded, Error> {
+        device.bind(ptx.name)?;
+        let module = Module::from_ptx(ptx.without_others(), &[]).map_err(|error| driver_error(ptx.name, error))?;
+        Ok(Loaded { module: Some(module), device: device.clone() })
+    }
+
+    pub(super) fn kernel(&self, name: &'static str) -> Result<Kernel, Error> {
+        let function = self.module.iter().find_map(|module| module.get_function(name).ok());
+        let function = function.ok_or(Error::MissingKernel { kernel: name })?;
+        Ok(Kernel { name, function: function.to_raw(), resident: [const { OnceLock::new() }; 33] })
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // Unloading needs the context; if it is gone, so is the module.
+        if self.device.synchronize("unload").is_err() {
+            std::mem::forget(self.module.take());
+        }
+    }
+}
+
+/// A kernel that is loaded alone.
+pub(super) struct Alone {
+    pub(super) kernel: Kernel,
+    _loaded: Loaded,
+}
+
+impl Alone {
+    /// The kernel of this number in the file.
+    pub(super) fn load(ptx: &Ptx, number: usize, device: &Arc<Device>) -> Result<Alone, Error> {
+        let name = ptx.kernels[number];
+        let loaded = Loaded::new(&Ptx { kernels: &ptx.kernels[number..=number], ..*ptx }, device)?;
+        Ok(Alone { kernel: loaded.kernel(name)?, _loaded: loaded })
+    }
+}
+
+/// The value of a cell, made if it is empty. Two threads may both make it; one is kept.
+pub(super) fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
+    if let Some(value) = cell.get() {
+        return Ok(value);
+    }
+    let made = make()?;
+    Ok(cell.get_or_init(|| made))
+}
