@@ -156,6 +156,15 @@ impl Error {
         if expected == found { Ok(()) } else { Err(Error::Shape { operation, expected, found }) }
     }
 
+    /// Refuses operands of another shape.
+    pub(crate) fn check_shapes(
+        operation: &'static str,
+        expected: [usize; 3],
+        found: impl IntoIterator<Item = [usize; 3]>,
+    ) -> Result<(), Error> {
+        found.into_iter().try_for_each(|found| Error::check_shape(operation, expected, found))
+    }
+
     /// Refuses a joint histogram of a size that the kernels do not cover.
     pub(crate) fn check_joint_bins(fixed: usize, moving: usize) -> Result<(), Error> {
         let possible = JointParameters::BINS;

@@ -45,9 +45,7 @@ pub(super) fn bin_fixed(
     low_high: (f32, f32),
     bins: usize,
 ) -> Result<FixedBins, Error> {
-    if let Some(weight) = weight {
-        Error::check_shape("bin_fixed", fixed.shape, weight.shape)?;
-    }
+    Error::check_shapes("bin_fixed", fixed.shape, weight.map(|weight| weight.shape))?;
     let bins = bins.clamp(1, 1 << 16);
     let (low, high) = low_high;
     let scale = if high > low { bins as f32 / (high - low) } else { 0.0 };
@@ -75,9 +73,7 @@ pub(super) fn costs(
     edge_voxels: [f64; 3],
     fixed_to_moving: &[AffineTransform],
 ) -> Result<Vec<f64>, Error> {
-    if let Some(weight) = moving_weight {
-        Error::check_shape("correlation_ratio", moving.shape, weight.shape)?;
-    }
+    Error::check_shapes("correlation_ratio", moving.shape, moving_weight.map(|weight| weight.shape))?;
     let slices = Slices::of(fixed.shape, moving, moving_weight, edge_voxels, fixed_to_moving);
     if let Some(Slices { moving, weight, maps }) = &slices {
         return costs(fixed, moving, weight.as_ref(), edge_voxels, maps);

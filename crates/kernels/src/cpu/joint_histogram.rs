@@ -111,9 +111,7 @@ impl<'a> Joint<'a> {
         parameters: &JointParameters,
         backdrop: Option<&'a Backdrop>,
     ) -> Result<Self, Error> {
-        if let Some(weight) = moving_weight {
-            Error::check_shape("joint_histogram", moving.shape, weight.shape)?;
-        }
+        Error::check_shapes("joint_histogram", moving.shape, moving_weight.map(|weight| weight.shape))?;
         let JointParameters { sampling, bins, low_high: (low, _) } = *parameters;
         Error::check_joint_bins(fixed.bins, bins)?;
         let operands = Operands {

@@ -164,9 +164,8 @@ impl Backend for Cpu {
     }
 
     fn correlation(&self, first: &Image, second: &Image, mask: Option<&Image>) -> Result<f64, Error> {
-        for found in [Some(second), mask].into_iter().flatten() {
-            Error::check_shape("correlation", first.shape, found.shape)?;
-        }
+        let found = [Some(second), mask].into_iter().flatten().map(|image| image.shape);
+        Error::check_shapes("correlation", first.shape, found)?;
         Ok(scores::correlation(first, second, mask))
     }
 
@@ -241,12 +240,8 @@ impl Backend for Cpu {
         fixed_update: &mut Field,
         moving_update: &mut Field,
     ) -> Result<(), Error> {
-        for found in [moving.shape, fixed_update.shape, moving_update.shape] {
-            Error::check_shape("cc_update", fixed.shape, found)?;
-        }
-        for mask in masks.into_iter().flatten() {
-            Error::check_shape("cc_update", fixed.shape, mask.shape)?;
-        }
+        Error::check_shapes("cc_update", fixed.shape, [moving.shape, fixed_update.shape, moving_update.shape])?;
+        Error::check_shapes("cc_update", fixed.shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
         cross_correlation::start(fixed, moving, masks, parameters, workspace, fixed_update, moving_update);
         Ok(())
     }
@@ -274,12 +269,8 @@ impl Backend for Cpu {
         fixed_update: &mut Field,
         moving_update: &mut Field,
     ) -> Result<f64, Error> {
-        for found in [moving.shape, fixed_update.shape, moving_update.shape] {
-            Error::check_shape("mi_update", fixed.shape, found)?;
-        }
-        for mask in masks.into_iter().flatten() {
-            Error::check_shape("mi_update", fixed.shape, mask.shape)?;
-        }
+        Error::check_shapes("mi_update", fixed.shape, [moving.shape, fixed_update.shape, moving_update.shape])?;
+        Error::check_shapes("mi_update", fixed.shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
         crate::mattes::check_workspace(parameters.bins, workspace.bins)?;
         Ok(mattes::update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update))
     }
@@ -301,8 +292,7 @@ impl Backend for Cpu {
     }
 
     fn advance(&self, field: &Field, update: &Field, step_voxels: f64, out: &mut Field) -> Result<(), Error> {
-        Error::check_shape("advance", field.shape, update.shape)?;
-        Error::check_shape("advance", field.shape, out.shape)?;
+        Error::check_shapes("advance", field.shape, [update.shape, out.shape])?;
         let longest = field::max_norm(update);
         let scale = if longest > 0.0 { step_voxels / f64::from(longest) } else { 0.0 };
         field::compose(field, update, scale as f32, out);
@@ -310,8 +300,7 @@ impl Backend for Cpu {
     }
 
     fn compose(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
-        Error::check_shape("compose", first.shape, then.shape)?;
-        Error::check_shape("compose", first.shape, out.shape)?;
+        Error::check_shapes("compose", first.shape, [then.shape, out.shape])?;
         field::compose(first, then, 1.0, out);
         Ok(())
     }
@@ -329,9 +318,7 @@ impl Backend for Cpu {
         mask: Option<&Image>,
     ) -> Result<InverseConsistency, Error> {
         Error::check_shape("inverse_consistency", first.shape, then.shape)?;
-        if let Some(mask) = mask {
-            Error::check_shape("inverse_consistency", first.shape, mask.shape)?;
-        }
+        Error::check_shapes("inverse_consistency", first.shape, mask.map(|mask| mask.shape))?;
         Ok(scores::inverse_consistency(first, then, mask))
     }
 
@@ -353,9 +340,7 @@ impl Backend for Cpu {
     }
 
     fn jacobian_summary(&self, field: &Field, mask: Option<&Image>) -> Result<JacobianSummary, Error> {
-        if let Some(mask) = mask {
-            Error::check_shape("jacobian_summary", field.shape, mask.shape)?;
-        }
+        Error::check_shapes("jacobian_summary", field.shape, mask.map(|mask| mask.shape))?;
         Ok(scores::jacobian_summary(field, mask))
     }
 

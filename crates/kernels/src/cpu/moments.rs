@@ -28,9 +28,7 @@ pub(super) fn moments(
     fixed_to_moving: &[AffineTransform],
 ) -> Result<Vec<Moments>, Error> {
     for (image, weight) in [fixed, moving].into_iter().zip(weights) {
-        if let Some(weight) = weight {
-            Error::check_shape("moments", image.shape, weight.shape)?;
-        }
+        Error::check_shapes("moments", image.shape, weight.map(|weight| weight.shape))?;
     }
     let [fixed_weight, moving_weight] = weights;
     if let Some(Slices { moving, weight, maps }) =

@@ -48,9 +48,7 @@ impl Cuda {
         (low, high): (f32, f32),
         bins: usize,
     ) -> Result<FixedBins, Error> {
-        if let Some(weight) = weight {
-            Error::check_shape("bin_fixed", fixed.shape, weight.shape)?;
-        }
+        Error::check_shapes("bin_fixed", fixed.shape, weight.map(|weight| weight.shape))?;
         if bins == 0 || bins > MOST_BINS || u32::try_from(fixed.len()).is_err() {
             return Err(Error::Bins { bins, most: MOST_BINS, shape: fixed.shape });
         }

@@ -37,9 +37,7 @@ impl Cuda {
         edge_voxels: [f64; 3],
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<f64>, Error> {
-        if let Some(weight) = moving_weight {
-            Error::check_shape("correlation_ratio", moving.shape, weight.shape)?;
-        }
+        Error::check_shapes("correlation_ratio", moving.shape, moving_weight.map(|weight| weight.shape))?;
         // A volume one voxel thin is all border; without fixed voxels there is nothing to compare.
         let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving);
         let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {

@@ -92,12 +92,9 @@ impl Cuda {
         moving_update: &mut Field,
     ) -> Result<(), Error> {
         let shape = fixed.shape;
-        for found in [moving.shape, fixed_update.shape, moving_update.shape, workspace.shape] {
-            Error::check_shape("cc_update", shape, found)?;
-        }
-        for mask in masks.into_iter().flatten() {
-            Error::check_shape("cc_update", shape, mask.shape)?;
-        }
+        let found = [moving.shape, fixed_update.shape, moving_update.shape, workspace.shape];
+        Error::check_shapes("cc_update", shape, found)?;
+        Error::check_shapes("cc_update", shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
         let masked = masks.iter().any(Option::is_some);
         if parameters.radius > Cuda::MOST_CC_RADIUS && !masked && parameters.derivative == CcDerivative::Centre {
             let direct = match &mut workspace.direct {

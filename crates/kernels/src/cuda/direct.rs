@@ -67,9 +67,8 @@ impl DirectCc {
         fixed_update: &mut Field,
         moving_update: &mut Field,
     ) -> Result<(), Error> {
-        for found in [fixed.shape, moving.shape, fixed_update.shape, moving_update.shape] {
-            Error::check_shape("direct cross-correlation", self.shape, found)?;
-        }
+        let found = [fixed.shape, moving.shape, fixed_update.shape, moving_update.shape];
+        Error::check_shapes("direct cross-correlation", self.shape, found)?;
         let kernels = cuda.kernels.cc_direct(&cuda.device)?;
         let textures = (fixed.texture(&cuda.device)?.exact, moving.texture(&cuda.device)?.exact);
         let voxels = fixed.len() as u64;

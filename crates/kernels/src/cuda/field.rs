@@ -156,8 +156,7 @@ impl Cuda {
     }
 
     pub(super) fn compose_fields(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
-        Error::check_shape("compose", first.shape, then.shape)?;
-        Error::check_shape("compose", first.shape, out.shape)?;
+        Error::check_shapes("compose", first.shape, [then.shape, out.shape])?;
         let (launch, slices) = self.walk(&self.kernels.compose.compose_fields, first, 1);
         let (a, b, result, shape) = (first.read(), then.read(), out.write(), Shape::of(first.shape));
         // SAFETY: three fields of one shape; reads are clamped to it, threads outside it return.
@@ -183,7 +182,7 @@ impl Cuda {
     ) -> Result<(), Error> {
         let first = fields[0];
         let found = fields.iter().chain(&updates).map(|field| field.shape).chain(out.iter().map(|out| out.shape));
-        found.into_iter().try_for_each(|found| Error::check_shape("advance", first.shape, found))?;
+        Error::check_shapes("advance", first.shape, found)?;
         let mut scratch = self.scratch();
         // Threads of four voxels.
         let blocks = (first.len().div_ceil(4 * 256) as u32).min(8 * self.device.info.multiprocessors / N as u32);

@@ -15,7 +15,7 @@ impl Cuda {
     ) -> Result<(), Error> {
         let shape = fields[0].shape;
         let found = fields.iter().map(|field| field.shape).chain(inverses.iter().map(|inverse| inverse.shape));
-        found.into_iter().try_for_each(|found| Error::check_shape("invert", shape, found))?;
+        Error::check_shapes("invert", shape, found)?;
         let kernel = &self.kernels.invert.invert;
         let launch = Launch::over_blocks(kernel, shape, [32, 4, 1], 1, 3 * fields[0].bytes()).for_sides(N);
         let (u, v) = (sides(fields, Field::read), sides(inverses, Field::write));

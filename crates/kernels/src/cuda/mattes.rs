@@ -49,12 +49,8 @@ impl Cuda {
         moving_update: &mut Field,
     ) -> Result<f64, Error> {
         let shape = fixed.shape;
-        for found in [moving.shape, fixed_update.shape, moving_update.shape] {
-            Error::check_shape("mi_update", shape, found)?;
-        }
-        for mask in masks.into_iter().flatten() {
-            Error::check_shape("mi_update", shape, mask.shape)?;
-        }
+        Error::check_shapes("mi_update", shape, [moving.shape, fixed_update.shape, moving_update.shape])?;
+        Error::check_shapes("mi_update", shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
         check_workspace(parameters.bins, workspace.bins)?;
         let kernels = self.kernels.mattes(&self.device)?;
         let voxels = fixed.len();

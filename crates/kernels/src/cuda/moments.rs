@@ -45,9 +45,7 @@ impl Cuda {
         edge_voxels: [f64; 3],
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<Moments>, Error> {
-        if let Some(weight) = fixed_weight {
-            Error::check_shape("moments", fixed.shape, weight.shape)?;
-        }
+        Error::check_shapes("moments", fixed.shape, fixed_weight.map(|weight| weight.shape))?;
         // A volume one voxel thin is all border.
         let Some(sampled) = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving) else {
             return Ok(vec![Moments::default(); fixed_to_moving.len()]);

@@ -50,7 +50,7 @@ impl Cuda {
     ) -> Result<(), Error> {
         let shape = fields[0].shape;
         let found = fields.iter().map(|field| field.shape).chain(out.iter().map(|out| out.shape));
-        found.into_iter().try_for_each(|found| Error::check_shape("warp", shape, found))?;
+        Error::check_shapes("warp", shape, found)?;
         let kernel = match sampling {
             Sampling::Linear => &self.kernels.warp.warp_linear,
             Sampling::Nearest => &self.kernels.warp.warp_nearest,

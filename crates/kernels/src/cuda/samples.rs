@@ -35,9 +35,7 @@ impl Moving {
         shape: [usize; 3],
         edge_voxels: [f64; 3],
     ) -> Result<Moving, Error> {
-        if let Some(weight) = moving_weight {
-            Error::check_shape("moving weight", moving.shape, weight.shape)?;
-        }
+        Error::check_shapes("moving weight", moving.shape, moving_weight.map(|weight| weight.shape))?;
         let weight = moving_weight.map(|weight| weight.texture(&cuda.device)).transpose()?;
         Ok(Moving {
             image: moving.texture(&cuda.device)?.exact,

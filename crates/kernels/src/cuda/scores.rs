@@ -12,9 +12,7 @@ use crate::{Error, InverseConsistency};
 
 impl Cuda {
     pub(super) fn summary_of_jacobian(&self, field: &Field, mask: Option<&Image>) -> Result<JacobianSummary, Error> {
-        if let Some(mask) = mask {
-            Error::check_shape("jacobian_summary", field.shape, mask.shape)?;
-        }
+        Error::check_shapes("jacobian_summary", field.shape, mask.map(|mask| mask.shape))?;
         Ok(self.statistics(&self.kernels.scores.jacobian_summary, field, None, mask)?.jacobian_summary())
     }
 
@@ -25,17 +23,14 @@ impl Cuda {
         mask: Option<&Image>,
     ) -> Result<InverseConsistency, Error> {
         Error::check_shape("inverse_consistency", first.shape, then.shape)?;
-        if let Some(mask) = mask {
-            Error::check_shape("inverse_consistency", first.shape, mask.shape)?;
-        }
+        Error::check_shapes("inverse_consistency", first.shape, mask.map(|mask| mask.shape))?;
         let kernel = &self.kernels.scores.inverse_consistency;
         Ok(self.statistics(kernel, first, Some(then), mask)?.inverse_consistency())
     }
 
     pub(super) fn correlation_of(&self, first: &Image, second: &Image, mask: Option<&Image>) -> Result<f64, Error> {
-        for found in [Some(second), mask].into_iter().flatten() {
-            Error::check_shape("correlation", first.shape, found.shape)?;
-        }
+        let found = [Some(second), mask].into_iter().flatten().map(|image| image.shape);
+        Error::check_shapes("correlation", first.shape, found)?;
         let blocks = self.blocks_for(first.len(), 256);
         let images = 2 + u64::from(mask.is_some());
         let bytes = images * 4 * first.len() as u64;
