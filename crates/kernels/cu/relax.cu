@@ -16,8 +16,8 @@ struct Weights {
 struct Round {
     // Jacobian determinant of x + u(x) and ‖v(x + u(x)) + u(x)‖² that are still let pass.
     float smallest_jacobian, largest_residual_squared;
-    // How far a voxel beyond them reaches along each axis, and the radius of the Gaussian there.
-    int reach, radius;
+    // How far a voxel beyond them reaches along each axis.
+    int reach;
     // How a voxel is inverted, and what is good enough of a corrected one.
     int steps;
     Residuals follow;

@@ -34,7 +34,6 @@ struct Round {
     smallest_jacobian: f32,
     largest_residual_squared: f32,
     reach: i32,
-    radius: i32,
     steps: i32,
     tolerance_squared: f32,
     untouched_squared: f32,
@@ -45,13 +44,12 @@ struct Round {
 impl Argument for Round {}
 
 impl Round {
-    fn of(round: &RelaxRound, radius: usize) -> Round {
+    fn of(round: &RelaxRound) -> Round {
         let RelaxRound { limits, follow, .. } = round;
         Round {
             smallest_jacobian: limits.smallest_jacobian,
             largest_residual_squared: limits.largest_residual_voxels * limits.largest_residual_voxels,
             reach: round.reach_voxels as i32,
-            radius: radius as i32,
             steps: follow.steps as i32,
             tolerance_squared: follow.tolerance_voxels * follow.tolerance_voxels,
             untouched_squared: follow.untouched_voxels * follow.untouched_voxels,
@@ -116,8 +114,7 @@ impl Cuda {
         let (kernels, shape) = (&self.kernels.relax, Shape::of(field.shape));
         let kernel = gaussian::kernel(round.variance_voxels, ERROR);
         let weights = Weights::of(&field.shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }));
-        let radius = kernel.len() - 1;
-        let round = Round::of(round, radius);
+        let round = Round::of(round);
         let blocks = bricks(relaxation.shape).iter().product::<usize>().div_ceil(BRICKS) as u32;
         let over_bricks = |kernel| Launch::of_blocks(kernel, blocks, BRICK.pow(3) as u32, 0);
         let over_list = |kernel, threads| Launch::of_blocks(kernel, 8 * self.device.info.multiprocessors, threads, 0);
@@ -127,7 +124,7 @@ impl Cuda {
         let listed = count + 4;
         let [now, meanwhile] = [0, 1].map(|which: usize| relaxation.examine[side][which].pointer());
         let (of_inverse, following) = (relaxation.examine[1 - side][0].pointer(), relaxation.following.pointer());
-        let (radius, margin) = (round.radius, round.margin);
+        let (radius, margin) = (kernel.len() as i32 - 1, round.margin);
         // SAFETY: fields, target, weights and list have one shape and the marks its bricks, so many a block; reads and marks
         // are clamped to it, threads outside it return; a voxel is listed once, so the list cannot overflow.
         unsafe {
