@@ -78,13 +78,12 @@ impl Console {
         self.began.elapsed()
     }
 
-    /// Runs a stage, showing how far it is; returns what it gives and how long it took.
-    pub fn stage<T>(&mut self, run: impl FnOnce(&mut dyn Observer) -> T) -> (T, Duration) {
-        let began = Instant::now();
-        let mut watcher = Watcher { console: self, bar: None, last: None, since: began };
+    /// Runs stages, showing how far they are.
+    pub fn watch<T>(&mut self, run: impl FnOnce(&mut Watcher) -> T) -> T {
+        let mut watcher = Watcher { console: self, bar: None, last: None, since: Instant::now() };
         let value = run(&mut watcher);
-        watcher.finish();
-        (value, began.elapsed())
+        watcher.end_stage();
+        value
     }
 
     /// Whether anyone wants to see iterations.
@@ -130,8 +129,8 @@ fn holds_something_else(path: &Path) -> bool {
     read.is_ok() && !start.is_empty() && is_log.is_none_or(|seconds| seconds.trim().parse::<f64>().is_err())
 }
 
-/// Turns the reports of a running stage into a bar or into lines.
-struct Watcher<'a> {
+/// Turns the reports of running stages into a bar or into lines.
+pub struct Watcher<'a> {
     console: &'a mut Console,
     bar: Option<ProgressBar>,
     /// The last report.
@@ -162,11 +161,14 @@ impl Watcher<'_> {
         }
     }
 
-    fn finish(mut self) {
+    /// Removes the bar of a stage that has ended. What is told of it may follow.
+    pub fn end_stage(&mut self) -> &mut Console {
         self.end_level();
-        if let Some(bar) = self.bar {
+        if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
+        self.since = Instant::now();
+        self.console
     }
 }
 

@@ -16,11 +16,12 @@ use super::manifest::Manifest;
 use super::onto::{Onto, Seen};
 use super::session::{Session, Template};
 use super::start::make_folder;
-use crate::cohort::{Engine, OnDevice, Request, Sequel, in_mm};
+use crate::cohort::{Engine, Sequel, in_mm};
 use crate::device::Description;
 use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
-use crate::register::{self, Start, Wanted};
+use crate::register::compute::{OnDevice, Warped};
+use crate::register::{self, Request, Start, Wanted};
 
 /// What a subject adds to the average.
 pub struct Contribution {
@@ -86,13 +87,12 @@ pub fn compute(
     let weight = |channel: usize| args.weights.get(channel).copied().unwrap_or(1.0);
     syn.channels = (0..images.len()).map(|channel| Channel { metric, weight: weight(channel) }).collect();
     let affine_only = session.is_affine(pass);
-    let further: Vec<&Volume> = if affine_only { Vec::new() } else { images[1..].iter().collect() };
     let request = Request {
         fixed: &template.images[0],
         fixed_channels: if affine_only { &[] } else { &template.images[1..] },
         fixed_mask: None,
         moving: &images[0],
-        moving_channels: &further,
+        moving_channels: if affine_only { &[] } else { &images[1..] },
         moving_mask: None,
         initial: AffineTransform::identity(),
         linear: Some(&linear),
@@ -136,7 +136,8 @@ impl Sequel for Bringing<'_> {
     fn run<B: Backend>(self, backend: &B, found: OnDevice<B>) -> Result<Computed, CliError> {
         let OnDevice { affine: first, linear, syn } = found;
         let affine_cost = linear.map_or(f64::NAN, |linear| linear.cost);
-        let (warp, levels) = syn.map_or((None, Vec::new()), |(warps, course)| (Some(warps.warp), course.levels));
+        let (warp, levels) =
+            syn.map_or((None, Vec::new()), |Warped { warps, course, .. }| (Some(warps.warp), course.levels));
         let energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();
         let (onto, sparse) = (self.onto(), &self.template.sparse);
         let nearest = match &warp {

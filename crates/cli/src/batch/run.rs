@@ -2,22 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use antsreg_core::Volume;
 use antsreg_core::report::{Observer, Report};
 use serde_json::Value;
 
 use super::args::Args;
 use super::summary::{self, Row, Status};
 use super::{resume, show};
-use crate::cohort::{Aside, Crew, Engine, Engines, Request};
+use crate::cohort::{Aside, Crew, Engine, Engines};
 use crate::device::Description;
 use crate::devices;
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
-use crate::register::{self, Files, FixedInputs, Found, Inputs, Plan, Registration, Seconds, Wanted};
+use crate::register::compute::Listener;
+use crate::register::{self, Files, FixedInputs, Found, Inputs, Measured, Plan, Registration, Seconds, Wanted};
 use crate::staging::{self, Outputs};
 
 /// A subject that is to be registered.
@@ -142,7 +142,8 @@ fn register_all(
         let what = what.and_then(|Computed { inputs, plan, found }| {
             let (files, total) = (Files::new(&job.args), Seconds::sum);
             let of = Registration { args: &job.args, inputs: &inputs, plan: &plan, files: &files, threads };
-            let write = || register::write(of, found, seconds, total);
+            let measured = Measured { seconds, ..Measured::default() };
+            let write = || register::write(of, found, measured, total);
             let written = aside.run(write)?;
             // The figures of the summary are read off the record's text, as they are of subjects that were done before.
             let text = serde_json::to_vec(&written.record);
@@ -177,24 +178,11 @@ fn compute(
     job: &Job,
     inputs: Inputs,
     seconds: &mut Seconds,
-    observer: &mut dyn Observer,
+    listener: &mut dyn Listener,
 ) -> Result<Computed, CliError> {
-    let plan = Plan::resolve(&job.args.settings, &inputs, engine.description.clone())?;
-    let fixed_channels: Vec<Arc<Volume>> = inputs.channels.iter().map(|further| further.fixed.clone()).collect();
-    let moving_channels: Vec<&Volume> = inputs.channels.iter().map(|further| &further.moving).collect();
-    let request = Request {
-        fixed: &inputs.fixed,
-        fixed_channels: &fixed_channels,
-        fixed_mask: inputs.fixed_mask.as_ref(),
-        moving: &inputs.moving,
-        moving_channels: &moving_channels,
-        moving_mask: inputs.moving_mask.as_ref(),
-        initial: inputs.initial,
-        linear: plan.linear.as_ref(),
-        syn: plan.syn.as_ref(),
-        wanted: Wanted::new(&job.args),
-    };
-    let found = engine.register(&request, seconds, observer)?;
+    let plan = Plan::resolve(&job.args, &inputs, engine.description.clone())?;
+    let request = inputs.request(&plan, Wanted::new(&job.args, &plan.device));
+    let found = engine.register(&request, seconds, listener)?;
     Ok(Computed { inputs, plan, found })
 }
 
@@ -222,6 +210,9 @@ impl Observer for Lines<'_, '_> {
         }
     }
 }
+
+/// Its stages are told of when its files are written.
+impl Listener for Lines<'_, '_> {}
 
 /// The lock, also after a panic in another thread: nothing is left half done under it.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

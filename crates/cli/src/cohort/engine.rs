@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use antsreg_core::report::Observer;
 use antsreg_core::{DisplacementField, Grid};
 use antsreg_kernels::{Backend, Cpu, Cuda};
 
 use super::budget::{Budget, Share};
 use super::registrar::Registrar;
-use super::request::Request;
 use super::task::{Sequel, Task};
 use crate::device::{Description, Device, DeviceChoice, Opened};
 use crate::error::CliError;
-use crate::register::{Found, Seconds};
+use crate::register::compute::Listener;
+use crate::register::{Found, Request, Seconds};
 
 /// A worker on a device.
 pub struct Engine {
@@ -63,15 +62,12 @@ impl Engine {
         &mut self,
         request: &Request,
         seconds: &mut Seconds,
-        observer: &mut dyn Observer,
+        listener: &mut dyn Listener,
     ) -> Result<Found, CliError> {
         match &mut self.on {
-            On::Cpu(registrar) => {
-                let request = Request { wanted: request.wanted.without_images(), ..*request };
-                registrar.register(&request, seconds, observer)
-            }
-            On::Gpu(gpu) => gpu.keeping(request, request.bytes(), self.description.choice(), |registrar| {
-                registrar.register(request, seconds, observer)
+            On::Cpu(registrar) => registrar.register(request, seconds, listener),
+            On::Gpu(gpu) => gpu.keeping(request, request.bytes_on_device(), self.description.choice(), |registrar| {
+                registrar.register(request, seconds, listener)
             }),
         }
     }
@@ -95,7 +91,7 @@ impl Engine {
             On::Cpu(registrar) => registrar.register_and(request, sequel),
             On::Gpu(gpu) => {
                 let warps = 4 * 6 * request.fixed.grid.len() as u64;
-                let bytes = request.bytes().max(warps + sequel.bytes());
+                let bytes = request.bytes_on_device().max(warps + sequel.bytes());
                 gpu.keeping(request, bytes, self.description.choice(), |registrar| {
                     registrar.register_and(request, sequel)
                 })
@@ -130,7 +126,7 @@ impl Gpu {
         if !self.registrar.has_prepared() {
             self.kept = None;
         } else if self.kept.is_none() {
-            share.keep(request.prepared_bytes());
+            share.keep(request.prepared_bytes_on_device());
             self.kept = Some(share);
         }
         found
@@ -142,12 +138,12 @@ impl Gpu {
         if !self.registrar.serves(request) {
             self.forget();
         }
-        let more = if self.kept.is_some() { 0 } else { request.prepared_bytes() };
+        let more = if self.kept.is_some() { 0 } else { request.prepared_bytes_on_device() };
         if let Some(share) = self.budget.try_take(bytes + more) {
             return Ok(share);
         }
         self.forget();
-        self.wait_for(bytes + request.prepared_bytes(), device)
+        self.wait_for(bytes + request.prepared_bytes_on_device(), device)
     }
 
     /// Takes so much memory, for which what is prepared goes if need be.

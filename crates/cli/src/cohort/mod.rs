@@ -9,7 +9,6 @@ mod engines;
 mod pipeline;
 mod reading;
 mod registrar;
-mod request;
 mod subjects;
 mod task;
 
@@ -19,6 +18,5 @@ pub use engine::{Engine, in_mm, in_voxels};
 pub use engines::Engines;
 pub use pipeline::Crew;
 pub use reading::{Kernel, Source};
-pub use request::Request;
 pub use subjects::{Listing, Subject, channels_of, is_image, list};
-pub use task::{OnDevice, Sequel, Task};
+pub use task::{Sequel, Task};

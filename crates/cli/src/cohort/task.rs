@@ -1,11 +1,9 @@
 //! Work for an engine, whatever its device.
 
-use antsreg_core::AffineTransform;
 use antsreg_kernels::Backend;
-use antsreg_linear as linear;
-use antsreg_syn as syn;
 
 use crate::error::CliError;
+use crate::register::compute::OnDevice;
 
 /// A piece of work on a device.
 pub trait Task {
@@ -29,14 +27,4 @@ pub trait Sequel {
 
     /// Does it.
     fn run<B: Backend>(self, backend: &B, found: OnDevice<B>) -> Result<Self::Output, CliError>;
-}
-
-/// What a registration found, the warps still on the device.
-pub struct OnDevice<B: Backend> {
-    /// Fixed → moving, RAS mm.
-    pub affine: AffineTransform,
-    /// Outcome of the affine stage.
-    pub linear: Option<linear::Outcome>,
-    /// Of the diffeomorphic stage.
-    pub syn: Option<(syn::Warps<B>, syn::Course)>,
 }

@@ -8,13 +8,13 @@ use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, T
 use antsreg_kernels::apply;
 
 use super::atlas::Loaded;
-use crate::cohort::{Crew, Engine, Engines, Request};
+use crate::cohort::{Crew, Engine, Engines};
 use crate::device::Description;
 use crate::devices;
 use crate::error::CliError;
 use crate::interpolation::LabelInterpolation;
 use crate::progress::Console;
-use crate::register::{Diffeomorphism, FixedInputs, Found, Plan, Seconds, Settings, Wanted};
+use crate::register::{Diffeomorphism, FixedInputs, Found, Plan, Request, Seconds, Settings, Wanted};
 
 /// The image that gets labels.
 #[derive(Debug)]

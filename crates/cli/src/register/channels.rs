@@ -1,4 +1,4 @@
-//! Pairs of images beside the first: as typed, as read, and which options act on them.
+//! Pairs of images beside the first: as typed, how they are read, and which options act on them.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -54,29 +54,14 @@ impl FromStr for ChannelFiles {
     }
 }
 
-/// A further pair as read.
-#[derive(Debug)]
-pub struct ChannelInputs {
-    /// The one of the fixed side.
-    pub fixed: Arc<Volume>,
-    /// The one of the moving side.
-    pub moving: Volume,
-    /// Metric and weight.
-    pub channel: syn::Channel,
-}
-
 /// Reads the further images of the fixed side, which any number of registrations may share.
 pub fn read_fixed(args: &Args, first: &Volume) -> Result<Vec<Arc<Volume>>, CliError> {
     args.channels.iter().map(|files| beside(&files.fixed, &args.fixed, first).map(Arc::new)).collect()
 }
 
-/// Reads those of the moving side and joins them with the fixed ones.
-pub fn read(args: &Args, fixed: &[Arc<Volume>], first: &Volume) -> Result<Vec<ChannelInputs>, CliError> {
-    let read_one = |(files, fixed): (&ChannelFiles, &Arc<Volume>)| {
-        let moving = beside(&files.moving, &args.moving, first)?;
-        Ok(ChannelInputs { fixed: fixed.clone(), moving, channel: channel(&args.settings, files) })
-    };
-    args.channels.iter().zip(fixed).map(read_one).collect()
+/// Reads those of the moving side.
+pub fn read_moving(args: &Args, first: &Volume) -> Result<Vec<Volume>, CliError> {
+    args.channels.iter().map(|files| beside(&files.moving, &args.moving, first)).collect()
 }
 
 /// Reads an image that may have a grid of its own, but lies where the first one of its side does.

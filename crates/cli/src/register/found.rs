@@ -1,4 +1,4 @@
-//! What the stages found.
+//! What is wanted of a registration, and what was found.
 
 use antsreg_core::{AffineTransform, DisplacementField};
 use antsreg_kernels::Backend;
@@ -6,9 +6,9 @@ use antsreg_linear as linear;
 use antsreg_syn as syn;
 
 use super::args::Args;
+use super::compute::Warped;
 use super::images::{Images, WantedImages};
-use super::memory::DeviceMemory;
-use super::profile::Profile;
+use crate::device::Description;
 use crate::error::CliError;
 
 /// What both stages found.
@@ -21,10 +21,6 @@ pub struct Found {
     pub syn: Option<Diffeomorphism>,
     /// What the device made of the images, if it did.
     pub images: Option<Images>,
-    /// Memory of the GPU, if it was one.
-    pub device_memory: Option<DeviceMemory>,
-    /// Times of its kernels, if they were asked for.
-    pub profile: Option<Profile>,
 }
 
 /// What is wanted of a registration.
@@ -42,14 +38,10 @@ impl Wanted {
     /// The warp alone.
     pub const WARP: Wanted = Wanted { inverse_warp: false, scores: false, images: None };
 
-    /// What the options ask for.
-    pub fn new(args: &Args) -> Wanted {
-        Wanted { inverse_warp: !args.no_inverse, scores: true, images: Some(WantedImages::new(args)) }
-    }
-
-    /// The same without images: the processor makes them more exactly.
-    pub fn without_images(self) -> Wanted {
-        Wanted { images: None, ..self }
+    /// What the options ask of a device. The processor makes images outside the stages, more exactly.
+    pub fn new(args: &Args, device: &Description) -> Wanted {
+        let images = (*device != Description::Cpu).then(|| WantedImages::new(args));
+        Wanted { inverse_warp: !args.no_inverse, scores: true, images }
     }
 }
 
@@ -67,19 +59,15 @@ pub struct Diffeomorphism {
 }
 
 impl Diffeomorphism {
-    /// Fetches the warps to `fixed` from the device, as far as they are wanted.
+    /// Fetches the warps from the device, as far as they are wanted; gives those on the device, too.
     pub fn fetch<B: Backend>(
         backend: &B,
-        fixed: &syn::Fixed<B>,
-        warps: &syn::Warps<B>,
-        course: syn::Course,
+        found: Warped<B>,
         wanted: Wanted,
-    ) -> Result<Diffeomorphism, CliError> {
-        Ok(Diffeomorphism {
-            warp: warps.download_warp(backend)?,
-            inverse_warp: wanted.inverse_warp.then(|| warps.download_inverse_warp(backend)).transpose()?,
-            course,
-            scores: wanted.scores.then(|| fixed.scores(backend, warps)).transpose()?,
-        })
+    ) -> Result<(syn::Warps<B>, Diffeomorphism), CliError> {
+        let Warped { warps, course, scores } = found;
+        let warp = warps.download_warp(backend)?;
+        let inverse_warp = wanted.inverse_warp.then(|| warps.download_inverse_warp(backend)).transpose()?;
+        Ok((warps, Diffeomorphism { warp, inverse_warp, course, scores }))
     }
 }

@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use antsreg_core::{AffineTransform, Grid, LabelVolume, Transform, TransformChain, Volume};
+use antsreg_core::{AffineTransform, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_linear as linear;
-use antsreg_syn as syn;
 use nalgebra::{Matrix3, Point3};
 
 use super::args::Args;
-use super::channels::{self, ChannelInputs};
+use super::channels;
+use super::found::Wanted;
+use super::plan::Plan;
+use super::request::Request;
 use super::settings::{Model, Settings, Start};
 use crate::error::CliError;
 use crate::geometry;
@@ -43,10 +45,12 @@ pub struct FixedInputs {
 pub struct Inputs {
     /// The fixed image.
     pub fixed: Arc<Volume>,
+    /// Further images of its side, for the diffeomorphic stage.
+    pub fixed_channels: Vec<Arc<Volume>>,
     /// The moving image.
     pub moving: Volume,
-    /// Further pairs of images for the diffeomorphic stage.
-    pub channels: Vec<ChannelInputs>,
+    /// Further images of its side, each the other half of a pair.
+    pub moving_channels: Vec<Volume>,
     /// Centre of mass of the fixed image, world mm; of its grid where all voxels are equal.
     pub fixed_centre: Point3<f64>,
     /// 1 where fixed voxels count.
@@ -158,7 +162,7 @@ impl Inputs {
 
     /// Reads and checks what belongs to the moving image; gives warnings beside it.
     pub fn beside(fixed_side: &FixedInputs, args: &Args) -> Result<(Inputs, Vec<String>), CliError> {
-        let FixedInputs { image: fixed, mask, labels, label_list, start, .. } = fixed_side;
+        let FixedInputs { image: fixed, channels, mask, labels, label_list, start, .. } = fixed_side;
         let moving = inputs::image(&args.moving)?;
         let moving_mask = args.moving_mask.as_deref().map(|path| inputs::mask(path, &args.moving, &moving.grid));
         let moving_labels =
@@ -167,7 +171,8 @@ impl Inputs {
         warnings.extend(inputs::odd_header(&args.moving));
         let inputs = Inputs {
             fixed: fixed.clone(),
-            channels: channels::read(args, &fixed_side.channels, &moving)?,
+            fixed_channels: channels.clone(),
+            moving_channels: channels::read_moving(args, &moving)?,
             moving,
             fixed_centre: fixed_side.centre_of_mass.unwrap_or_else(|| fixed.grid.centre()),
             fixed_mask: mask.clone(),
@@ -190,20 +195,20 @@ impl Inputs {
         }
     }
 
-    /// All images and the mask of each side, the fixed one first.
-    pub fn sides(&self) -> [syn::Images<'_>; 2] {
-        let [fixed_mask, moving_mask] = self.masks();
-        let fixed = std::iter::once(self.fixed.as_ref()).chain(self.channels.iter().map(|further| &*further.fixed));
-        let moving = std::iter::once(&self.moving).chain(self.channels.iter().map(|further| &further.moving));
-        [
-            syn::Images { channels: fixed.collect(), mask: fixed_mask },
-            syn::Images { channels: moving.collect(), mask: moving_mask },
-        ]
-    }
-
-    /// Grids of the further images of both sides.
-    pub fn further(&self) -> Vec<&Grid> {
-        self.channels.iter().flat_map(|further| [&further.fixed.grid, &further.moving.grid]).collect()
+    /// What is asked of a device.
+    pub fn request<'a>(&'a self, plan: &'a Plan, wanted: Wanted) -> Request<'a> {
+        Request {
+            fixed: &self.fixed,
+            fixed_channels: &self.fixed_channels,
+            fixed_mask: self.fixed_mask.as_ref(),
+            moving: &self.moving,
+            moving_channels: &self.moving_channels,
+            moving_mask: self.moving_mask.as_ref(),
+            initial: self.initial,
+            linear: plan.linear.as_ref(),
+            syn: plan.syn.as_ref(),
+            wanted,
+        }
     }
 
     /// The masks by reference.

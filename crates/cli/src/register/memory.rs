@@ -7,10 +7,9 @@ use antsreg_linear as linear;
 use antsreg_syn as syn;
 use serde::Serialize;
 
-use super::found::Wanted;
 use super::images::WantedImages;
-use super::inputs::Inputs;
 use super::plan::Plan;
+use super::request::Request;
 use crate::cohort::Kernel;
 use crate::error::CliError;
 
@@ -89,13 +88,9 @@ pub struct DeviceMemory {
 
 impl DeviceMemory {
     /// Before a registration.
-    pub fn before(cuda: &Cuda, inputs: &Inputs, plan: &Plan, wanted: Wanted) -> Result<DeviceMemory, CliError> {
-        let masked = inputs.masks().map(|mask| mask.is_some());
-        let grids = [&inputs.fixed.grid, &inputs.moving.grid];
-        let planned = on_device_with(grids, &inputs.further(), masked, plan.linear.as_ref(), plan.syn.as_ref());
-        let images = wanted.images.map_or(0, |wanted| images_on_device(grids, masked[0], plan.syn.is_some(), wanted));
+    pub fn before(cuda: &Cuda, request: &Request) -> Result<DeviceMemory, CliError> {
         let free_bytes = cuda.memory().map_err(CliError::Device)?.free;
-        Ok(DeviceMemory { planned_bytes: planned.max(images) as u64, free_bytes, taken_bytes: None })
+        Ok(DeviceMemory { planned_bytes: request.bytes_on_device(), free_bytes, taken_bytes: None })
     }
 
     /// Refuses a registration for which there is too little.
@@ -116,18 +111,8 @@ impl DeviceMemory {
     }
 }
 
-/// Peak memory expected on a GPU of one pair of images, bytes.
-pub fn on_device(
-    grids: [&Grid; 2],
-    masked: [bool; 2],
-    linear: Option<&linear::Options>,
-    syn: Option<&syn::Options>,
-) -> usize {
-    on_device_with(grids, &[], masked, linear, syn)
-}
-
 /// Peak memory expected on a GPU of a pair of images and further ones, bytes.
-pub fn on_device_with(
+pub fn on_device(
     grids: [&Grid; 2],
     further: &[&Grid],
     masked: [bool; 2],
@@ -154,9 +139,10 @@ pub fn images_on_device([fixed, moving]: [&Grid; 2], masked: bool, warped: bool,
     DEVICE_SCRATCH + SCALAR * (fixed.len() * 2 * FIELD * usize::from(warped) + there.max(back))
 }
 
-/// Memory of a GPU that a fixed side keeps between registrations, bytes.
+/// Memory of a GPU that a fixed side of an image and further ones keeps between registrations, bytes.
 pub fn prepared_on_device(
     fixed: &Grid,
+    further: &[&Grid],
     masked: bool,
     linear: Option<&linear::Options>,
     syn: Option<&syn::Options>,
@@ -165,8 +151,10 @@ pub fn prepared_on_device(
     // The sorted lists of all levels: 1 + 1/8 + 1/64 + … of the finest one's.
     let level = linear.map(|options| level_voxels(fixed, fixed.spacing.min().max(options.finest_mm).max(1.0)));
     let lists = level.map_or(0, |level| images + 8 * level * (1 + usize::from(masked)) / 7);
+    let further: usize = further.iter().map(|grid| grid.len()).sum();
     let pyramid = syn.map_or(0, |options| {
-        images + fixed.len() * options.levels.iter().map(|level| images_of(level, options)).sum::<usize>()
+        let made: usize = options.levels.iter().map(|level| images_of(level, options)).sum();
+        images + further + (fixed.len() + further) * made
     });
     SCALAR * (lists + pyramid)
 }
@@ -253,7 +241,7 @@ mod tests {
     }
 
     fn planned(grids: [&Grid; 2], masked: [bool; 2], plan: &Plan) -> usize {
-        on_device(grids, masked, plan.linear.as_ref(), plan.syn.as_ref())
+        on_device(grids, &[], masked, plan.linear.as_ref(), plan.syn.as_ref())
     }
 
     #[test]
@@ -279,7 +267,7 @@ mod tests {
         let (grid, half) = (cube(100, 1.0), cube(50, 2.0));
         let mut plan = plan(false, Some(1));
         let planned = |plan: &Plan, further: &[&Grid]| {
-            let bytes = on_device_with([&grid, &grid], further, [false; 2], None, plan.syn.as_ref());
+            let bytes = on_device([&grid, &grid], further, [false; 2], None, plan.syn.as_ref());
             (bytes - DEVICE_SCRATCH) as f64 / (SCALAR * grid.len()) as f64
         };
         // Each further image as loaded, and smoothed where the level asks for it.

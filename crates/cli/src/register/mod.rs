@@ -1,7 +1,10 @@
 //! `register`: from two images to transforms, warped images and a record.
+//!
+//! `inputs` reads, `compute` takes the stages, `results` writes. `run` does that once, `batch` many times at once.
 
 mod args;
 mod channels;
+pub mod compute;
 mod files;
 mod found;
 mod images;
@@ -12,6 +15,7 @@ mod parameters;
 mod plan;
 mod profile;
 mod record;
+mod request;
 mod results;
 mod run;
 mod settings;
@@ -21,12 +25,12 @@ pub use args::{Args, Format};
 pub use channels::ChannelFiles;
 pub use files::Files;
 pub use found::{Diffeomorphism, Found, Wanted};
-pub use images::{Images, Pair};
 pub use inputs::{FixedInputs, Inputs};
 pub use parameters::{LinearParameters, Parameters, SynParameters};
 pub use plan::{Plan, check, linear_options, syn_options};
 pub use record::Seconds;
-pub use results::{Registration, write};
+pub use request::Request;
+pub use results::{Measured, Registration, write};
 pub use run::run;
 pub use settings::{Filling, Measure, Model, Settings, Start};
 pub use show::stages;

@@ -5,6 +5,7 @@ use antsreg_kernels::{CcDerivative, Cuda};
 use antsreg_linear::{self as linear, AngleSearch, Cost, Dof, Search};
 use antsreg_syn as syn;
 
+use super::args::Args;
 use super::channels::{self, ChannelFiles};
 use super::inputs::Inputs;
 use super::settings::{Measure, Model, Settings};
@@ -118,10 +119,9 @@ impl Plan {
     }
 
     /// The plan of a registration that its device can carry out.
-    pub fn resolve(settings: &Settings, inputs: &Inputs, device: Description) -> Result<Plan, UsageError> {
-        let mut plan = Plan::new(settings, inputs.fixed.grid.shape, inputs.linear_start(), device)?;
-        let further = inputs.channels.iter().map(|further| further.channel);
-        plan.syn.iter_mut().for_each(|options| options.channels.extend(further.clone()));
+    pub fn resolve(args: &Args, inputs: &Inputs, device: Description) -> Result<Plan, UsageError> {
+        let plan = Plan::new(&args.settings, inputs.fixed.grid.shape, inputs.linear_start(), device)?
+            .with_channels(&args.settings, &args.channels);
         plan.check_radius(inputs.masks().iter().any(Option::is_some))?;
         Ok(plan)
     }

@@ -9,14 +9,14 @@ use antsreg_core::{AffineTransform, Transform, TransformChain};
 use antsreg_kernels::apply;
 
 use super::args::Args;
-use super::channels::ChannelInputs;
 use super::files::Files;
 use super::found::{Diffeomorphism, Found};
 use super::images::{Images, Pair, WantedImages};
 use super::inputs::Inputs;
-use super::memory;
+use super::memory::{self, DeviceMemory};
 use super::parameters::Parameters;
 use super::plan::Plan;
+use super::profile::Profile;
 use super::record::{
     ImageRecord, InputsRecord, JacobianRecord, LinearRecord, OverlapRecord, Record, Seconds, Similarity, SynRecord,
 };
@@ -50,18 +50,30 @@ pub struct Registration<'a> {
     pub threads: usize,
 }
 
+/// What was measured of it.
+#[derive(Debug, Default)]
+pub struct Measured {
+    /// Wall time of each part before writing.
+    pub seconds: Seconds,
+    /// Memory of the GPU, if it was one.
+    pub device_memory: Option<DeviceMemory>,
+    /// Times of its kernels, if they were asked for.
+    pub profile: Option<Profile>,
+}
+
 /// Writes everything; the files appear at the end, together. `total_seconds` tells, from the seconds of the parts, how long
 /// all took so far.
 pub fn write(
     of: Registration,
     found: Found,
-    mut seconds: Seconds,
+    measured: Measured,
     total_seconds: impl FnOnce(&Seconds) -> f64,
 ) -> Result<Written, CliError> {
     let Registration { args, inputs, files, .. } = of;
     let began = Instant::now();
     let mut outputs = Outputs::new();
-    let Found { affine, linear, syn, images, device_memory, profile } = found;
+    let Found { affine, linear, syn, images } = found;
+    let Measured { mut seconds, device_memory, profile } = measured;
     let course = syn.as_ref().map(|syn| SynRecord::new(&syn.course));
     let jacobian = syn.as_ref().and_then(|syn| syn.scores.as_ref()).map(JacobianRecord::new);
     let ways = Ways::new(&affine, syn)?;
@@ -176,8 +188,8 @@ fn blank(of: Registration, affine: &AffineTransform) -> Record {
         inputs: InputsRecord {
             fixed: ImageRecord::new(&args.fixed, &inputs.fixed.grid),
             moving: ImageRecord::new(&args.moving, &inputs.moving.grid),
-            channels: (args.channels.iter().zip(&inputs.channels))
-                .map(|(files, ChannelInputs { fixed, moving, .. })| {
+            channels: (args.channels.iter().zip(inputs.fixed_channels.iter().zip(&inputs.moving_channels)))
+                .map(|(files, (fixed, moving))| {
                     [ImageRecord::new(&files.fixed, &fixed.grid), ImageRecord::new(&files.moving, &moving.grid)]
                 })
                 .collect(),

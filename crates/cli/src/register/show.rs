@@ -7,9 +7,11 @@ use antsreg_linear::{self as linear, Search};
 use antsreg_syn as syn;
 
 use super::args::Args;
+use super::channels;
 use super::files::Files;
+use super::found::Wanted;
 use super::inputs::Inputs;
-use super::memory::{self, DeviceMemory};
+use super::memory::DeviceMemory;
 use super::plan::Plan;
 use super::record::Record;
 use super::settings::{Derivative, Filling, Measure, Metric, Optimiser};
@@ -30,11 +32,12 @@ pub fn plan(
     // Writing to a String cannot fail.
     let _ = writeln!(text, "Fixed    {}: {}", args.fixed.display(), geometry::describe(fixed));
     let _ = writeln!(text, "Moving   {}: {}", args.moving.display(), geometry::describe(moving));
-    for (further, files) in inputs.channels.iter().zip(&args.channels) {
-        let [fixed, moving] = [&further.fixed.grid, &further.moving.grid].map(geometry::describe);
-        let _ = writeln!(text, "Channel  {}: {fixed}", files.fixed.display());
-        let _ = writeln!(text, "         {}: {moving}", files.moving.display());
-        let _ = writeln!(text, "         {}, weight {}", Metric::from(further.channel.metric), files.weight);
+    let further = inputs.fixed_channels.iter().zip(&inputs.moving_channels);
+    for (files, (fixed, moving)) in args.channels.iter().zip(further) {
+        let metric = Metric::from(channels::channel(&args.settings, files).metric);
+        let _ = writeln!(text, "Channel  {}: {}", files.fixed.display(), geometry::describe(&fixed.grid));
+        let _ = writeln!(text, "         {}: {}", files.moving.display(), geometry::describe(&moving.grid));
+        let _ = writeln!(text, "         {metric}, weight {}", files.weight);
     }
     for (what, path) in [("Fixed mask", &args.fixed_mask), ("Moving mask", &args.moving_mask)] {
         if let Some(path) = path {
@@ -43,9 +46,7 @@ pub fn plan(
     }
     let _ = writeln!(text, "Start    {}", inputs.start);
     let _ = writeln!(text, "Device   {}, threads {threads}", plan.device);
-    let masks = inputs.masks().iter().flatten().count();
-    let further = plan.syn.as_ref().map_or(0, |_| memory::estimate_further(&inputs.further()));
-    let bytes = memory::estimate(fixed, moving, masks, plan.syn.as_ref()) + further;
+    let bytes = inputs.request(plan, Wanted::WARP).bytes_here();
     let _ = writeln!(text, "Memory   about {}", gigabytes(bytes));
     if let Some(DeviceMemory { planned_bytes, free_bytes, .. }) = on_device {
         let [planned, free] = [planned_bytes, free_bytes].map(|bytes| gigabytes(*bytes as usize));
@@ -244,8 +245,8 @@ fn command(
     let settings = &args.settings;
     let mut words =
         vec![("--fixed", shown(&args.fixed)), ("--moving", shown(&args.moving)), ("--output", args.output.clone())];
-    for (files, further) in args.channels.iter().zip(&inputs.channels) {
-        let metric = Metric::from(further.channel.metric);
+    for files in &args.channels {
+        let metric = Metric::from(channels::channel(settings, files).metric);
         let pair = format!("{},{},{metric},{}", shown(&files.fixed), shown(&files.moving), files.weight);
         words.push(("--channel", pair));
     }
