@@ -1,5 +1,7 @@
 //! Windowed cross-correlation and the directions in which it grows.
 
+mod window;
+
 use rayon::prelude::*;
 
 use super::box_sums::BoxSums;
@@ -8,6 +10,7 @@ use super::gradient::{Gradient, Voxel};
 use super::image::Image;
 use super::{slab, wide};
 use crate::{CcDerivative, CcParameters};
+use window::{Sums, Terms};
 
 /// Buffers of [`Backend::cc_update`](crate::Backend::cc_update).
 #[derive(Debug)]
@@ -33,28 +36,6 @@ impl CcWorkspace {
     }
 }
 
-/// What is added up over the windows of counted voxels.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    value: f64,
-    count: f64,
-    weight: f64,
-}
-
-impl std::iter::Sum for Sums {
-    fn sum<I: Iterator<Item = Sums>>(all: I) -> Sums {
-        all.fold(Sums::default(), |sum, next| Sums {
-            value: sum.value + next.value,
-            count: sum.count + next.count,
-            weight: sum.weight + next.weight,
-        })
-    }
-}
-
-/// A variance sum at most this share of the sum of squares is rounding, not structure: single precision adds up to
-/// 11³ squares with a relative error of about 1e-6.
-const ROUNDING: f32 = 4e-6;
-
 /// The two images, their masks and gradients, row by row.
 struct Pair<'a> {
     shape: [usize; 3],
@@ -64,56 +45,6 @@ struct Pair<'a> {
     gradient: Gradient,
     radius: usize,
     noise_variance: f32,
-}
-
-/// A, B, C and means of one window.
-struct Terms {
-    fixed_mean: f32,
-    moving_mean: f32,
-    /// 2C/(A·B), 0 where the window says nothing.
-    slope: f32,
-    /// C/A and C/B.
-    on_fixed: f32,
-    on_moving: f32,
-    value: f32,
-    /// AB/((A+n)(B+n)): how much of the window's structure is no noise.
-    weight: f32,
-}
-
-impl Terms {
-    #[inline(always)]
-    fn of([i, j, ii, jj, ij]: [f32; 5], count: f32, noise_variance: f32) -> Terms {
-        let (fixed_mean, moving_mean) = (i / count, j / count);
-        let a = ii - i * fixed_mean;
-        let b = jj - j * moving_mean;
-        let c = ij - i * moving_mean;
-        let counts = a > ROUNDING * ii && b > ROUNDING * jj;
-        let noise = count * noise_variance;
-        let (per_a, per_b) = if counts { (1.0 / (a + noise), 1.0 / (b + noise)) } else { (0.0, 0.0) };
-        let (on_fixed, on_moving) = (c * per_a, c * per_b);
-        Terms {
-            fixed_mean,
-            moving_mean,
-            slope: 2.0 * on_fixed * per_b,
-            on_fixed,
-            on_moving,
-            value: on_fixed * on_moving,
-            weight: a * per_a * (b * per_b),
-        }
-    }
-
-    /// What the exact derivative sums over windows: P, P·C/A, P·C/B and what stands beside the images for both sides.
-    #[inline(always)]
-    fn exact(&self) -> [f32; 5] {
-        let (p_a, p_b) = (self.slope * self.on_fixed, self.slope * self.on_moving);
-        [
-            self.slope,
-            p_a,
-            p_b,
-            p_a * self.fixed_mean - self.slope * self.moving_mean,
-            p_b * self.moving_mean - self.slope * self.fixed_mean,
-        ]
-    }
 }
 
 pub(super) fn start(

@@ -1,0 +1,320 @@
+//! [`Backend`] for [`Cpu`]: each operation and the function that does it.
+
+use antsreg_core::AffineTransform;
+use antsreg_core::intensity::{Quantiles, all_quantiles};
+use antsreg_core::jacobian::JacobianSummary;
+use nalgebra::Matrix3;
+
+use super::{
+    CcWorkspace, Cpu, Field, FixedBins, Image, MiWorkspace, Relaxation, correlation_ratio, cross_correlation, field,
+    gradient, intensity, invert, jacobian, joint_histogram, mattes, mix, moments, relax, resample, scores, sinc,
+    smooth, spline,
+};
+use crate::{
+    Backend, CcParameters, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, MiParameters,
+    Moments, RelaxRound, Sampling,
+};
+
+impl Backend for Cpu {
+    type Image = Image;
+    type Field = Field;
+    type FixedBins = FixedBins;
+    type CcWorkspace = CcWorkspace;
+    type MiWorkspace = MiWorkspace;
+    type Relaxation = Relaxation;
+
+    fn image(&self, shape: [usize; 3]) -> Result<Image, Error> {
+        Ok(Image::zeros(shape))
+    }
+
+    fn upload(&self, shape: [usize; 3], voxels: &[f32]) -> Result<Image, Error> {
+        Image::from_voxels(shape, voxels)
+    }
+
+    fn download(&self, image: &Image) -> Result<Vec<f32>, Error> {
+        Ok(image.voxels.clone())
+    }
+
+    fn field(&self, shape: [usize; 3]) -> Result<Field, Error> {
+        Ok(Field::zeros(shape))
+    }
+
+    fn upload_field(&self, shape: [usize; 3], vectors: &[[f32; 3]]) -> Result<Field, Error> {
+        Field::from_vectors(shape, vectors)
+    }
+
+    fn download_field(&self, field: &Field) -> Result<Vec<[f32; 3]>, Error> {
+        Ok(field.vectors().to_vec())
+    }
+
+    fn quantiles(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {
+        Ok(all_quantiles(&image.voxels, low, high))
+    }
+
+    fn clip(&self, image: &mut Image, low_high: (f32, f32), origin: f32, scale: f32) -> Result<(), Error> {
+        intensity::clip(image, low_high, origin, scale);
+        Ok(())
+    }
+
+    fn smooth(&self, image: &Image, sigma_voxels: [f64; 3]) -> Result<Image, Error> {
+        Ok(smooth::image(image, sigma_voxels))
+    }
+
+    fn gradient_magnitude(&self, image: &Image, spacing: [f64; 3]) -> Result<Image, Error> {
+        Ok(gradient::magnitude(image, spacing))
+    }
+
+    fn resample(
+        &self,
+        image: &Image,
+        out_to_image: &AffineTransform,
+        outside: f32,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        resample::affine(image, out_to_image, outside, out);
+        Ok(())
+    }
+
+    fn warp(
+        &self,
+        image: &Image,
+        field: &Field,
+        grid_to_image: &AffineTransform,
+        sampling: Sampling,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        Error::check_shape("warp", field.shape, out.shape)?;
+        resample::warp(image, field, grid_to_image, sampling, out);
+        Ok(())
+    }
+
+    fn spline_coefficients(&self, image: &Image) -> Result<Image, Error> {
+        Ok(spline::coefficients(image))
+    }
+
+    fn warp_spline(
+        &self,
+        coefficients: &Image,
+        field: &Field,
+        grid_to_image: &AffineTransform,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        Error::check_shape("warp_spline", field.shape, out.shape)?;
+        spline::warp(coefficients, field, grid_to_image, out);
+        Ok(())
+    }
+
+    fn warp_sinc(
+        &self,
+        image: &Image,
+        field: &Field,
+        grid_to_image: &AffineTransform,
+        out: &mut Image,
+    ) -> Result<(), Error> {
+        Error::check_shape("warp_sinc", field.shape, out.shape)?;
+        sinc::warp(image, field, grid_to_image, out);
+        Ok(())
+    }
+
+    fn correlation(&self, first: &Image, second: &Image, mask: Option<&Image>) -> Result<f64, Error> {
+        let found = [Some(second), mask].into_iter().flatten().map(|image| image.shape);
+        Error::check_shapes("correlation", first.shape, found)?;
+        Ok(scores::correlation(first, second, mask))
+    }
+
+    fn bin_fixed(
+        &self,
+        fixed: &Image,
+        weight: Option<&Image>,
+        low_high: (f32, f32),
+        bins: usize,
+    ) -> Result<FixedBins, Error> {
+        correlation_ratio::bin_fixed(fixed, weight, low_high, bins)
+    }
+
+    fn correlation_ratio(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<f64>, Error> {
+        correlation_ratio::costs(fixed, moving, moving_weight, edge_voxels, fixed_to_moving)
+    }
+
+    fn joint_histogram(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        fixed_to_moving: &AffineTransform,
+    ) -> Result<Vec<u64>, Error> {
+        joint_histogram::histogram(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
+    }
+
+    fn joint_entropies(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<Entropies>, Error> {
+        joint_histogram::entropies(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
+    }
+
+    fn moments(
+        &self,
+        fixed: &Image,
+        moving: &Image,
+        weights: [Option<&Image>; 2],
+        low_high: [(f32, f32); 2],
+        edge_voxels: [f64; 3],
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<Moments>, Error> {
+        moments::moments(fixed, moving, weights, low_high, edge_voxels, fixed_to_moving)
+    }
+
+    fn cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {
+        Ok(CcWorkspace::new(shape))
+    }
+
+    fn cc_start(
+        &self,
+        fixed: &Image,
+        moving: &Image,
+        masks: [Option<&Image>; 2],
+        parameters: &CcParameters,
+        workspace: &mut CcWorkspace,
+        fixed_update: &mut Field,
+        moving_update: &mut Field,
+    ) -> Result<(), Error> {
+        Error::check_shapes("cc_update", fixed.shape, [moving.shape, fixed_update.shape, moving_update.shape])?;
+        Error::check_shapes("cc_update", fixed.shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
+        cross_correlation::start(fixed, moving, masks, parameters, workspace, fixed_update, moving_update);
+        Ok(())
+    }
+
+    fn cc_energy(&self, workspace: &CcWorkspace) -> Result<f64, Error> {
+        Ok(cross_correlation::energy(workspace))
+    }
+
+    fn cc_agreement(&self, workspace: &CcWorkspace) -> Result<f64, Error> {
+        Ok(cross_correlation::agreement(workspace))
+    }
+
+    fn mi_workspace(&self, bins: usize) -> Result<MiWorkspace, Error> {
+        crate::mattes::check_bins(bins)?;
+        Ok(MiWorkspace::new(bins))
+    }
+
+    fn mi_update(
+        &self,
+        fixed: &Image,
+        moving: &Image,
+        masks: [Option<&Image>; 2],
+        parameters: &MiParameters,
+        workspace: &mut MiWorkspace,
+        fixed_update: &mut Field,
+        moving_update: &mut Field,
+    ) -> Result<f64, Error> {
+        Error::check_shapes("mi_update", fixed.shape, [moving.shape, fixed_update.shape, moving_update.shape])?;
+        Error::check_shapes("mi_update", fixed.shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
+        crate::mattes::check_workspace(parameters.bins, workspace.bins)?;
+        Ok(mattes::update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update))
+    }
+
+    fn magnitude(&self, field: &Field) -> Result<f64, Error> {
+        Ok(mix::magnitude(field))
+    }
+
+    fn add_scaled(&self, field: &mut Field, other: &Field, scale: f64) -> Result<(), Error> {
+        Error::check_shape("add_scaled", field.shape, other.shape)?;
+        mix::add_scaled(field, other, scale);
+        Ok(())
+    }
+
+    fn smooth_field(&self, field: &mut Field, variance_voxels: f64, scratch: &mut Field) -> Result<(), Error> {
+        Error::check_shape("smooth_field", field.shape, scratch.shape)?;
+        smooth::field(field, variance_voxels, scratch);
+        Ok(())
+    }
+
+    fn advance(&self, field: &Field, update: &Field, step_voxels: f64, out: &mut Field) -> Result<(), Error> {
+        Error::check_shapes("advance", field.shape, [update.shape, out.shape])?;
+        let longest = field::max_norm(update);
+        let scale = if longest > 0.0 { step_voxels / f64::from(longest) } else { 0.0 };
+        field::compose(field, update, scale as f32, out);
+        Ok(())
+    }
+
+    fn compose(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
+        Error::check_shapes("compose", first.shape, [then.shape, out.shape])?;
+        field::compose(first, then, 1.0, out);
+        Ok(())
+    }
+
+    fn invert(&self, field: &Field, inverse: &mut Field, limits: &InversionLimits) -> Result<(), Error> {
+        Error::check_shape("invert", field.shape, inverse.shape)?;
+        invert::invert(field, inverse, limits);
+        Ok(())
+    }
+
+    fn inverse_consistency(
+        &self,
+        first: &Field,
+        then: &Field,
+        mask: Option<&Image>,
+    ) -> Result<InverseConsistency, Error> {
+        Error::check_shape("inverse_consistency", first.shape, then.shape)?;
+        Error::check_shapes("inverse_consistency", first.shape, mask.map(|mask| mask.shape))?;
+        Ok(scores::inverse_consistency(first, then, mask))
+    }
+
+    fn resize_field(
+        &self,
+        field: &Field,
+        out_to_field: &AffineTransform,
+        matrix: &Matrix3<f64>,
+        out: &mut Field,
+    ) -> Result<(), Error> {
+        field::resize(field, out_to_field, matrix, out);
+        Ok(())
+    }
+
+    fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
+        Error::check_shape("jacobian_determinant", field.shape, out.shape)?;
+        jacobian::determinant(field, out);
+        Ok(())
+    }
+
+    fn jacobian_summary(&self, field: &Field, mask: Option<&Image>) -> Result<JacobianSummary, Error> {
+        Error::check_shapes("jacobian_summary", field.shape, mask.map(|mask| mask.shape))?;
+        Ok(scores::jacobian_summary(field, mask))
+    }
+
+    fn relaxation(&self, shape: [usize; 3]) -> Result<Relaxation, Error> {
+        Ok(Relaxation::new(shape))
+    }
+
+    fn examine_all(&self, relaxation: &mut Relaxation) -> Result<(), Error> {
+        relaxation.examine_all();
+        Ok(())
+    }
+
+    fn relax(
+        &self,
+        pair: [&mut Field; 2],
+        round: &RelaxRound,
+        relaxation: &mut Relaxation,
+    ) -> Result<[usize; 2], Error> {
+        for field in &pair {
+            Error::check_shape("relax", relaxation.shape, field.shape)?;
+        }
+        Ok(relax::relax(pair, round, relaxation))
+    }
+}
