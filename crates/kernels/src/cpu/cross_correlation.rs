@@ -2,12 +2,14 @@
 
 mod window;
 
+use ::wide::f32x8;
 use rayon::prelude::*;
 
 use super::box_sums::BoxSums;
 use super::field::Field;
-use super::gradient::{Gradient, Voxel};
+use super::gradient::Gradient;
 use super::image::Image;
+use super::lanes::{self, LANES};
 use super::{slab, wide};
 use crate::{CcDerivative, CcParameters};
 use window::{Sums, Terms};
@@ -20,8 +22,8 @@ pub struct CcWorkspace {
     slabs: Vec<BoxSums>,
     /// Sums of each slice's windows.
     energies: Vec<Sums>,
-    /// The exact derivative's five terms per window, voxel after voxel; empty until it is asked for.
-    terms: Vec<[f32; 5]>,
+    /// The exact derivative's five terms of the windows of each row, one after the other; empty until it is asked for.
+    terms: Vec<f32>,
 }
 
 impl CcWorkspace {
@@ -107,25 +109,35 @@ impl Pair<'_> {
                 *n = f32::from(u8::from(self.inside(range.start + x)));
             }
         }
-        for x in 0..n.len() {
-            let (f, m) = (n[x] * fixed[x], n[x] * moving[x]);
-            i[x] = f;
-            jm[x] = m;
-            ii[x] = f * f;
-            jj[x] = m * m;
-            ij[x] = f * m;
-        }
+        let product = |out: &mut [f32], a: &[f32], b: &[f32]| {
+            out.iter_mut().zip(a).zip(b).for_each(|((out, a), b)| *out = a * b);
+        };
+        product(i, n, fixed);
+        product(jm, n, moving);
+        product(ii, i, i);
+        product(jj, jm, jm);
+        product(ij, i, jm);
     }
 
-    /// Calls `take(voxel, terms)` for the window around every voxel of the slices from `first` on, with `None` where the
-    /// voxel is not inside the masks; leaves each slice's sums in `energies`.
+    /// The bits of eight voxels of a row that are inside the masks.
+    #[inline(always)]
+    fn inside_lanes(&self, row: std::ops::Range<usize>, x: usize) -> f32x8 {
+        let within = lanes::first(row.len() - x);
+        self.masks
+            .iter()
+            .flatten()
+            .fold(within, |inside, mask| inside & lanes::load(&mask[row.clone()], x).simd_gt(f32x8::splat(0.5)))
+    }
+
+    /// Calls `take(j, k, x, terms)` for the windows around each eight voxels from x on of the slices from `first` on, their
+    /// terms zero where a voxel is not inside the masks; leaves each slice's sums in `energies`.
     #[inline(always)]
     fn each_window(
         &self,
         sums: &mut BoxSums,
         first: usize,
         energies: &mut [Sums],
-        mut take: impl FnMut(Voxel, Option<Terms>),
+        mut take: impl FnMut(usize, usize, usize, Terms),
     ) {
         energies.fill(Sums::default());
         sums.run::<6>(
@@ -136,36 +148,56 @@ impl Pair<'_> {
             |j, k, rows| self.products(j, k, rows),
             #[inline(always)]
             |j, k, [n, i, jm, ii, jj, ij]| {
-                let (mut value, mut weight, mut counted) = (0.0, 0.0, 0.0);
-                let row = self.row(j, k);
-                for x in 0..n.len() {
-                    let here = row.start + x;
-                    let terms = self
-                        .inside(here)
-                        .then(|| Terms::of([i[x], jm[x], ii[x], jj[x], ij[x]], n[x], self.noise_variance));
-                    if let Some(terms) = &terms {
-                        value += terms.value;
-                        weight += terms.weight;
-                        counted += 1.0;
-                    }
-                    take(Voxel { x, j, k, here }, terms);
+                let (mut value, mut weight, mut counted) = (0.0_f32, 0.0_f32, 0);
+                for x in (0..n.len()).step_by(LANES) {
+                    let inside = self.inside_lanes(self.row(j, k), x);
+                    let at = |row: &[f32]| lanes::load(row, x);
+                    let sums = [at(i), at(jm), at(ii), at(jj), at(ij)];
+                    let terms = Terms::of(sums, at(n), self.noise_variance, inside);
+                    terms.value.to_array().iter().for_each(|one| value += one);
+                    terms.weight.to_array().iter().for_each(|one| weight += one);
+                    counted += inside.to_bitmask().count_ones();
+                    take(j, k, x, terms);
                 }
                 let slice = &mut energies[k - first];
                 slice.value += f64::from(value);
-                slice.count += counted;
+                slice.count += f64::from(counted);
                 slice.weight += f64::from(weight);
             },
         );
     }
 
+    /// A row of both updates: the images' gradients times how far each side is pulled along its own.
+    #[inline(always)]
+    fn update_rows(
+        &self,
+        j: usize,
+        k: usize,
+        rows: &mut PulledRow,
+        fixed_update: &mut [[f32; 3]],
+        moving_update: &mut [[f32; 3]],
+    ) {
+        for (image, pull, update) in
+            [(self.fixed, &rows.fixed, fixed_update), (self.moving, &rows.moving, moving_update)]
+        {
+            let [gx, gy, gz] = &mut rows.gradient;
+            self.gradient.row(image, j, k, [gx, gy, gz]);
+            for (x, update) in update.iter_mut().enumerate() {
+                *update = [pull[x] * gx[x], pull[x] * gy[x], pull[x] * gz[x]];
+            }
+        }
+    }
+
     /// Both updates from the term of each window's centre.
     fn centre(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
-        let slice = self.shape[0] * self.shape[1];
+        let [nx, ny, _] = self.shape;
         let slices = workspace.slices;
-        let outputs = fixed_update.par_chunks_mut(slice * slices).zip(moving_update.par_chunks_mut(slice * slices));
+        let piece = nx * ny * slices;
+        let outputs = fixed_update.par_chunks_mut(piece).zip(moving_update.par_chunks_mut(piece));
         let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
         slabs.zip(outputs).enumerate().for_each(|(slab, ((sums, energies), (fixed_update, moving_update)))| {
             let first = slab * slices;
+            let mut rows = PulledRow::new(nx);
             wide(
                 #[inline(always)]
                 || {
@@ -174,16 +206,18 @@ impl Pair<'_> {
                         first,
                         energies,
                         #[inline(always)]
-                        |voxel, terms| {
-                            let slopes = terms.map(|terms| {
-                                let f = self.fixed[voxel.here] - terms.fixed_mean;
-                                let m = self.moving[voxel.here] - terms.moving_mean;
-                                [terms.slope * (m - terms.on_fixed * f), terms.slope * (f - terms.on_moving * m)]
-                            });
-                            let [to_fixed, to_moving] = slopes.unwrap_or_default();
-                            let local = voxel.here - first * slice;
-                            fixed_update[local] = self.gradient.at(self.fixed, voxel).map(|g| to_fixed * g);
-                            moving_update[local] = self.gradient.at(self.moving, voxel).map(|g| to_moving * g);
+                        |j, k, x, terms| {
+                            let row = self.row(j, k);
+                            let f = lanes::load(&self.fixed[row.clone()], x) - terms.fixed_mean;
+                            let m = lanes::load(&self.moving[row], x) - terms.moving_mean;
+                            lanes::store(terms.slope * (m - terms.on_fixed * f), &mut rows.fixed, x);
+                            lanes::store(terms.slope * (f - terms.on_moving * m), &mut rows.moving, x);
+                            if x + LANES >= nx {
+                                let own = ((k - first) * ny + j) * nx;
+                                let (to_fixed, to_moving) =
+                                    (&mut fixed_update[own..own + nx], &mut moving_update[own..own + nx]);
+                                self.update_rows(j, k, &mut rows, to_fixed, to_moving);
+                            }
                         },
                     );
                 },
@@ -194,12 +228,13 @@ impl Pair<'_> {
     /// Both updates from all windows that contain a voxel: with P = 2C/(A·B), the fixed one is
     /// (J·ΣP − ΣP·J̄ − I·ΣP·C/A + ΣP·Ī·C/A)·∇I, sums over the windows around the voxel, and its mirror.
     fn exact(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
-        let slice = self.shape[0] * self.shape[1];
+        let [nx, ny, nz] = self.shape;
         let slices = workspace.slices;
-        workspace.terms.resize(slice * self.shape[2], [0.0; 5]);
+        let piece = nx * ny * slices;
+        workspace.terms.resize(5 * nx * ny * nz, 0.0);
         let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
-        slabs.zip(workspace.terms.par_chunks_mut(slice * slices)).enumerate().for_each(
-            |(slab, ((sums, energies), windows))| {
+        slabs.zip(workspace.terms.par_chunks_mut(5 * piece)).enumerate().for_each(
+            |(slab, ((sums, energies), terms))| {
                 let first = slab * slices;
                 wide(
                     #[inline(always)]
@@ -209,8 +244,11 @@ impl Pair<'_> {
                             first,
                             energies,
                             #[inline(always)]
-                            |voxel, terms| {
-                                windows[voxel.here - first * slice] = terms.map(|t| t.exact()).unwrap_or_default();
+                            |j, k, x, window| {
+                                let row = &mut terms[5 * nx * ((k - first) * ny + j)..][..5 * nx];
+                                for (row, term) in row.chunks_exact_mut(nx).zip(window.exact()) {
+                                    lanes::store(term, row, x);
+                                }
                             },
                         );
                     },
@@ -218,11 +256,12 @@ impl Pair<'_> {
             },
         );
         let terms = &workspace.terms;
-        let outputs = fixed_update.par_chunks_mut(slice * slices).zip(moving_update.par_chunks_mut(slice * slices));
+        let outputs = fixed_update.par_chunks_mut(piece).zip(moving_update.par_chunks_mut(piece));
         workspace.slabs.par_iter_mut().zip(outputs).enumerate().for_each(
             |(slab, (sums, (fixed_update, moving_update)))| {
                 let first = slab * slices;
-                let last = first + fixed_update.len() / slice;
+                let last = first + fixed_update.len() / (nx * ny);
+                let mut rows = PulledRow::new(nx);
                 wide(
                     #[inline(always)]
                     || {
@@ -232,34 +271,44 @@ impl Pair<'_> {
                             first..last,
                             #[inline(always)]
                             |j, k, rows| {
-                                for (x, window) in terms[self.row(j, k)].iter().enumerate() {
-                                    for q in 0..5 {
-                                        rows[q][x] = window[q];
-                                    }
-                                }
+                                let terms = terms[5 * nx * (k * ny + j)..].chunks_exact(nx);
+                                rows.into_iter().zip(terms).for_each(|(row, term)| row.copy_from_slice(term));
                             },
                             #[inline(always)]
                             |j, k, [p, p_a, p_b, fixed_rest, moving_rest]| {
-                                let range = self.row(j, k);
-                                for x in 0..p.len() {
-                                    let here = range.start + x;
-                                    let (f, m) = (self.fixed[here], self.moving[here]);
-                                    let (mut to_fixed, mut to_moving) = (0.0, 0.0);
-                                    if self.inside(here) {
-                                        to_fixed = m * p[x] - f * p_a[x] + fixed_rest[x];
-                                        to_moving = f * p[x] - m * p_b[x] + moving_rest[x];
-                                    }
-                                    let local = here - first * slice;
-                                    fixed_update[local] =
-                                        self.gradient.at(self.fixed, Voxel { x, j, k, here }).map(|g| to_fixed * g);
-                                    moving_update[local] =
-                                        self.gradient.at(self.moving, Voxel { x, j, k, here }).map(|g| to_moving * g);
+                                let row = self.row(j, k);
+                                for x in (0..nx).step_by(LANES) {
+                                    let inside = self.inside_lanes(row.clone(), x);
+                                    let at = |row: &[f32]| lanes::load(row, x);
+                                    let (f, m) = (at(&self.fixed[row.clone()]), at(&self.moving[row.clone()]));
+                                    let to_fixed = m * at(p) - f * at(p_a) + at(fixed_rest);
+                                    let to_moving = f * at(p) - m * at(p_b) + at(moving_rest);
+                                    lanes::store(inside & to_fixed, &mut rows.fixed, x);
+                                    lanes::store(inside & to_moving, &mut rows.moving, x);
                                 }
+                                let own = ((k - first) * ny + j) * nx;
+                                let (to_fixed, to_moving) =
+                                    (&mut fixed_update[own..own + nx], &mut moving_update[own..own + nx]);
+                                self.update_rows(j, k, &mut rows, to_fixed, to_moving);
                             },
                         );
                     },
                 );
             },
         );
+    }
+}
+
+/// How far each side of a row's voxels is pulled along its image's gradient, and a gradient's three components.
+struct PulledRow {
+    fixed: Vec<f32>,
+    moving: Vec<f32>,
+    gradient: [Vec<f32>; 3],
+}
+
+impl PulledRow {
+    fn new(nx: usize) -> PulledRow {
+        let row = || vec![0.0; nx];
+        PulledRow { fixed: row(), moving: row(), gradient: [row(), row(), row()] }
     }
 }

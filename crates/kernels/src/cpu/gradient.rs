@@ -28,6 +28,30 @@ impl Gradient {
         Gradient { shape, metric: spacing.map(|spacing| (finest / spacing).powi(2) as f32) }
     }
 
+    /// Along each axis, for the voxels of row (j, k).
+    #[inline(always)]
+    pub(super) fn row(&self, image: &[f32], j: usize, k: usize, [gx, gy, gz]: [&mut [f32]; 3]) {
+        let [nx, ny, nz] = self.shape;
+        let row = |j: usize, k: usize| &image[(k * ny + j) * nx..][..nx];
+        let here = row(j, k);
+        let half = |index: usize, n: usize| if index > 0 && index + 1 < n { 0.5 } else { 1.0 };
+        let (metric, inner) = (self.metric[0], nx.saturating_sub(2));
+        for ((g, below), above) in gx.iter_mut().skip(1).zip(&here[..inner]).zip(&here[nx - inner..]) {
+            *g = (above - below) * 0.5 * metric;
+        }
+        gx[0] = (here[1.min(nx - 1)] - here[0]) * metric;
+        if nx > 1 {
+            gx[nx - 1] = (here[nx - 1] - here[nx - 2]) * metric;
+        }
+        let across = |g: &mut [f32], below: &[f32], above: &[f32], half: f32, metric: f32| {
+            for ((g, below), above) in g.iter_mut().zip(below).zip(above) {
+                *g = (above - below) * half * metric;
+            }
+        };
+        across(gy, row(j.saturating_sub(1), k), row((j + 1).min(ny - 1), k), half(j, ny), self.metric[1]);
+        across(gz, row(j, k.saturating_sub(1)), row(j, (k + 1).min(nz - 1)), half(k, nz), self.metric[2]);
+    }
+
     #[inline(always)]
     pub(super) fn at(&self, image: &[f32], Voxel { x, j, k, here }: Voxel) -> [f32; 3] {
         let [nx, ny, nz] = self.shape;

@@ -15,6 +15,7 @@ mod intensity;
 mod invert;
 mod jacobian;
 mod joint_histogram;
+mod lanes;
 mod mattes;
 mod mix;
 mod moments;

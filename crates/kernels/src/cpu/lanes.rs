@@ -1,0 +1,31 @@
+//! Eight values of a row at once.
+
+use ::wide::f32x8;
+
+pub(super) const LANES: usize = 8;
+
+/// The values from `from` on, zeros beyond the end.
+#[inline(always)]
+pub(super) fn load(row: &[f32], from: usize) -> f32x8 {
+    let rest = &row[from..];
+    match rest.first_chunk() {
+        Some(eight) => f32x8::new(*eight),
+        None => f32x8::new(std::array::from_fn(|lane| rest.get(lane).copied().unwrap_or(0.0))),
+    }
+}
+
+/// Writes the values from `from` on; those beyond the end are left out.
+#[inline(always)]
+pub(super) fn store(lanes: f32x8, row: &mut [f32], from: usize) {
+    let rest = &mut row[from..];
+    match rest.first_chunk_mut() {
+        Some(eight) => *eight = lanes.to_array(),
+        None => rest.iter_mut().zip(lanes.to_array()).for_each(|(value, lane)| *value = lane),
+    }
+}
+
+/// All bits set in the first `count` lanes, none in the others.
+#[inline(always)]
+pub(super) fn first(count: usize) -> f32x8 {
+    f32x8::new([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]).simd_lt(f32x8::splat(count as f32))
+}
