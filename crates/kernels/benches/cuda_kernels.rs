@@ -2,7 +2,7 @@
 //! measured there: `cargo bench -p antsreg-kernels --bench cuda_kernels`.
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::cuda::KernelTime;
+use antsreg_kernels::cuda::{Field, Image, KernelTime};
 use antsreg_kernels::{
     Backend, CcDerivative, CcParameters, Cuda, Error, InversionLimits, JointParameters, JointSampling, MiParameters,
     RelaxLimits, RelaxRound, Sampling,
@@ -32,7 +32,7 @@ fn noise(seed: u32, count: usize) -> Vec<f32> {
 }
 
 /// Smooth displacements of a few voxels, as registrations make them.
-fn field(cuda: &Cuda, seed: u32) -> Result<<Cuda as Backend>::Field, Error> {
+fn field(cuda: &Cuda, seed: u32) -> Result<Field, Error> {
     let values = noise(seed, 3 * SHAPE.iter().product::<usize>());
     let vectors: Vec<[f32; 3]> =
         values.as_chunks().0.iter().map(|v: &[f32; 3]| v.map(|value| 60.0 * (value - 0.5))).collect();
@@ -151,7 +151,7 @@ fn run() -> Result<(), Error> {
 }
 
 /// A round that examines everything, and one after it.
-fn relaxing(cuda: &Cuda, bandwidth: f64, fields: &[<Cuda as Backend>::Field]) -> Result<(), Error> {
+fn relaxing(cuda: &Cuda, bandwidth: f64, fields: &[Field]) -> Result<(), Error> {
     let limits = RelaxLimits { smallest_jacobian: 0.03, largest_residual_voxels: 0.45 };
     let follow = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };
     let round = RelaxRound { limits, variance_voxels: 1.0, reach_voxels: 1, follow };
@@ -172,16 +172,11 @@ fn relaxing(cuda: &Cuda, bandwidth: f64, fields: &[<Cuda as Backend>::Field]) ->
     Ok(())
 }
 
-fn copy(cuda: &Cuda, field: &<Cuda as Backend>::Field) -> Result<<Cuda as Backend>::Field, Error> {
+fn copy(cuda: &Cuda, field: &Field) -> Result<Field, Error> {
     cuda.upload_field(SHAPE, &cuda.download_field(field)?)
 }
 
-fn cross_correlation(
-    cuda: &Cuda,
-    bandwidth: f64,
-    images: &[<Cuda as Backend>::Image],
-    outs: &mut [<Cuda as Backend>::Field],
-) -> Result<(), Error> {
+fn cross_correlation(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut [Field]) -> Result<(), Error> {
     let mut workspace = cuda.cc_workspace(SHAPE)?;
     let [first, second, ..] = outs else { return Ok(()) };
     let direct = cuda.direct_cc(SHAPE)?;
@@ -211,12 +206,7 @@ fn cross_correlation(
     })
 }
 
-fn mutual_information(
-    cuda: &Cuda,
-    bandwidth: f64,
-    images: &[<Cuda as Backend>::Image],
-    outs: &mut [<Cuda as Backend>::Field],
-) -> Result<(), Error> {
+fn mutual_information(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut [Field]) -> Result<(), Error> {
     let [first, second, ..] = outs else { return Ok(()) };
     // Noise throughout, a head in an empty volume, and nothing at all: from no two voxels alike to all of them.
     let heads = images.iter().map(|image| head(cuda, image)).collect::<Result<Vec<_>, _>>()?;
@@ -239,7 +229,7 @@ fn mutual_information(
 }
 
 /// An image but for what lies outside an ellipsoid of a third of the volume.
-fn head(cuda: &Cuda, image: &<Cuda as Backend>::Image) -> Result<<Cuda as Backend>::Image, Error> {
+fn head(cuda: &Cuda, image: &Image) -> Result<Image, Error> {
     let mut voxels = cuda.download(image)?;
     for (n, voxel) in voxels.iter_mut().enumerate() {
         let at = [n % SHAPE[0], n / SHAPE[0] % SHAPE[1], n / SHAPE[0] / SHAPE[1]];
@@ -249,12 +239,7 @@ fn head(cuda: &Cuda, image: &<Cuda as Backend>::Image) -> Result<<Cuda as Backen
     cuda.upload(SHAPE, &voxels)
 }
 
-fn correlation_ratio(
-    cuda: &Cuda,
-    bandwidth: f64,
-    images: &[<Cuda as Backend>::Image],
-    map: &AffineTransform,
-) -> Result<(), Error> {
+fn correlation_ratio(cuda: &Cuda, bandwidth: f64, images: &[Image], map: &AffineTransform) -> Result<(), Error> {
     let sorted = cuda.bin_fixed(&images[0], None, (0.2, 0.8), 256)?;
     timed(cuda, bandwidth, "256 bins", |n| cuda.bin_fixed(&images[n], None, (0.2, 0.8), 256).map(drop))?;
     let small = [22, 27, 21];
@@ -279,12 +264,7 @@ fn correlation_ratio(
     Ok(())
 }
 
-fn joint_histograms(
-    cuda: &Cuda,
-    bandwidth: f64,
-    images: &[<Cuda as Backend>::Image],
-    map: &AffineTransform,
-) -> Result<(), Error> {
+fn joint_histograms(cuda: &Cuda, bandwidth: f64, images: &[Image], map: &AffineTransform) -> Result<(), Error> {
     let low_high = (0.2, 0.8);
     for bins in [64, 256] {
         let sorted = cuda.bin_fixed(&images[0], None, low_high, bins)?;
