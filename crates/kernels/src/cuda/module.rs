@@ -33,14 +33,19 @@ impl Kernel {
         if let Some(blocks) = known.and_then(OnceLock::get) {
             return Ok(*blocks);
         }
+        let blocks = self.resident_with_shared(threads, 0)?;
+        Ok(known.map_or(blocks, |known| *known.get_or_init(|| blocks)))
+    }
+
+    /// The same where each block has so many bytes of shared memory besides the kernel's own.
+    pub(super) fn resident_with_shared(&self, threads: u32, shared: usize) -> Result<usize, Error> {
         let mut blocks = 0;
         // SAFETY: `blocks` is valid for writing, the function belongs to a loaded module.
         let result = unsafe {
-            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads as i32, 0)
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads as i32, shared)
         };
         check(self.name, result)?;
-        let blocks = blocks.max(1) as usize;
-        Ok(known.map_or(blocks, |known| *known.get_or_init(|| blocks)))
+        Ok(blocks.max(1) as usize)
     }
 }
 

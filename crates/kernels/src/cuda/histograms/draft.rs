@@ -1,5 +1,7 @@
 //! A plan that is being drawn up for a pair: what every scheme needs for it.
 
+use cust::sys;
+
 use super::Histograms;
 use super::bricks::{self, BrickTables};
 use super::pair::{Pair, Source};
@@ -8,6 +10,7 @@ use super::scheme::Settings;
 use super::segments::Segments;
 use crate::Error;
 use crate::cuda::buffer::{Buffer, Plain};
+use crate::cuda::device::check;
 use crate::cuda::launch::Size;
 use crate::cuda::module::Kernel;
 
@@ -48,13 +51,38 @@ impl<'p> Draft<'p> {
 
     /// Lets a kernel use this much shared memory, or says why it cannot.
     pub(super) fn allow_shared(&self, kernel: &Kernel, bytes: usize) -> Result<(), Error> {
-        self.histograms.allow_shared(kernel, bytes)
+        use sys::CUfunction_attribute::{
+            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+        };
+        let mut own = 0;
+        self.histograms.device().bind(kernel.name)?;
+        // SAFETY: `own` is valid for writing, the function belongs to a loaded module.
+        let result =
+            unsafe { sys::cuFuncGetAttribute(&mut own, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel.function()) };
+        check(kernel.name, result)?;
+        let needed = bytes + own as usize;
+        if needed > self.most_shared() {
+            return Err(Error::SharedMemory { operation: kernel.name, needed, most: self.most_shared() });
+        }
+        if needed <= 48 << 10 {
+            return Ok(());
+        }
+        let (which, most) = (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, self.most_shared() as i32 - own);
+        // SAFETY: the function belongs to a loaded module.
+        check(kernel.name, unsafe { sys::cuFuncSetAttribute(kernel.function(), which, most) })
+    }
+
+    /// Blocks that the device holds at once, at least one a multiprocessor.
+    fn resident(&self, kernel: &Kernel, threads: usize, shared: usize) -> Result<usize, Error> {
+        self.allow_shared(kernel, shared)?;
+        let device = self.histograms.device();
+        device.bind(kernel.name)?;
+        Ok(kernel.resident_with_shared(threads as u32, shared)? * device.info.multiprocessors as usize)
     }
 
     /// The blocks asked for, or as many as the device holds at once.
     pub(super) fn blocks(&self, kernel: &Kernel, threads: usize, shared: usize) -> Result<usize, Error> {
-        let resident = self.histograms.resident(kernel, threads, shared)?;
-        Ok(self.settings.blocks.unwrap_or(resident))
+        self.blocks_of_parts(kernel, threads, shared, 1)
     }
 
     /// The same where so many parts of a histogram have blocks of their own.
@@ -65,7 +93,7 @@ impl<'p> Draft<'p> {
         shared: usize,
         parts: usize,
     ) -> Result<usize, Error> {
-        let resident = self.histograms.resident(kernel, threads, shared)? / parts;
+        let resident = self.resident(kernel, threads, shared)? / parts;
         Ok(self.settings.blocks.unwrap_or(resident.max(1)))
     }
 

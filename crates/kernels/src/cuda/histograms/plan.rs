@@ -145,42 +145,7 @@ pub(super) fn most_shared(device: &Arc<Device>) -> Result<usize, Error> {
 }
 
 impl Histograms<'_> {
-    /// Lets a kernel use this much shared memory, or says why it cannot.
-    pub(super) fn allow_shared(&self, kernel: &Kernel, bytes: usize) -> Result<(), Error> {
-        use sys::CUfunction_attribute::{
-            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
-        };
-        let mut own = 0;
-        self.device().bind(kernel.name)?;
-        // SAFETY: `own` is valid for writing, the function belongs to a loaded module.
-        let result =
-            unsafe { sys::cuFuncGetAttribute(&mut own, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel.function()) };
-        check(kernel.name, result)?;
-        let needed = bytes + own as usize;
-        if needed > self.most_shared {
-            return Err(Error::SharedMemory { operation: kernel.name, needed, most: self.most_shared });
-        }
-        if needed <= 48 << 10 {
-            return Ok(());
-        }
-        let (which, most) = (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, self.most_shared as i32 - own);
-        // SAFETY: the function belongs to a loaded module.
-        check(kernel.name, unsafe { sys::cuFuncSetAttribute(kernel.function(), which, most) })
-    }
-
-    /// Blocks that the device holds at once, at least one a multiprocessor.
-    pub(super) fn resident(&self, kernel: &Kernel, threads: usize, shared: usize) -> Result<usize, Error> {
-        self.allow_shared(kernel, shared)?;
-        self.device().bind(kernel.name)?;
-        let mut blocks = 0;
-        // SAFETY: `blocks` is valid for writing, the function belongs to a loaded module.
-        let result = unsafe {
-            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, kernel.function(), threads as i32, shared)
-        };
-        check(kernel.name, result)?;
-        Ok(blocks.max(1) as usize * self.device().info.multiprocessors as usize)
-    }
-
+    /// Without a step so far.
     pub(super) fn plan(&self, bins: usize) -> Result<Plan<'_>, Error> {
         let hold = self.kernels.get("hold")?;
         Ok(Plan { cuda: self.cuda, hold, memory: Vec::new(), steps: Vec::new(), result: 0, bins })
