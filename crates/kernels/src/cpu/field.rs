@@ -46,6 +46,11 @@ impl Field {
         self.shape.iter().product()
     }
 
+    /// The number of a voxel among the vectors.
+    pub(super) fn index(&self, [i, j, k]: [usize; 3]) -> usize {
+        (k * self.shape[1] + j) * self.shape[0] + i
+    }
+
     pub(super) fn sampler(&self) -> FieldSampler<'_> {
         FieldSampler {
             components: &self.components,
@@ -53,6 +58,11 @@ impl Field {
             cell: Cell::new(self.shape),
         }
     }
+}
+
+/// Whether a voxel is on the border of a volume; an axis of one voxel has none.
+pub(super) fn on_edge(at: [usize; 3], shape: [usize; 3]) -> bool {
+    (0..3).any(|axis| shape[axis] > 1 && (at[axis] == 0 || at[axis] == shape[axis] - 1))
 }
 
 /// Reads a field at fractional voxel indices.

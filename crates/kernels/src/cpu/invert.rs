@@ -3,7 +3,7 @@
 use ::wide::f32x4;
 use rayon::prelude::*;
 
-use super::field::{Field, FieldSampler, lanes, vector};
+use super::field::{Field, FieldSampler, lanes, on_edge, vector};
 use super::{slab, wide};
 use crate::InversionLimits;
 
@@ -48,7 +48,7 @@ pub(super) fn inverse_at(
     start: [f32; 3],
     limits: &InversionLimits,
 ) -> [f32; 3] {
-    if (0..3).any(|axis| shape[axis] > 1 && (at[axis] == 0 || at[axis] == shape[axis] - 1)) {
+    if on_edge(at, shape) {
         return [0.0; 3];
     }
     invert_at(sampler, at.map(|n| n as f32), start, limits)
@@ -114,9 +114,9 @@ fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
 }
 
 /// ‖u(x + v(x)) + v(x)‖² at one voxel.
+#[inline(always)]
 pub(super) fn squared_residual_at(sampler: &FieldSampler, inverse: &Field, at: [usize; 3]) -> f32 {
-    let [nx, ny, _] = inverse.shape;
-    squared_residual(sampler, at.map(|n| n as f32), inverse.vectors()[(at[2] * ny + at[1]) * nx + at[0]])
+    squared_residual(sampler, at.map(|n| n as f32), inverse.vectors()[inverse.index(at)])
 }
 
 /// ‖u(x + v) + v‖² at a point.

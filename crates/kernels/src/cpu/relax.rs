@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use rayon::prelude::*;
 
-use super::field::Field;
+use super::field::{Field, on_edge};
 use super::{invert, jacobian};
 use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, ERROR, MARGIN, bricks, pull, weight};
 use crate::{InversionLimits, RelaxLimits, RelaxRound, gaussian};
@@ -94,7 +94,6 @@ fn half(
     relaxation: &mut Relaxation,
 ) -> usize {
     let shape = field.shape;
-    let index = |[i, j, k]: [usize; 3]| (k * shape[1] + j) * shape[0] + i;
     let examined = std::mem::replace(&mut relaxation.examine[side], Marks::none(shape));
     let mut beyond: Vec<([usize; 3], f32)> = examined
         .voxels()
@@ -115,7 +114,7 @@ fn half(
     let relaxed: Vec<[f32; 3]> = changed
         .par_iter()
         .map(|at| {
-            let (u, w) = (field.vectors()[index(*at)], weights[index(*at)]);
+            let (u, w) = (field.vectors()[field.index(*at)], weights[field.index(*at)]);
             let s = smoothing.at(field, *at);
             std::array::from_fn(|axis| u[axis] + w * (s[axis] - u[axis]))
         })
@@ -123,10 +122,11 @@ fn half(
     let mut followed = Marks::none(shape);
     // Corrections last: they count where both are due.
     for (at, relaxed) in changed.into_iter().zip(relaxed).chain(corrections) {
-        relaxation.weights[index(at)] = 0.0;
+        let index = field.index(at);
+        relaxation.weights[index] = 0.0;
         let here = at.map(|n| n as f32);
         relaxation.examine[side].around(here, 1.0);
-        let u = &mut field.vectors_mut()[index(at)];
+        let u = &mut field.vectors_mut()[index];
         for u in [*u, relaxed] {
             followed.around(std::array::from_fn(|axis| here[axis] + u[axis]), MARGIN);
         }
@@ -147,11 +147,10 @@ fn follow(
 ) {
     let shape = field.shape;
     let sampler = field.sampler();
-    let vectors = inverse.vectors();
     let moved: Vec<([usize; 3], [f32; 3])> = followed
         .voxels()
         .filter_map(|at| {
-            let before = vectors[(at[2] * shape[1] + at[1]) * shape[0] + at[0]];
+            let before = inverse.vectors()[inverse.index(at)];
             let after = invert::inverse_at(&sampler, shape, at, before, &round.follow);
             (after != before).then_some((at, after))
         })
@@ -161,7 +160,8 @@ fn follow(
         *examine |= followed;
     }
     for (at, v) in moved {
-        inverse.vectors_mut()[(at[2] * shape[1] + at[1]) * shape[0] + at[0]] = v;
+        let index = inverse.index(at);
+        inverse.vectors_mut()[index] = v;
         let here = at.map(|n| n as f32);
         relaxation.examine[1 - side].around(here, 1.0);
         relaxation.examine[side].around(std::array::from_fn(|axis| here[axis] + v[axis]), MARGIN);
@@ -181,11 +181,10 @@ fn strength(field: &Field, inverse: &Field, limits: &RelaxLimits, at: [usize; 3]
 /// What the field becomes where it is beyond the limits but can be made the inverse of the other one.
 fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3]) -> Option<[f32; 3]> {
     let shape = field.shape;
-    let on_edge = (0..3).any(|axis| shape[axis] > 1 && (at[axis] == 0 || at[axis] == shape[axis] - 1));
-    if on_edge || jacobian::determinant_at(field, at) < round.limits.smallest_jacobian {
+    if on_edge(at, shape) || jacobian::determinant_at(field, at) < round.limits.smallest_jacobian {
         return None;
     }
-    let before = field.vectors()[(at[2] * shape[1] + at[1]) * shape[0] + at[0]];
+    let before = field.vectors()[field.index(at)];
     let sampler = inverse.sampler();
     let limits = InversionLimits { untouched_voxels: 0.0, ..round.follow };
     let better = invert::inverse_at(&sampler, shape, at, before, &limits);
@@ -231,12 +230,11 @@ impl Smoothing {
     }
 
     fn at(&self, field: &Field, at: [usize; 3]) -> [f32; 3] {
-        let [nx, ny, _] = self.shape;
-        if (0..3).any(|axis| self.shape[axis] > 1 && (at[axis] == 0 || at[axis] == self.shape[axis] - 1)) {
+        if on_edge(at, self.shape) {
             return [0.0; 3];
         }
         let vectors = field.vectors();
-        self.sum(2, at, |k| self.sum(1, at, |j| self.sum(0, at, |i| vectors[(k * ny + j) * nx + i])))
+        self.sum(2, at, |k| self.sum(1, at, |j| self.sum(0, at, |i| vectors[field.index([i, j, k])])))
     }
 
     /// Along one axis, what `value` gives at each index.

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::field::Field;
 use super::image::Image;
-use super::invert::squared_residual;
+use super::invert::squared_residual_at;
 use super::jacobian::determinant_at;
 use crate::InverseConsistency;
 use crate::scores::{PairSums, Statistics};
@@ -53,11 +53,8 @@ pub(super) fn jacobian_summary(field: &Field, mask: Option<&Image>) -> JacobianS
 
 /// The distances ‖u(x) + v(x + u(x))‖, u being `first` and v `then`.
 pub(super) fn inverse_consistency(first: &Field, then: &Field, mask: Option<&Image>) -> InverseConsistency {
-    let ([nx, ny, _], then) = (first.shape, then.sampler());
-    let distance = |at: [usize; 3]| {
-        let u = first.vectors()[(at[2] * ny + at[1]) * nx + at[0]];
-        squared_residual(&then, at.map(|n| n as f32), u).sqrt()
-    };
+    let then = then.sampler();
+    let distance = |at| squared_residual_at(&then, first, at).sqrt();
     Statistics::of(first.shape, mask, distance).inverse_consistency()
 }
 
