@@ -165,6 +165,28 @@ impl Opened {
     }
 }
 
+/// A GPU has too little memory for what it is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{device}: registering takes about {needed_mb} MB of device memory, {free_mb} MB are free")]
+pub struct TooLittle {
+    device: DeviceChoice,
+    needed_mb: u64,
+    free_mb: u64,
+}
+
+impl TooLittle {
+    /// So much is needed, and less is free.
+    pub fn new(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> TooLittle {
+        // Rounded apart, so that both numbers never read the same.
+        TooLittle { device, needed_mb: needed_bytes.div_ceil(1_000_000), free_mb: free_bytes / 1_000_000 }
+    }
+
+    /// Whether it is too little.
+    pub fn of(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> Option<TooLittle> {
+        (needed_bytes > free_bytes).then(|| TooLittle::new(device, needed_bytes, free_bytes))
+    }
+}
+
 /// What a device is, for people and for the record.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use antsreg_core::chain::ChainError;
 use antsreg_core::io;
 
-use crate::device::DeviceChoice;
+use crate::device::TooLittle;
 pub use subjects::SubjectsError;
 pub use usage::UsageError;
 
@@ -268,18 +268,8 @@ pub enum CliError {
         there: String,
     },
     /// The device has too little free memory.
-    #[error(
-        "{device}: this registration takes about {needed_mb} MB of device memory, {free_mb} MB are free; free some, or \
-         compute in main memory with --device cpu"
-    )]
-    DeviceMemory {
-        /// The device.
-        device: DeviceChoice,
-        /// What the registration takes, 10⁶ bytes.
-        needed_mb: u64,
-        /// What is free, 10⁶ bytes.
-        free_mb: u64,
-    },
+    #[error("{0}; free some, or compute in main memory with --device cpu")]
+    DeviceMemory(TooLittle),
     /// The device failed outside the stages.
     #[error("device: {0}")]
     Device(#[source] antsreg_kernels::Error),

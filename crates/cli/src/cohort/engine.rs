@@ -8,7 +8,7 @@ use antsreg_kernels::{Backend, Cpu, Cuda};
 use super::budget::{Budget, Share};
 use super::registrar::Registrar;
 use super::task::{Sequel, Task};
-use crate::device::{Description, Device, DeviceChoice, Opened};
+use crate::device::{Description, Device, DeviceChoice, Opened, TooLittle};
 use crate::error::CliError;
 use crate::register::compute::Listener;
 use crate::register::{Found, Request, Seconds};
@@ -156,12 +156,7 @@ impl Gpu {
     }
 
     fn wait_for(&self, bytes: u64, device: DeviceChoice) -> Result<Share, CliError> {
-        let too_little = || CliError::DeviceMemory {
-            device,
-            // Rounded apart, so that both numbers never read the same.
-            needed_mb: bytes.div_ceil(1_000_000),
-            free_mb: self.budget.total() / 1_000_000,
-        };
+        let too_little = || CliError::DeviceMemory(TooLittle::new(device, bytes, self.budget.total()));
         self.budget.take(bytes).ok_or_else(too_little)
     }
 

@@ -8,9 +8,9 @@ use antsreg_syn as syn;
 use serde::Serialize;
 
 use super::images::WantedImages;
-use super::plan::Plan;
 use super::request::Request;
 use crate::cohort::Kernel;
+use crate::device::{DeviceChoice, TooLittle};
 use crate::error::CliError;
 
 /// Bytes of a scalar voxel and of a displacement.
@@ -87,21 +87,14 @@ pub struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Before a registration.
-    pub fn before(cuda: &Cuda, request: &Request) -> Result<DeviceMemory, CliError> {
-        let free_bytes = cuda.memory().map_err(CliError::Device)?.free;
-        Ok(DeviceMemory { planned_bytes: request.bytes_on_device(), free_bytes, taken_bytes: None })
+    /// Before a registration, with so much free.
+    pub fn before(request: &Request, free_bytes: u64) -> DeviceMemory {
+        DeviceMemory { planned_bytes: request.bytes_on_device(), free_bytes, taken_bytes: None }
     }
 
-    /// Refuses a registration for which there is too little.
-    pub fn check(&self, plan: &Plan) -> Result<(), CliError> {
-        if self.planned_bytes <= self.free_bytes {
-            return Ok(());
-        }
-        let device = plan.device.choice();
-        // Rounded apart, so that both numbers never read the same.
-        let (needed_mb, free_mb) = (self.planned_bytes.div_ceil(1_000_000), self.free_bytes / 1_000_000);
-        Err(CliError::DeviceMemory { device, needed_mb, free_mb })
+    /// Whether this device has too little.
+    pub fn too_little(&self, device: DeviceChoice) -> Option<TooLittle> {
+        TooLittle::of(device, self.planned_bytes, self.free_bytes)
     }
 
     /// After it, with what it took.
@@ -224,6 +217,7 @@ mod tests {
     use super::*;
     use crate::device::Description;
     use crate::interpolation::ImageInterpolation;
+    use crate::register::Plan;
 
     fn cube(voxels: usize, mm: f64) -> Grid {
         let (spacing, origin) = (Vector3::repeat(mm), Point3::origin());
@@ -313,12 +307,12 @@ mod tests {
     }
 
     #[test]
-    fn too_little_is_refused_with_both_numbers() {
+    fn too_little_is_told_with_both_numbers() {
         let memory = |free_bytes| DeviceMemory { planned_bytes: 740_500_000, free_bytes, taken_bytes: None };
-        let plan = plan(true, None);
-        assert!(memory(740_500_000).check(&plan).is_ok());
-        let message = memory(740_499_999).check(&plan).expect_err("too little").to_string();
-        for word in ["741 MB", "740 MB", "--device cpu"] {
+        let too_little = |free_bytes| memory(free_bytes).too_little(DeviceChoice::Cuda(2));
+        assert_eq!(too_little(740_500_000), None);
+        let message = CliError::DeviceMemory(too_little(740_499_999).expect("too little")).to_string();
+        for word in ["cuda:2", "741 MB", "740 MB", "--device cpu"] {
             assert!(message.contains(word), "`{word}` is missing in: {message}");
         }
     }

@@ -6,6 +6,7 @@ mod args;
 mod channels;
 pub mod compute;
 mod files;
+mod fit;
 mod found;
 mod images;
 mod inputs;

@@ -8,10 +8,10 @@ use antsreg_syn as syn;
 use super::args::Args;
 use super::compute::{self, Listener};
 use super::files::Files;
+use super::fit::Fitted;
 use super::found::Wanted;
 use super::inputs::Inputs;
-use super::memory::DeviceMemory;
-use super::plan::{self, Plan};
+use super::plan;
 use super::profile::Profile;
 use super::record::Seconds;
 use super::results::{self, Measured, Registration, Written};
@@ -23,34 +23,43 @@ use crate::progress::{Console, Watcher};
 /// Runs `register`. Gives the overlap of the labels, if there were any to score.
 pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliError> {
     plan::check(&args.settings, &args.channels)?;
-    let device = args.settings.device.one()?;
-    if args.profile && device == DeviceChoice::Cpu {
+    let choice = args.settings.device.one()?;
+    if args.profile && choice == DeviceChoice::Cpu {
         return Err(UsageError::NoEffect { option: "--profile", with: "--device cpu".into() }.into());
     }
     let files = Files::new(args);
     files.check(args)?;
-    let (inputs, opened) = read_and_open(args, device, console)?;
+    let (inputs, opened) = read_and_open(args, choice, console)?;
     if let Some(note) = opened.note() {
         console.note(note);
     }
-    if let (true, Some(reason)) = (args.profile, &opened.instead_of_gpu) {
+    let Opened { device, description, seconds: opening, instead_of_gpu } = opened;
+    let free_bytes = device.cuda().map(|cuda| cuda.memory().map_err(CliError::Device)).transpose()?;
+    let fitted = Fitted::new(args, &inputs, choice, description, free_bytes.map(|memory| memory.free))?;
+    let Fitted { plan, memory, too_little_for_auto } = fitted;
+    let instead_of_gpu = instead_of_gpu.map(|error| error.to_string());
+    if let (true, Some(reason)) = (args.profile, instead_of_gpu.or(too_little_for_auto.map(|it| it.to_string()))) {
         let with = format!("the CPU, which --device auto takes because {reason}");
         return Err(UsageError::NoEffect { option: "--profile", with }.into());
     }
-    let Opened { device, description, seconds: opening, .. } = opened;
-    let plan = Plan::resolve(args, &inputs, description)?;
-    let request = inputs.request(&plan, Wanted::new(args, &plan.device));
-    let memory = device.cuda().map(|cuda| DeviceMemory::before(cuda, &request)).transpose()?;
+    let device = match too_little_for_auto {
+        None => device,
+        Some(too_little) => {
+            console.warn(format_args!("{too_little}; --device auto takes the CPU"));
+            Device::Cpu
+        }
+    };
     // A dry run shows what there would be too little memory for.
     if args.dry_run {
         crate::output::print(&show::plan(args, &inputs, &plan, memory.as_ref(), &files, console.threads))?;
     }
-    if let Some(memory) = memory {
-        memory.check(&plan)?;
+    if let Some(too_little) = memory.and_then(|memory| memory.too_little(plan.device.choice())) {
+        return Err(CliError::DeviceMemory(too_little));
     }
     if args.dry_run {
         return Ok(None);
     }
+    let request = inputs.request(&plan, Wanted::new(args, &plan.device));
     let mut seconds = Seconds { read: console.elapsed().as_secs_f64(), device: opening, ..Seconds::default() };
     if let (true, Some(cuda)) = (args.profile, device.cuda()) {
         cuda.start_profile();
