@@ -63,7 +63,8 @@ impl Devices {
 
 /// Devices that get ready in the background. Each comes as soon as it is.
 pub struct Opening {
-    asked: String,
+    asked: Devices,
+    workers: Option<usize>,
     ready: Receiver<Result<Ready, CliError>>,
     opening: Option<JoinHandle<()>>,
 }
@@ -72,8 +73,10 @@ pub struct Opening {
 pub struct Ready {
     /// For each of its workers; those of a GPU share its kernels.
     pub workers: Vec<Opened>,
-    /// Workers of all devices, also of those that are not ready yet.
-    pub of: usize,
+    /// Memory of a GPU that is free.
+    pub free_bytes: Option<u64>,
+    /// Workers of the devices that are not ready yet.
+    pub to_come: usize,
 }
 
 /// Begins to prepare the devices, each for so many workers. Unless told, a GPU has three, as its kernels fill only half of a
@@ -81,26 +84,42 @@ pub struct Ready {
 ///
 /// One after the other: the driver makes one context at a time, and asked for several at once has them all ready at the end.
 pub fn open(devices: &Devices, workers: Option<usize>) -> Opening {
-    let (asked, devices, (to_ready, ready)) = (devices.to_string(), devices.clone(), unbounded());
+    begin(devices, workers, Devices::all)
+}
+
+/// Begins to prepare one device for one worker; for `auto` the first GPU, however many there are.
+pub fn open_alone(choice: DeviceChoice) -> Opening {
+    begin(&Devices::One(choice), Some(1), move |_| Ok(vec![choice]))
+}
+
+fn begin(
+    asked: &Devices,
+    workers: Option<usize>,
+    choose: impl FnOnce(&Devices) -> Result<Vec<DeviceChoice>, CliError> + Send + 'static,
+) -> Opening {
+    let (devices, (to_ready, ready)) = (asked.clone(), unbounded());
     let opening = std::thread::spawn(move || {
         // False where nobody listens any more.
         let tell = |ready| to_ready.send(ready).is_ok();
-        let all = devices.all().and_then(|choices| {
+        let all = choose(&devices).and_then(|choices| {
             see_only(&choices);
             // None is opened before all are known to be there.
             choices.iter().skip(1).try_for_each(|choice| choice.check())?;
             Ok(choices)
         });
         match all {
-            Ok(choices) => choices.iter().all(|choice| tell(open_one(*choice, choices.len(), workers))),
+            Ok(choices) => {
+                let after = |n: usize| choices.len() - n - 1;
+                choices.iter().enumerate().all(|(n, choice)| tell(open_one(*choice, after(n), workers)))
+            }
             Err(error) => tell(Err(error)),
         };
     });
-    Opening { asked, ready, opening: Some(opening) }
+    Opening { asked: asked.clone(), workers, ready, opening: Some(opening) }
 }
 
-/// Prepares one of so many devices.
-fn open_one(choice: DeviceChoice, devices: usize, workers: Option<usize>) -> Result<Ready, CliError> {
+/// Prepares a device that so many others follow.
+fn open_one(choice: DeviceChoice, others: usize, workers: Option<usize>) -> Result<Ready, CliError> {
     let first = choice.open()?;
     // Known only now: `auto` may have come to the processor.
     let usual = if first.device.cuda().is_some() { USUAL_WORKERS } else { 1 };
@@ -108,18 +127,28 @@ fn open_one(choice: DeviceChoice, devices: usize, workers: Option<usize>) -> Res
     for _ in 1..workers.unwrap_or(usual) {
         all.push(all[0].beside()?);
     }
-    Ok(Ready { of: devices * all.len(), workers: all })
+    let memory = all[0].device.cuda().map(|cuda| cuda.memory().map_err(CliError::Device)).transpose()?;
+    Ok(Ready { to_come: others * all.len(), free_bytes: memory.map(|memory| memory.free), workers: all })
 }
 
 impl Opening {
-    /// The device that is ready first.
-    pub fn first(&self) -> Result<Ready, CliError> {
+    /// Whether the choice is this program's: then the processor takes the place of GPUs that are of no use.
+    pub fn is_auto(&self) -> bool {
+        self.asked == Devices::One(DeviceChoice::Auto)
+    }
+
+    /// The device that is ready next; for `auto` the processor after the last of them.
+    pub fn next(&self) -> Result<Ready, CliError> {
         let none = || CliError::NoDevice {
-            asked: self.asked.clone(),
+            asked: self.asked.to_string(),
             reason: Error::NoDevice { index: 0, count: 0 },
             there: device::there(),
         };
-        self.ready.recv().unwrap_or_else(|_| Err(none()))
+        match self.ready.recv() {
+            Ok(ready) => ready,
+            Err(_) if self.is_auto() => open_one(DeviceChoice::Cpu, 0, self.workers),
+            Err(_) => Err(none()),
+        }
     }
 
     /// Where the others come out; closed when all have come.
@@ -186,6 +215,15 @@ impl Display for Devices {
 mod tests {
     use super::*;
 
+    impl Opening {
+        /// Of these devices, as if they had got ready.
+        pub fn of(asked: Devices, ready: Vec<Ready>) -> Opening {
+            let (to_ready, all) = unbounded();
+            ready.into_iter().for_each(|ready| to_ready.send(Ok(ready)).expect("the other end is here"));
+            Opening { asked, workers: None, ready: all, opening: None }
+        }
+    }
+
     #[test]
     fn choices_are_read_as_they_are_shown() {
         for (text, devices) in [
@@ -223,7 +261,7 @@ mod tests {
             let opening = open(&Devices::One(DeviceChoice::Cpu), workers);
             let found: Vec<Ready> = opening.ready().iter().map(|ready| ready.expect("the processor")).collect();
             assert_eq!(found.len(), 1);
-            assert_eq!((found[0].workers.len(), found[0].of), (expected, expected));
+            assert_eq!((found[0].workers.len(), found[0].to_come), (expected, 0));
         }
     }
 }

@@ -52,7 +52,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let session = Session::new(plan, folder);
     session.keep(images);
     let first = start::make(&session)?;
-    let engines = opening.map(Engines::of).transpose()?;
+    let engines = opening.map(|opening| Engines::of(opening, || session.needed_bytes())).transpose()?;
     make_folder(folder)?;
     let _lock = lock(folder)?;
     session.plan.settle(folder)?;
@@ -101,7 +101,7 @@ fn passes(
                 (None, Some(template)) => Before::First(template),
                 (None, None) => Before::Files,
             };
-            notes.try_iter().for_each(|note| console.note(note));
+            notes.tell(console);
             match pass::run(session, &mut engines, number, before, backlog, console)? {
                 Pass::NotNeeded => break,
                 Pass::DoneBefore => {}
@@ -111,7 +111,7 @@ fn passes(
                 }
             }
         }
-        notes.try_iter().for_each(|note| console.note(note));
+        notes.tell(console);
         let devices = engines.devices();
         finish::run(session, engines, last.as_deref(), backlog, console)?;
         Ok(devices)

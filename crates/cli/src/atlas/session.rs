@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use antsreg_cohort::template::{brighter, foreground_in, sparse};
 use antsreg_core::io::nifti;
 use antsreg_core::{Grid, Volume};
+use antsreg_linear as linear;
 use nalgebra::Point3;
 
 use super::digest::FileRecord;
@@ -15,7 +16,10 @@ use super::manifest::{Manifest, Stage};
 use super::plan::{Plan, Subject, SubjectImages, channels};
 use super::update::TemplateResults;
 use super::{Error, plan, slices};
+use crate::cohort::{Largest, largest_grid};
+use crate::device::Description;
 use crate::error::CliError;
+use crate::register;
 
 /// Voxels of subjects that are kept in memory; beyond them images are read again for every pass.
 pub const KEPT_VOXELS: usize = 1 << 30;
@@ -243,6 +247,22 @@ impl Session {
     /// The same, as soon as it is known; gives it.
     pub fn set_grid(&self, grid: Grid) -> Grid {
         self.grid.get_or_init(|| grid).clone()
+    }
+
+    /// Memory that a GPU must have for the steps, bytes. Registering takes more than all others.
+    pub fn needed_bytes(&self) -> Result<u64, CliError> {
+        let (grid, settings) = (self.grid()?, &self.plan.args.settings);
+        let plan = register::Plan::new(settings, grid.shape, linear::Start::Headers, Description::Cpu)?;
+        let subjects = self.included.iter().flat_map(|subject| &self.subject(*subject).images);
+        let images: Vec<&PathBuf> = subjects.map(|file| &file.path).collect();
+        let largest = Largest {
+            fixed: vec![&grid; self.plan.file.channels.len()],
+            moving: largest_grid(&images),
+            masked: [false; 2],
+            plan: &plan,
+            images: None,
+        };
+        Ok(largest.bytes_on_device())
     }
 
     /// The pass after which the template no longer moved, if that was before `pass`.

@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::session::Session;
 use super::start::make_folder;
 use super::{Error, average, finish, register_one, update};
-use crate::cohort::{Aside, Backlog, Engine, Engines};
+use crate::cohort::{Aside, Backlog, Engines};
 use crate::device::DeviceChoice;
 use crate::devices;
 use crate::error::CliError;
@@ -24,7 +24,8 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
         Step::Update(args) => update(args, console),
         Step::Finish(args) => {
             let session = open(&args.folder)?;
-            let engines = Engines::of(devices::open(&args.device, None))?;
+            let engines = Engines::of(devices::open(&args.device, None), || session.needed_bytes())?;
+            engines.notes().tell(console);
             let threads = session.included.len();
             let aside = Aside::of(&engines, console.threads)?;
             Backlog::with(threads, threads, aside, |backlog| finish::run(&session, engines, None, backlog, console))
@@ -56,20 +57,18 @@ fn register(args: &RegisterOne, console: &mut Console) -> Result<(), CliError> {
         return not_needed(after, console, stage.skip(after));
     }
     let template = session.template_images(session.before(pass))?;
-    let mut engine = engine(choice, console)?;
+    let mut engines = engines(choice, &session, console)?;
     let images = session.images(subject)?;
-    let computed = register_one::compute(&mut engine, &session, pass, subject, &template, &images)?;
+    let computed = register_one::compute(engines.one(), &session, pass, subject, &template, &images)?;
     let brought = register_one::judge(&template, computed)?;
     register_one::write(&session, pass, subject, &brought)?().map(drop)
 }
 
-/// A worker on this device.
-fn engine(choice: DeviceChoice, console: &mut Console) -> Result<Engine, CliError> {
-    let opened = choice.open_alone()?;
-    if let Some(note) = opened.note() {
-        console.note(note);
-    }
-    Ok(Engine::on(vec![opened])?.remove(0))
+/// One worker on this device.
+fn engines(choice: DeviceChoice, session: &Session, console: &mut Console) -> Result<Engines, CliError> {
+    let engines = Engines::of(devices::open_alone(choice), || session.needed_bytes())?;
+    engines.notes().tell(console);
+    Ok(engines)
 }
 
 fn average(args: &OfPass, console: &mut Console) -> Result<(), CliError> {
@@ -100,8 +99,8 @@ fn update(args: &Update, console: &mut Console) -> Result<(), CliError> {
     let template = session.template_images(session.before(pass))?;
     let averaged = average::read(&session, pass, &template)?;
     let last = update::shape_before(&session, pass)?;
-    let updated =
-        update::compute(&mut engine(choice, console)?, &session, pass, &averaged, &template, last.as_ref())?;
+    let mut engines = engines(choice, &session, console)?;
+    let updated = update::compute(engines.one(), &session, pass, &averaged, &template, last.as_ref())?;
     update::write(&session, pass, &updated)?()?;
     console.note(format_args!("template moved by {:.3} voxels", updated.results.moved_mean_voxels));
     Ok(())

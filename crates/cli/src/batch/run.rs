@@ -11,13 +11,15 @@ use serde_json::Value;
 use super::args::Args;
 use super::summary::{self, Row, Status};
 use super::{resume, show};
-use crate::cohort::{Aside, Crew, Engine, Engines};
+use crate::cohort::{Aside, Crew, Engine, Engines, Largest, largest_grid};
 use crate::device::Description;
 use crate::devices;
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
 use crate::register::compute::Listener;
-use crate::register::{self, Files, FixedInputs, Found, Inputs, Measured, Plan, Registration, Seconds, Wanted};
+use crate::register::{
+    self, Files, FixedInputs, Found, Inputs, Measured, Plan, Registration, Seconds, Wanted, WantedImages,
+};
 use crate::staging::{self, Outputs};
 
 /// A subject that is to be registered.
@@ -52,7 +54,18 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     // Finds what no subject could change: levels that do not fit the image, for instance.
     let plan = Plan::new(&args.settings, fixed.image.grid.shape, fixed.linear_start(), Description::Cpu)?
         .with_channels(&args.settings, &shared.channels);
-    let mut engines = Engines::of(opening)?;
+    let needed_bytes = || {
+        let images: Vec<&PathBuf> = subjects.iter().flat_map(|(subject, _)| &subject.images).collect();
+        let largest = Largest {
+            fixed: std::iter::once(&fixed.image).chain(&fixed.channels).map(|image| &image.grid).collect(),
+            moving: largest_grid(&images),
+            masked: [fixed.mask.is_some(), subjects.iter().any(|(subject, _)| subject.mask.is_some())],
+            plan: &plan,
+            images: Some(WantedImages::new(&shared)),
+        };
+        Ok(largest.bytes_on_device())
+    };
+    let mut engines = Engines::of(opening, needed_bytes)?;
     let crew = Crew::for_workers(engines.workers());
     let jobs = subjects.into_iter().enumerate();
     let jobs: Vec<Job> = jobs.map(|(place, (subject, args))| Job { place, name: subject.name, args }).collect();
@@ -67,8 +80,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         })
         .collect();
     if args.dry_run {
-        let devices = engines.all()?.devices();
-        return crate::output::print(&show::plan(args, &fixed, &plan, &devices, crew, &rows));
+        let engines = engines.all()?;
+        engines.notes().tell(console);
+        return crate::output::print(&show::plan(args, &fixed, &plan, &engines.devices(), crew, &rows));
     }
     std::fs::create_dir_all(&args.output)
         .map_err(|source| CliError::OutputFolder { folder: args.output.clone(), source })?;
@@ -115,10 +129,10 @@ fn register_all(
     console: &mut Console,
     rows: &mut [Row],
 ) -> Result<f64, CliError> {
-    let (began, count, workers) = (Instant::now(), jobs.len(), engines.workers());
+    let (began, count) = (Instant::now(), jobs.len());
     let (threads, iterations) = (console.threads, console.wants_iterations());
     let (aside, notes) = (Aside::of(engines, threads)?, engines.notes());
-    notes.try_iter().for_each(|note| console.note(note));
+    notes.tell(console);
     let console = Mutex::new(console);
     let computing = Mutex::new(0.0);
     let read = |job: Job| {
@@ -156,7 +170,7 @@ fn register_all(
     engines.last().run(jobs, crew, read, compute, write, |(job, what)| {
         ended += 1;
         let (row, mut console) = (&mut rows[job.place], lock(&console));
-        notes.try_iter().for_each(|note| console.note(note));
+        notes.tell(&mut console);
         match what {
             Ok(record) => {
                 console.note(format_args!("[{ended}/{count}] {}: {}", job.name, show::done(&record)));
@@ -168,7 +182,7 @@ fn register_all(
             }
         }
     })?;
-    let computed = *lock(&computing);
+    let (computed, workers) = (*lock(&computing), engines.workers());
     Ok(computed / (began.elapsed().as_secs_f64() * workers as f64).max(f64::MIN_POSITIVE))
 }
 

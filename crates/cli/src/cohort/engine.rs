@@ -34,24 +34,18 @@ struct Gpu {
 }
 
 impl Engine {
-    /// The workers of a device, who share its memory.
-    pub fn on(opened: Vec<Opened>) -> Result<Vec<Engine>, CliError> {
-        let mut shared: Option<Arc<Budget>> = None;
+    /// The workers of a device, who share its memory, so much of which is free if it is a GPU.
+    pub fn on(opened: Vec<Opened>, free_bytes: Option<u64>) -> Vec<Engine> {
+        let budget = Budget::new(free_bytes.unwrap_or(0));
         let worker = |Opened { device, description, .. }| {
             let on = match device {
                 Device::Cpu => On::Cpu(Box::new(Registrar::new(Cpu))),
                 Device::Cuda(cuda) => {
-                    let budget = match &shared {
-                        Some(shared) => shared.clone(),
-                        None => {
-                            let free = cuda.memory().map_err(CliError::Device)?.free;
-                            shared.insert(Budget::new(free)).clone()
-                        }
-                    };
-                    On::Gpu(Box::new(Gpu { registrar: Registrar::new(*cuda), budget, kept: None }))
+                    let (registrar, budget) = (Registrar::new(*cuda), budget.clone());
+                    On::Gpu(Box::new(Gpu { registrar, budget, kept: None }))
                 }
             };
-            Ok(Engine { description, on })
+            Engine { description, on }
         };
         opened.into_iter().map(worker).collect()
     }

@@ -1,6 +1,7 @@
 //! The workers of all devices. Those of a device come when it is ready, so that none waits for the slowest.
 
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -8,34 +9,69 @@ use crossbeam_channel::{Receiver, Sender, select, unbounded};
 
 use super::Engine;
 use super::pipeline::{self, Crew, Staff};
-use crate::device::{Description, Opened};
+use crate::device::{Description, Opened, TooLittle};
 use crate::devices::{self, Opening, Ready};
 use crate::error::CliError;
+use crate::progress::Console;
 
 /// Workers who are there, and those who will come.
 pub struct Engines {
     there: Mutex<Vec<Engine>>,
     coming: Opening,
-    /// In all.
-    workers: usize,
+    /// How many of them.
+    to_come: AtomicUsize,
+    /// Memory that a GPU must have free to be of use, bytes.
+    needed_bytes: u64,
     are_gpus: bool,
     /// The device of each who has come so far.
     devices: Mutex<Vec<Description>>,
-    say: Sender<String>,
-    said: Receiver<String>,
+    say: Sender<Said>,
+    said: Receiver<Said>,
     /// Whether what is under way is the last that they do.
     last: bool,
     leaving: Mutex<Vec<JoinHandle<()>>>,
 }
 
+/// What the user should know of devices, as they come.
+#[derive(Clone)]
+pub struct Notes(Receiver<Said>);
+
+#[derive(Debug, PartialEq)]
+enum Said {
+    Note(String),
+    Warning(String),
+}
+
+impl Notes {
+    /// Tells what there is so far.
+    pub fn tell(&self, console: &mut Console) {
+        for said in self.0.try_iter() {
+            match said {
+                Said::Note(text) => console.note(text),
+                Said::Warning(text) => console.warn(text),
+            }
+        }
+    }
+}
+
 impl Engines {
-    /// Of devices that are getting ready: as soon as one is.
-    pub fn of(coming: Opening) -> Result<Engines, CliError> {
-        let first = coming.first()?;
-        let ((there, devices, leaving), (say, said)) = (Default::default(), unbounded());
+    /// Of devices that are getting ready: as soon as one is. For `auto` those are left out, with a warning, that have less
+    /// memory free than is needed, and the processor comes where none is left. A GPU that was asked for by name stays, and
+    /// refuses what is too much for it.
+    pub fn of(coming: Opening, needed_bytes: impl FnOnce() -> Result<u64, CliError>) -> Result<Engines, CliError> {
+        let first = coming.next()?;
+        // Only where it counts: there may be many headers to read.
+        let counts = coming.is_auto() && first.free_bytes.is_some();
+        let needed_bytes = if counts { needed_bytes()? } else { 0 };
+        let ((there, devices, leaving), (say, said), to_come) =
+            (Default::default(), unbounded(), AtomicUsize::new(0));
+        let (are_gpus, last) = (false, false);
         let mut engines =
-            Engines { workers: first.of, there, coming, are_gpus: false, devices, say, said, last: false, leaving };
-        let there = engines.admit(first)?;
+            Engines { there, coming, to_come, needed_bytes, are_gpus, devices, say, said, last, leaving };
+        let mut there = engines.admit(first);
+        while there.is_empty() {
+            there = engines.admit(engines.coming.next()?);
+        }
         engines.are_gpus = there.iter().any(Engine::is_gpu);
         engines.there = Mutex::new(there);
         Ok(engines)
@@ -44,7 +80,7 @@ impl Engines {
     /// Waits for all the others as well.
     pub fn all(self) -> Result<Engines, CliError> {
         for ready in self.coming.ready() {
-            let more = self.admit(ready?)?;
+            let more = self.admit(ready?);
             lock(&self.there).extend(more);
         }
         Ok(self)
@@ -52,7 +88,7 @@ impl Engines {
 
     /// Workers in all, also those still to come.
     pub fn workers(&self) -> usize {
-        self.workers
+        lock(&self.devices).len() + self.to_come.load(Ordering::Relaxed)
     }
 
     /// Whether they work on GPUs.
@@ -66,8 +102,8 @@ impl Engines {
     }
 
     /// What the user should know of devices, as they come.
-    pub fn notes(&self) -> Receiver<String> {
-        self.said.clone()
+    pub fn notes(&self) -> Notes {
+        Notes(self.said.clone())
     }
 
     /// One of them, for what cannot be shared out; before the last run.
@@ -95,14 +131,26 @@ impl Engines {
         self
     }
 
-    /// The workers of a device that is ready.
-    fn admit(&self, Ready { workers, .. }: Ready) -> Result<Vec<Engine>, CliError> {
-        for note in workers.iter().filter_map(Opened::note) {
-            // The other end is this struct's own.
-            let _ = self.say.send(note);
+    /// The workers of a device that is ready; none where it is of no use.
+    fn admit(&self, Ready { workers, free_bytes, to_come }: Ready) -> Vec<Engine> {
+        self.to_come.store(to_come, Ordering::Relaxed);
+        let too_little = free_bytes.zip(workers.first()).and_then(|(free_bytes, worker)| {
+            TooLittle::of(worker.description.choice(), self.needed_bytes, free_bytes)
+        });
+        if let Some(too_little) = too_little.filter(|_| self.coming.is_auto()) {
+            let alone = to_come == 0 && lock(&self.devices).is_empty();
+            let instead = if alone { "takes the CPU" } else { "leaves it out" };
+            self.say(Said::Warning(format!("{too_little}; --device auto {instead}")));
+            return Vec::new();
         }
+        workers.iter().filter_map(Opened::note).for_each(|note| self.say(Said::Note(note)));
         lock(&self.devices).extend(workers.iter().map(|worker| worker.description.clone()));
-        Engine::on(workers)
+        Engine::on(workers, free_bytes)
+    }
+
+    fn say(&self, said: Said) {
+        // The other end is this struct's own.
+        let _ = self.say.send(said);
     }
 }
 
@@ -121,7 +169,7 @@ impl Staff for Engines {
         loop {
             select! {
                 recv(self.coming.ready()) -> ready => match ready {
-                    Ok(ready) => self.admit(ready?)?.into_iter().for_each(begin),
+                    Ok(ready) => self.admit(ready?).into_iter().for_each(begin),
                     Err(_) => return Ok(()),
                 },
                 recv(over) -> _ => return Ok(()),
@@ -146,4 +194,74 @@ impl Drop for Engines {
 /// The lock, also after a panic in another thread: nothing is left half done under it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::DeviceChoice;
+    use crate::devices::Devices;
+
+    /// A device with two workers, as if it were a GPU with so much memory; so many workers follow.
+    fn ready(free_bytes: u64, to_come: usize) -> Ready {
+        let worker = || DeviceChoice::Cpu.open().expect("the processor");
+        let mut workers = vec![worker(), worker()];
+        for worker in &mut workers {
+            worker.description = Description::Cuda {
+                index: to_come / 2,
+                name: "GPU".into(),
+                compute_capability: "9.0".into(),
+                driver_cuda: "13.0".into(),
+                memory_bytes: free_bytes,
+            };
+        }
+        Ready { workers, free_bytes: Some(free_bytes), to_come }
+    }
+
+    /// What comes of devices with so much memory free, in 10⁶ bytes, where 500 are needed: the workers in all when the first
+    /// is there and in the end, the devices, and what is said.
+    fn come(asked: Devices, free_mb: &[u64]) -> ([usize; 2], Vec<String>, Vec<Said>) {
+        let after = |n: usize| 2 * (free_mb.len() - n - 1);
+        let ready = free_mb.iter().enumerate().map(|(n, mb)| ready(mb * 1_000_000, after(n))).collect();
+        let engines = Engines::of(Opening::of(asked, ready), || Ok(500_000_000)).expect("devices");
+        let first = engines.workers();
+        let engines = engines.all().expect("devices");
+        let devices = engines.devices().iter().map(|device| device.choice().to_string()).collect();
+        ([first, engines.workers()], devices, engines.said.try_iter().collect())
+    }
+
+    fn warning(text: &str) -> Said {
+        Said::Warning(text.into())
+    }
+
+    #[test]
+    fn auto_leaves_out_gpus_with_too_little_memory_and_takes_the_cpu_where_none_is_left() {
+        let (workers, devices, said) = come(Devices::default(), &[500, 499, 900]);
+        assert_eq!(
+            (workers, devices),
+            ([6, 4], vec!["cuda:2".into(), "cuda:2".into(), "cuda:0".into(), "cuda:0".into()])
+        );
+        let needs = "registering takes about 500 MB of device memory";
+        assert_eq!(said, [warning(&format!("cuda:1: {needs}, 499 MB are free; --device auto leaves it out"))]);
+
+        let (workers, devices, said) = come(Devices::default(), &[3, 600]);
+        assert_eq!((workers, devices), ([2, 2], vec!["cuda:0".to_owned(); 2]));
+        assert_eq!(said, [warning(&format!("cuda:1: {needs}, 3 MB are free; --device auto leaves it out"))]);
+
+        let (workers, devices, said) = come(Devices::default(), &[3, 4]);
+        assert_eq!((workers, devices), ([1, 1], vec!["cpu".to_owned()]));
+        let expected = [
+            format!("cuda:1: {needs}, 3 MB are free; --device auto leaves it out"),
+            format!("cuda:0: {needs}, 4 MB are free; --device auto takes the CPU"),
+        ];
+        assert_eq!(said, expected.map(Said::Warning));
+    }
+
+    #[test]
+    fn gpus_that_were_asked_for_stay_whatever_their_memory() {
+        for asked in [Devices::AllGpus, Devices::Several(vec![0, 1]), Devices::One(DeviceChoice::Cuda(0))] {
+            let (workers, devices, said) = come(asked, &[3, 900]);
+            assert_eq!((workers, devices.len(), said), ([4, 4], 4, Vec::new()));
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod engines;
 mod pipeline;
 mod reading;
 mod registrar;
+mod room;
 mod subjects;
 mod task;
 
@@ -18,5 +19,6 @@ pub use engine::{Engine, in_mm, in_voxels};
 pub use engines::Engines;
 pub use pipeline::Crew;
 pub use reading::{Kernel, Source};
+pub use room::{Largest, largest_grid};
 pub use subjects::{Listing, Subject, channels_of, is_image, list};
 pub use task::{Sequel, Task};

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use antsreg_core::Volume;
 use antsreg_core::io::nifti;
 
 use super::Args;
@@ -31,7 +32,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let loaded = atlas::read(&atlases, args.keep_going, console)?;
     enough(loaded.len())?;
     let mut seconds = Seconds { read: console.elapsed().as_secs_f64(), ..Seconds::default() };
-    let mut propagation = Propagation::new(&args.settings, args.interpolation, false, console)?;
+    let images: Vec<&Volume> = loaded.iter().map(|atlas| atlas.image.as_ref()).collect();
+    let mut propagation = Propagation::new(&args.settings, args.interpolation, false, &loaded, &images, console)?;
     let mut outputs = Outputs::new();
     let (mut targets, mut records, mut complete) = (Vec::new(), Vec::new(), true);
     for (number, left) in loaded.iter().enumerate() {

@@ -40,7 +40,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let loaded = atlas::read(&atlases, args.keep_going, console)?;
     seconds.read = console.elapsed().as_secs_f64();
     let target = Target { name: stem(fixed), path: fixed.clone(), image: Arc::new(image), mask: None };
-    let mut propagation = Propagation::new(&args.settings, args.interpolation, args.keep_transforms, console)?;
+    let (how, warps) = (args.interpolation, args.keep_transforms);
+    let mut propagation = Propagation::new(&args.settings, how, warps, &loaded, &[&target.image], console)?;
     let began = Instant::now();
     let brought = propagation.run(&target, &loaded.iter().collect::<Vec<_>>(), console)?;
     drop(loaded);

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_kernels::apply;
+use antsreg_linear as linear;
 
 use super::atlas::Loaded;
-use crate::cohort::{Crew, Engine, Engines};
+use crate::cohort::{Crew, Engine, Engines, Largest};
 use crate::device::Description;
 use crate::devices;
 use crate::error::CliError;
@@ -62,15 +63,28 @@ struct Job<'a> {
 }
 
 impl<'a> Propagation<'a> {
-    /// Opens the devices.
+    /// Opens the devices for these atlases, which come to these targets.
     pub fn new(
         settings: &'a Settings,
         interpolation: LabelInterpolation,
         keep_warps: bool,
+        atlases: &[Loaded],
+        targets: &[&Volume],
         console: &mut Console,
     ) -> Result<Propagation<'a>, CliError> {
-        let engines = Engines::of(devices::open(&settings.device, None))?.all()?;
-        engines.notes().try_iter().for_each(|note| console.note(note));
+        let needed_bytes = || {
+            let largest = atlases.iter().map(|atlas| &atlas.image.grid).max_by_key(|grid| grid.len());
+            let masked = [atlases.iter().any(|atlas| atlas.mask.is_some()); 2];
+            let needed = |target: &&Volume| {
+                let plan = Plan::new(settings, target.grid.shape, linear::Start::Headers, Description::Cpu)?;
+                let (fixed, moving) = (vec![&target.grid], largest.cloned());
+                Ok(Largest { fixed, moving, masked, plan: &plan, images: None }.bytes_on_device())
+            };
+            let all = targets.iter().map(needed).collect::<Result<Vec<u64>, CliError>>()?;
+            Ok(all.into_iter().max().unwrap_or(0))
+        };
+        let engines = Engines::of(devices::open(&settings.device, None), needed_bytes)?.all()?;
+        engines.notes().tell(console);
         Ok(Propagation { settings, interpolation, keep_warps, engines })
     }
 

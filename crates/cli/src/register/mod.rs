@@ -26,6 +26,7 @@ pub use args::{Args, Format};
 pub use channels::ChannelFiles;
 pub use files::Files;
 pub use found::{Diffeomorphism, Found, Wanted};
+pub use images::WantedImages;
 pub use inputs::{FixedInputs, Inputs};
 pub use parameters::{LinearParameters, Parameters, SynParameters};
 pub use plan::{Plan, check, linear_options, syn_options};
