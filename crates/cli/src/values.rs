@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::ValueEnum;
+
 /// Why a typed value was not understood; clap puts the option's name before it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ValueError {
@@ -22,6 +24,11 @@ pub enum ValueError {
         /// What was typed.
         found: String,
     },
+}
+
+/// The name by which a choice is asked for.
+pub fn name(choice: &impl ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// One value a level, coarsest first, with `x` between them as ANTs writes them.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::cohort::{self, Listing, Subject};
 use crate::error::{CliError, SubjectsError, UsageError};
-use crate::interpolation::{ImageInterpolation, LabelInterpolation};
-use crate::register::{self, ChannelFiles, Format, Settings};
+use crate::interpolation::LabelInterpolation;
+use crate::register::{self, ChannelFiles, Settings, WritingArgs};
 use crate::values;
 
 /// Normalise many subjects to one fixed image.
@@ -46,26 +46,8 @@ pub struct Args {
     /// Leave out subjects whose files are all there, made of the same files by the same parameters
     #[arg(long, help_heading = "Output")]
     pub resume: bool,
-    /// Format of images and warps
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub format: Format,
-    /// Do not write the images Warped and InverseWarped
-    #[arg(long, help_heading = "Output")]
-    pub no_warped: bool,
-    /// Do not write the inverse: 1InverseWarp and InverseWarped
-    #[arg(long, help_heading = "Output")]
-    pub no_inverse: bool,
-    /// How the warped images are read between voxels
-    #[arg(
-        short = 'n',
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "HOW",
-        help_heading = "Output",
-        conflicts_with = "no_warped"
-    )]
-    pub interpolation: ImageInterpolation,
+    #[command(flatten)]
+    pub writing: WritingArgs,
     /// How the subjects' labels are read between voxels [default: generic-label]
     #[arg(long, value_enum, help_heading = "Output", value_name = "HOW")]
     pub label_interpolation: Option<LabelInterpolation>,
@@ -149,10 +131,7 @@ impl Args {
             moving_labels: subject.labels,
             label_list: self.label_list.clone().filter(|_| scored),
             output: prefix(&self.output, &subject.name),
-            format: self.format,
-            no_warped: self.no_warped,
-            no_inverse: self.no_inverse,
-            interpolation: self.interpolation,
+            writing: self.writing.clone(),
             label_interpolation: self.label_interpolation.unwrap_or_default(),
             dry_run: false,
             profile: false,

@@ -61,7 +61,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
             moving: largest_grid(&images),
             masked: [fixed.mask.is_some(), subjects.iter().any(|(subject, _)| subject.mask.is_some())],
             plan: &plan,
-            images: Some(WantedImages::new(&shared)),
+            images: Some(WantedImages::new(&args.writing)),
         };
         Ok(largest.bytes_on_device())
     };

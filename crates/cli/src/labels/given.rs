@@ -7,9 +7,8 @@ use antsreg_kernels::apply;
 
 use super::Args;
 use crate::error::{CliError, UsageError};
-use crate::interpolation::ImageInterpolation;
 use crate::progress::Console;
-use crate::register;
+use crate::register::{self, WritingArgs};
 use crate::staging::{self, Outputs};
 use crate::{inputs, overlap, transforms};
 
@@ -31,10 +30,7 @@ pub fn registered(
         moving_labels: Some(labels),
         label_list: args.label_list,
         output: args.output,
-        format: args.format,
-        no_warped: false,
-        no_inverse: false,
-        interpolation: ImageInterpolation::default(),
+        writing: WritingArgs { format: args.format, ..WritingArgs::default() },
         label_interpolation: args.interpolation,
         dry_run: args.dry_run,
         profile: false,

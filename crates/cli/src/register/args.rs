@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
-
 use super::channels::ChannelFiles;
 use super::settings::Settings;
-use crate::interpolation::{ImageInterpolation, LabelInterpolation};
+use super::writing::WritingArgs;
+use crate::interpolation::LabelInterpolation;
 
 /// Register a moving image to a fixed one.
 ///
@@ -55,26 +54,8 @@ pub struct Args {
     /// Start of all output names, folder included: PREFIX0GenericAffine.mat and so on
     #[arg(short, long, value_name = "PREFIX", help_heading = "Output")]
     pub output: String,
-    /// Format of images and warps
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub format: Format,
-    /// Do not write the images PREFIXWarped and PREFIXInverseWarped
-    #[arg(long, help_heading = "Output")]
-    pub no_warped: bool,
-    /// Do not write the inverse: PREFIX1InverseWarp and PREFIXInverseWarped
-    #[arg(long, help_heading = "Output")]
-    pub no_inverse: bool,
-    /// How the warped images are read between voxels
-    #[arg(
-        short = 'n',
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "HOW",
-        help_heading = "Output",
-        conflicts_with = "no_warped"
-    )]
-    pub interpolation: ImageInterpolation,
+    #[command(flatten)]
+    pub writing: WritingArgs,
     /// How the moving labels are read between voxels
     #[arg(
         long,
@@ -114,25 +95,3 @@ Examples:
   antsreg-gpu register -f t1.nii.gz -m subject_t1.nii.gz --channel t2.nii.gz,subject_t2.nii.gz -o out/subject_
   antsreg-gpu apply -i subject.nii.gz -r template.nii.gz -o warped.nii.gz \\
       -t out/subject_1Warp.nii.gz -t out/subject_0GenericAffine.mat";
-
-/// File format of images and warps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Format {
-    /// Compressed NIfTI
-    #[default]
-    #[value(name = "nii.gz")]
-    NiiGz,
-    /// NIfTI as it is: larger, faster
-    #[value(name = "nii")]
-    Nii,
-}
-
-impl Format {
-    /// What a file name ends in, after the dot.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Format::NiiGz => "nii.gz",
-            Format::Nii => "nii",
-        }
-    }
-}

@@ -32,14 +32,15 @@ impl Files {
     /// The names that the options ask for.
     pub fn new(args: &Args) -> Files {
         let name = |rest: &str| PathBuf::from(format!("{}{rest}", args.output));
-        let volume = |rest: &str, wanted: bool| wanted.then(|| name(&format!("{rest}.{}", args.format.extension())));
+        let volume =
+            |rest: &str, wanted: bool| wanted.then(|| name(&format!("{rest}.{}", args.writing.format.extension())));
         let syn = matches!(args.settings.model(), Model::Syn | Model::SynOnly);
         Files {
             affine: name("0GenericAffine.mat"),
             warp: volume("1Warp", syn),
-            inverse_warp: volume("1InverseWarp", syn && !args.no_inverse),
-            warped: volume("Warped", !args.no_warped),
-            inverse_warped: volume("InverseWarped", !args.no_warped && !args.no_inverse),
+            inverse_warp: volume("1InverseWarp", syn && !args.writing.no_inverse),
+            warped: volume("Warped", !args.writing.no_warped),
+            inverse_warped: volume("InverseWarped", !args.writing.no_warped && !args.writing.no_inverse),
             labels: volume("Labels", args.moving_labels.is_some()),
             overlap: args.fixed_labels.is_some().then(|| name("overlap.csv")),
             record: name("record.json"),

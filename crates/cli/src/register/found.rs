@@ -40,8 +40,8 @@ impl Wanted {
 
     /// What the options ask of a device. The processor makes images outside the stages, more exactly.
     pub fn new(args: &Args, device: &Description) -> Wanted {
-        let images = (*device != Description::Cpu).then(|| WantedImages::new(args));
-        Wanted { inverse_warp: !args.no_inverse, scores: true, images }
+        let images = (*device != Description::Cpu).then(|| WantedImages::new(&args.writing));
+        Wanted { inverse_warp: !args.writing.no_inverse, scores: true, images }
     }
 }
 

@@ -4,8 +4,8 @@ use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::{Backend, Error, apply};
 use antsreg_syn as syn;
 
-use super::args::Args;
 use super::record::Similarity;
+use super::writing::WritingArgs;
 use crate::cohort::{Kernel, Source};
 use crate::compare;
 use crate::error::CliError;
@@ -24,9 +24,9 @@ pub struct WantedImages {
 
 impl WantedImages {
     /// What the options ask for.
-    pub fn new(args: &Args) -> WantedImages {
-        let warped = !args.no_warped;
-        WantedImages { how: args.interpolation, warped, inverse_warped: warped && !args.no_inverse }
+    pub fn new(writing: &WritingArgs) -> WantedImages {
+        let warped = !writing.no_warped;
+        WantedImages { how: writing.interpolation, warped, inverse_warped: warped && !writing.no_inverse }
     }
 }
 

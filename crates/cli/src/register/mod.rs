@@ -4,6 +4,7 @@
 
 mod args;
 mod channels;
+mod choices;
 pub mod compute;
 mod files;
 mod fit;
@@ -11,7 +12,6 @@ mod found;
 mod images;
 mod inputs;
 pub mod memory;
-mod model;
 mod parameters;
 mod plan;
 mod profile;
@@ -21,8 +21,9 @@ mod results;
 mod run;
 mod settings;
 mod show;
+mod writing;
 
-pub use args::{Args, Format};
+pub use args::Args;
 pub use channels::ChannelFiles;
 pub use files::Files;
 pub use found::{Diffeomorphism, Found, Wanted};
@@ -36,3 +37,4 @@ pub use results::{Measured, Registration, write};
 pub use run::run;
 pub use settings::{Filling, Measure, Model, Settings, Start};
 pub use show::stages;
+pub use writing::{Format, WritingArgs};

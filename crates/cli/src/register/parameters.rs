@@ -37,7 +37,7 @@ impl Parameters {
             transform: args.settings.model().to_string(),
             preset: args.settings.preset,
             start: start.to_string(),
-            interpolation: args.interpolation,
+            interpolation: args.writing.interpolation,
             label_interpolation: args.label_interpolation,
             linear: plan.linear.as_ref().map(|options| LinearParameters::new(options, plan.slices)),
             syn: plan.syn.as_ref().map(Into::into),

@@ -82,7 +82,7 @@ pub fn write(
         None => {
             let (fixed, mask, moving) = (&inputs.fixed, inputs.masks()[0], &inputs.moving);
             let pair = Pair { fixed, mask, moving, initial: inputs.initial, affine };
-            Images::here(&pair, [&ways.forward, &ways.backward], WantedImages::new(args))?
+            Images::here(&pair, [&ways.forward, &ways.backward], WantedImages::new(&args.writing))?
         }
     };
     write_volumes(inputs, files, &affine, &ways, &images, &mut outputs)?;

@@ -16,7 +16,7 @@ use super::plan::Plan;
 use super::record::Record;
 use super::settings::{Derivative, Filling, Measure, Metric, Optimiser};
 use crate::presets::per_level;
-use crate::{geometry, table};
+use crate::{geometry, table, values};
 
 /// What would be done, ending in the command line that says all of it.
 pub fn plan(
@@ -238,9 +238,6 @@ fn command(
     mut options: Vec<(&'static str, String)>,
     threads: usize,
 ) -> String {
-    use clap::ValueEnum;
-    let value =
-        |value: Option<clap::builder::PossibleValue>| value.map_or(String::new(), |v| v.get_name().to_owned());
     let shown = |path: &Path| path.display().to_string();
     let settings = &args.settings;
     let mut words =
@@ -267,14 +264,18 @@ fn command(
     }
     words.extend(options);
     // What would do nothing is refused.
-    if !args.no_warped {
-        words.push(("--interpolation", value(args.interpolation.to_possible_value())));
+    if !args.writing.no_warped {
+        words.push(("--interpolation", values::name(&args.writing.interpolation)));
     }
     if args.moving_labels.is_some() {
-        words.push(("--label-interpolation", value(args.label_interpolation.to_possible_value())));
+        words.push(("--label-interpolation", values::name(&args.label_interpolation)));
     }
-    words.push(("--format", value(args.format.to_possible_value())));
-    let flags = [("--no-warped", args.no_warped), ("--no-inverse", args.no_inverse), ("--profile", args.profile)];
+    words.push(("--format", values::name(&args.writing.format)));
+    let flags = [
+        ("--no-warped", args.writing.no_warped),
+        ("--no-inverse", args.writing.no_inverse),
+        ("--profile", args.profile),
+    ];
     words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| (flag, String::new())));
     words.push(("--threads", threads.to_string()));
     let words = words.iter().map(|(option, value)| match value.as_str() {

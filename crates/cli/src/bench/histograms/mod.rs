@@ -69,10 +69,6 @@ enum Part {
 }
 
 impl Part {
-    fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-
     fn needs_brain(self) -> bool {
         !matches!(self, Part::Schemes | Part::ShamsBins | Part::Distribution)
     }
@@ -106,7 +102,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let mut outputs = Outputs::new();
     for part in wanted {
         if part.needs_brain() && lab.brain.is_none() {
-            console.warn(format_args!("{} is left out: it needs --image", part.name()));
+            console.warn(format_args!("{} is left out: it needs --image", crate::values::name(part)));
             continue;
         }
         let mut write = |name: String, text: String| {
