@@ -13,7 +13,8 @@ use super::content::{Content, write_all};
 use super::gather::{Accumulator, Means};
 use super::manifest::Manifest;
 use super::register_one::{Contribution, RegistrationResults};
-use super::session::{Session, Template};
+use super::session::Session;
+use super::template::Template;
 use crate::error::CliError;
 
 /// The start is averaged without subjects whose correlation lies this many robust deviations below the median.

@@ -11,7 +11,7 @@ use super::pass::{Before, Done, Pass, PassSeconds};
 use super::plan::Plan;
 use super::session::Session;
 use super::start::{First, make_folder};
-use super::{Error, finish, manifest, pass, start};
+use super::{Error, finish, manifest, parameters, pass, start};
 use crate::cohort::{Aside, Backlog, Engines};
 use crate::device::Description;
 use crate::devices;
@@ -52,7 +52,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let session = Session::new(plan, folder);
     session.keep(images);
     let first = start::make(&session)?;
-    let engines = opening.map(|opening| Engines::of(opening, || session.needed_bytes())).transpose()?;
+    let engines = opening.map(|opening| Engines::of(opening, || parameters::needed_bytes(&session))).transpose()?;
     make_folder(folder)?;
     let _lock = lock(folder)?;
     session.plan.settle(folder)?;

@@ -19,7 +19,8 @@ use super::manifest::{Manifest, Stage};
 use super::onto::Seen;
 use super::pass::Done;
 use super::register_one::Contribution;
-use super::session::{Drawn, Session, Template};
+use super::session::{Drawn, Session};
+use super::template::Template;
 use crate::error::CliError;
 use crate::inputs;
 

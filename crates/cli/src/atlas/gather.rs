@@ -5,7 +5,8 @@ use antsreg_core::same_grid::GridMismatch;
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 
 use super::register_one::Contribution;
-use super::session::{KEPT_VOXELS, Template};
+use super::session::KEPT_VOXELS;
+use super::template::Template;
 
 /// The means of contributions.
 pub struct Means {

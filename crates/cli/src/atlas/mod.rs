@@ -20,6 +20,7 @@ mod layout;
 mod manifest;
 mod onto;
 mod page;
+mod parameters;
 mod pass;
 mod plan;
 mod register_one;
@@ -28,6 +29,7 @@ mod session;
 mod slices;
 mod start;
 mod steps;
+mod template;
 mod update;
 
 pub use args::Args;

@@ -7,21 +7,21 @@ use antsreg_cohort::template::{Brightness, likeness, nearest_affine, warp_before
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use antsreg_kernels::Backend;
-use antsreg_linear as linear;
-use antsreg_syn::{Channel, Metric};
 use serde::{Deserialize, Serialize};
 
 use super::content::{Content, write_all};
 use super::manifest::Manifest;
 use super::onto::{Onto, Seen};
-use super::session::{Session, Template};
+use super::parameters;
+use super::session::Session;
 use super::start::make_folder;
+use super::template::Template;
 use crate::cohort::{Engine, Sequel, in_mm};
 use crate::device::Description;
 use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
 use crate::register::compute::{OnDevice, Warped};
-use crate::register::{self, Request, Start, Wanted};
+use crate::register::{Request, Wanted};
 
 /// What a subject adds to the average.
 pub struct Contribution {
@@ -76,16 +76,7 @@ pub fn compute(
     template: &Template,
     images: &[Volume],
 ) -> Result<Computed, CliError> {
-    let args = &session.plan.args;
-    let start = match args.settings.initial_transform {
-        Some(Start::Headers) => linear::Start::Headers,
-        _ => linear::Start::CentreOfMass,
-    };
-    let linear = register::linear_options(&args.settings, start, template.images[0].grid.is_slice())?;
-    let mut syn = register::syn_options(&args.settings, template.images[0].grid.shape)?;
-    let metric = syn.channels.first().map_or_else(Metric::default, |channel| channel.metric);
-    let weight = |channel: usize| args.weights.get(channel).copied().unwrap_or(1.0);
-    syn.channels = (0..images.len()).map(|channel| Channel { metric, weight: weight(channel) }).collect();
+    let plan = parameters::of(session)?;
     let affine_only = session.is_affine(pass);
     let request = Request {
         fixed: &template.images[0],
@@ -95,14 +86,14 @@ pub fn compute(
         moving_channels: if affine_only { &[] } else { &images[1..] },
         moving_mask: None,
         initial: AffineTransform::identity(),
-        linear: Some(&linear),
-        syn: (!affine_only).then_some(&syn),
+        linear: plan.linear.as_ref(),
+        syn: plan.syn.as_ref().filter(|_| !affine_only),
         wanted: Wanted::WARP,
     };
     make_folder(&session.layout.pass(pass))?;
     let place = session.layout.registration(pass, &session.subject(subject).name).affine;
     // The affine average is what others are measured by: read as it usually is.
-    let how = if affine_only { ImageInterpolation::Linear } else { args.interpolation };
+    let how = if affine_only { ImageInterpolation::Linear } else { session.plan.args.interpolation };
     let device = device_name(&engine.description);
     engine.register_and(&request, Bringing { template, images, place, how, device })
 }

@@ -4,22 +4,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use antsreg_cohort::template::{brighter, foreground_in, sparse};
 use antsreg_core::io::nifti;
 use antsreg_core::{Grid, Volume};
-use antsreg_linear as linear;
-use nalgebra::Point3;
 
 use super::digest::FileRecord;
 use super::layout::Layout;
 use super::manifest::{Manifest, Stage};
 use super::plan::{Plan, Subject, SubjectImages, channels};
+use super::template::Template;
 use super::update::TemplateResults;
 use super::{Error, plan, slices};
-use crate::cohort::{Largest, largest_grid};
-use crate::device::Description;
 use crate::error::CliError;
-use crate::register;
 
 /// Voxels of subjects that are kept in memory; beyond them images are read again for every pass.
 pub const KEPT_VOXELS: usize = 1 << 30;
@@ -44,33 +39,6 @@ pub enum Drawn {
     Template(Option<usize>),
     /// A subject on the last one, by its position in the plan.
     Subject(usize),
-}
-
-/// The template that a pass registers to.
-pub struct Template {
-    /// Each channel.
-    pub images: Vec<Arc<Volume>>,
-    /// 1 in the head or brain.
-    pub mask: Volume,
-    /// Those of its voxels that affine parts are found from.
-    pub sparse: Volume,
-    /// Centre of mass of the first channel.
-    pub centre: Point3<f64>,
-}
-
-impl Template {
-    /// Of its channels.
-    pub fn new(images: Vec<Volume>) -> Template {
-        let foreground = foreground_in(&images[0]);
-        Template::with(images, foreground)
-    }
-
-    /// Of its channels, and what is foreground in the first.
-    pub fn with(images: Vec<Volume>, foreground: f32) -> Template {
-        let centre = || images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
-        let (mask, centre) = rayon::join(|| brighter(&images[0], foreground), centre);
-        Template { images: images.into_iter().map(Arc::new).collect(), sparse: sparse(&mask), mask, centre }
-    }
 }
 
 impl Session {
@@ -247,22 +215,6 @@ impl Session {
     /// The same, as soon as it is known; gives it.
     pub fn set_grid(&self, grid: Grid) -> Grid {
         self.grid.get_or_init(|| grid).clone()
-    }
-
-    /// Memory that a GPU must have for the steps, bytes. Registering takes more than all others.
-    pub fn needed_bytes(&self) -> Result<u64, CliError> {
-        let (grid, settings) = (self.grid()?, &self.plan.args.settings);
-        let plan = register::Plan::new(settings, grid.shape, linear::Start::Headers, Description::Cpu)?;
-        let subjects = self.included.iter().flat_map(|subject| &self.subject(*subject).images);
-        let images: Vec<&PathBuf> = subjects.map(|file| &file.path).collect();
-        let largest = Largest {
-            fixed: vec![&grid; self.plan.file.channels.len()],
-            moving: largest_grid(&images),
-            masked: [false; 2],
-            plan: &plan,
-            images: None,
-        };
-        Ok(largest.bytes_on_device())
     }
 
     /// The pass after which the template no longer moved, if that was before `pass`.

@@ -11,7 +11,8 @@ use antsreg_kernels::apply;
 use super::content::{Content, write_all};
 use super::manifest::Manifest;
 use super::plan::{StartFrom, channels};
-use super::session::{Drawn, Session, Template};
+use super::session::{Drawn, Session};
+use super::template::Template;
 use crate::error::CliError;
 
 /// The first template, not written yet.

@@ -9,7 +9,7 @@ use super::manifest::{self, Manifest};
 use super::plan::Plan;
 use super::session::Session;
 use super::start::make_folder;
-use super::{Error, average, finish, register_one, update};
+use super::{Error, average, finish, parameters, register_one, update};
 use crate::cohort::{Aside, Backlog, Engines};
 use crate::device::DeviceChoice;
 use crate::devices;
@@ -24,7 +24,7 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
         Step::Update(args) => update(args, console),
         Step::Finish(args) => {
             let session = open(&args.folder)?;
-            let engines = Engines::of(devices::open(&args.device, None), || session.needed_bytes())?;
+            let engines = Engines::of(devices::open(&args.device, None), || parameters::needed_bytes(&session))?;
             engines.notes().tell(console);
             let threads = session.included.len();
             let aside = Aside::of(&engines, console.threads)?;
@@ -66,7 +66,7 @@ fn register(args: &RegisterOne, console: &mut Console) -> Result<(), CliError> {
 
 /// One worker on this device.
 fn engines(choice: DeviceChoice, session: &Session, console: &mut Console) -> Result<Engines, CliError> {
-    let engines = Engines::of(devices::open_alone(choice), || session.needed_bytes())?;
+    let engines = Engines::of(devices::open_alone(choice), || parameters::needed_bytes(session))?;
     engines.notes().tell(console);
     Ok(engines)
 }

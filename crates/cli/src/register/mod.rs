@@ -30,7 +30,7 @@ pub use found::{Diffeomorphism, Found, Wanted};
 pub use images::WantedImages;
 pub use inputs::{FixedInputs, Inputs};
 pub use parameters::{LinearParameters, Parameters, SynParameters};
-pub use plan::{Plan, check, linear_options, syn_options};
+pub use plan::{Plan, check};
 pub use record::Seconds;
 pub use request::Request;
 pub use results::{Measured, Registration, write};

@@ -138,11 +138,7 @@ impl Plan {
 }
 
 /// Parameters of the affine stage, starting as said, for volumes or slices.
-pub fn linear_options(
-    settings: &Settings,
-    start: linear::Start,
-    slices: bool,
-) -> Result<linear::Options, UsageError> {
+fn linear_options(settings: &Settings, start: linear::Start, slices: bool) -> Result<linear::Options, UsageError> {
     let defaults = settings.preset.linear();
     let cost = cost(settings);
     let usual_bins = if cost == defaults.cost { defaults.bins } else { cost.default_bins() };
@@ -190,7 +186,7 @@ fn degrees_of_freedom(number: u8, slices: bool) -> Result<Dof, UsageError> {
 }
 
 /// Parameters of the diffeomorphic stage for a fixed grid of this shape.
-pub fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Options, UsageError> {
+fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Options, UsageError> {
     let defaults = settings.preset.syn();
     Ok(syn::Options {
         channels: vec![channels::first(settings)],
