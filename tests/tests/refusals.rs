@@ -224,6 +224,13 @@ fn places_that_cannot_be_written() {
     std::fs::create_dir(place.path("folder.nii.gz")).expect("a folder");
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o folder.nii.gz");
     assert!(message.contains("folder.nii.gz: is a folder"), "{message}");
+    // Found before anything is computed, whichever of the outputs it is.
+    std::fs::create_dir(place.path("pWarped.nii.gz")).expect("a folder");
+    let message = place.refuse(1, &format!("{line} -o p --dry-run"));
+    assert!(message.contains("pWarped.nii.gz: is a folder"), "{message}");
+    std::fs::remove_dir(place.path("pWarped.nii.gz")).expect("an empty folder");
+    let message = place.refuse(1, &format!("{line} -o {} --dry-run", "p".repeat(238)));
+    assert!(message.contains("too long"), "{message}");
     // An output that would replace an input.
     std::fs::copy(place.path("m.nii.gz"), place.path("pWarped.nii.gz")).expect("a copy");
     let message = place.refuse(2, "register -f f.nii.gz -m pWarped.nii.gz -o p -t syn-only");
@@ -238,7 +245,18 @@ fn nothing_is_written_over_what_is_read() {
          --iterations 1 --log run.log",
     );
     place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t syn-only --dry-run --log run.log");
-    let files = ["f.nii.gz", "m.nii.gz", "fl.nii.gz", "p1Warp.nii.gz", "p0GenericAffine.mat"];
+    for name in ["pLabels.nii.gz", "poverlap.csv"] {
+        std::fs::copy(place.path("fl.nii.gz"), place.path(name)).expect("a copy");
+    }
+    let files = [
+        "f.nii.gz",
+        "m.nii.gz",
+        "fl.nii.gz",
+        "p1Warp.nii.gz",
+        "p0GenericAffine.mat",
+        "pLabels.nii.gz",
+        "poverlap.csv",
+    ];
     let before = files.map(|name| place.read(name));
     for line in [
         "apply -i m.nii.gz -r f.nii.gz -o ./m.nii.gz",
@@ -247,6 +265,8 @@ fn nothing_is_written_over_what_is_read() {
         "jacobian p1Warp.nii.gz -o p1Warp.nii.gz",
         "convert p0GenericAffine.mat p0GenericAffine.mat --to itk",
         "overlap fl.nii.gz fl.nii.gz --csv fl.nii.gz",
+        "labels -l pLabels.nii.gz -r f.nii.gz -o p --apply p0GenericAffine.mat",
+        "labels -l fl.nii.gz -r f.nii.gz -o p --apply p0GenericAffine.mat -g poverlap.csv",
     ] {
         assert!(place.refuse(2, line).contains("both an input and an output"), "{line}");
     }
@@ -261,6 +281,30 @@ fn nothing_is_written_over_what_is_read() {
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t rigid --no-search --device cpu");
     assert!(run.stderr.contains("p1Warp.nii.gz is from an earlier run"), "{}", run.stderr);
     assert!(!run.stderr.contains("pWarped.nii.gz is"), "{}", run.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn no_file_takes_the_place_of_a_pipe_or_a_device() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let place = pair();
+    for name in ["pipe.nii", "pipe.csv", "pWarped.nii.gz"] {
+        let made = std::process::Command::new("mkfifo").arg(place.path(name)).status().expect("mkfifo");
+        assert!(made.success());
+    }
+    // As /dev/stdout is, which leads to an ordinary file where the output goes into one.
+    symlink("/proc/self/exe", place.path("stream.csv")).expect("a link");
+    for line in [
+        "apply -i m.nii.gz -r f.nii.gz -o pipe.nii",
+        "overlap fl.nii.gz fl.nii.gz --csv pipe.csv",
+        "overlap fl.nii.gz fl.nii.gz --csv stream.csv",
+        "register -f f.nii.gz -m m.nii.gz -o p --dry-run",
+    ] {
+        let message = place.refuse(1, line);
+        assert!(message.contains("is a pipe or a device"), "{line}: {message}");
+    }
+    let kind = |name: &str| std::fs::symlink_metadata(place.path(name)).expect("still there").file_type();
+    assert!(kind("pipe.nii").is_fifo() && kind("pipe.csv").is_fifo() && kind("stream.csv").is_symlink());
 }
 
 #[cfg(unix)]

@@ -63,6 +63,12 @@ pub enum CliError {
         /// The name.
         path: PathBuf,
     },
+    /// An output name is that of something that no file may replace.
+    #[error("{}: is a pipe or a device, expected the name of a file to write", path.display())]
+    OutputIsDevice {
+        /// The name.
+        path: PathBuf,
+    },
     /// An output name does not say its format.
     #[error("{}: unknown file extension, expected {expected}", path.display())]
     OutputExtension {

@@ -233,6 +233,11 @@ pub fn check_not_input<'a, P: AsRef<Path> + 'a>(
     Ok(())
 }
 
+/// Whether `target` is the name of a file that is there or may be there: no folder, no device, not too long.
+pub fn check_name(target: &Path) -> Result<(), CliError> {
+    check_target(target).map(drop)
+}
+
 /// The folder of `target`, when it may hold a file of that name.
 fn check_target(target: &Path) -> Result<&Path, CliError> {
     let folder = match target.parent() {
@@ -242,10 +247,21 @@ fn check_target(target: &Path) -> Result<&Path, CliError> {
     if !folder.is_dir() {
         return Err(CliError::NoOutputFolder { folder: folder.into() });
     }
-    if target.is_dir() || target.file_name().is_none() {
-        return Err(CliError::OutputIsFolder { path: target.into() });
+    // A renamed file takes the place of whatever has its name: of /dev/null, too.
+    match std::fs::metadata(target) {
+        _ if target.file_name().is_none() => Err(CliError::OutputIsFolder { path: target.into() }),
+        Ok(found) if found.is_dir() => Err(CliError::OutputIsFolder { path: target.into() }),
+        Ok(found) if !found.is_file() || is_stream(target) => Err(CliError::OutputIsDevice { path: target.into() }),
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(CliError::Write { path: target.into(), source })
+        }
+        _ => Ok(folder),
     }
-    Ok(folder)
+}
+
+/// Whether this is a name for an open file, as /dev/stdout is, wherever that leads.
+fn is_stream(target: &Path) -> bool {
+    std::fs::read_link(target).is_ok_and(|link| link.starts_with("/proc"))
 }
 
 fn hidden_folder(folder: &Path) -> Result<TempDir, CliError> {

@@ -50,6 +50,13 @@ pub fn carried(args: &Args, labels: &Path, console: &mut Console) -> Result<(), 
     let name = PathBuf::from(format!("{}Labels.{}", args.output, args.format.extension()));
     let csv = PathBuf::from(format!("{}overlap.csv", args.output));
     staging::check_writable(&name)?;
+    staging::check_name(&csv)?;
+    let read = [Some(onto.as_path()), Some(labels), args.target.as_deref()];
+    let read = read.into_iter().flatten().chain(args.apply.iter().map(|file| file.path.as_path()));
+    let read: Vec<&Path> = read.collect();
+    for output in [&name, &csv] {
+        staging::check_not_input(output, &read)?;
+    }
     let labels = inputs::labels(labels)?;
     let grid = inputs::any_image(onto)?.grid;
     let target = args.target.as_deref().map(|target| inputs::labels_of(target, onto, &grid)).transpose()?;

@@ -143,6 +143,7 @@ pub fn check_outputs<'a>(
     planned.first().map_or(Ok(()), |first| staging::check_writable(first))?;
     let inputs: Vec<&Path> = others.chain(atlases.iter().flat_map(Atlas::files)).collect();
     for name in planned {
+        staging::check_name(name)?;
         staging::check_not_input(name, &inputs)?;
     }
     Ok(())

@@ -81,8 +81,9 @@ impl Files {
             .collect();
         for (n, target) in self.all().into_iter().enumerate() {
             // They share one folder: trying it once is enough.
-            if n == 0 {
-                staging::check_writable(target)?;
+            match n {
+                0 => staging::check_writable(target)?,
+                _ => staging::check_name(target)?,
             }
             staging::check_not_input(target, &inputs)?;
         }

@@ -34,6 +34,10 @@ pub(super) fn replace<'a>(
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
+    // Renaming would put a file in the place of a device.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Err(Error::new(path, ErrorKind::NotAFile("a pipe or a device")));
+    }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".part");
     // The default is for secrets: readable by the owner alone. The user's mask applies to this one.
