@@ -75,6 +75,12 @@ fn images_without_sense() {
     write(&place, "nan.nii.gz", &volume);
     // Voxel 1000 of a grid of 21 × 22 × 20 voxels.
     refused_as_image(&place, "nan.nii.gz", &["2 voxels", "[13, 3, 2]"]);
+    for (name, factor) in [("large.nii.gz", 1e20), ("small.nii.gz", 1e-25)] {
+        let mut volume = image();
+        volume.voxels.iter_mut().for_each(|value| *value *= factor);
+        write(&place, name, &volume);
+        refused_as_image(&place, name, &["voxels from 0e0 to", "expected a range between 1e-15 and 1e15"]);
+    }
 }
 
 #[test]
@@ -350,6 +356,20 @@ fn chains_and_points_that_do_not_fit() {
     assert!(message.contains("the spaces do not meet") && message.contains("the input image"), "{message}");
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o w.nii.gz -t m.nii.gz");
     assert!(message.contains("m.nii.gz: not a displacement field"), "{message}");
+    // A map onto a line, and one that knows two axes only.
+    place.file("flat.txt", shift(0.0).replace("1 0 0 0 1 0 0 0 1", "1 0 0 0 0 0 0 0 0").as_bytes());
+    let of_slices = shift(0.0).replace("_3_3", "_2_2").replace("1 0 0 0 1 0 0 0 1 0 0 0", "1 0 0 1 2 3");
+    place.file("slices.txt", of_slices.replace("FixedParameters: 0 0 0", "FixedParameters: 0 0").as_bytes());
+    for (name, words) in [("flat.txt", "singular"), ("slices.txt", "two dimensions")] {
+        for line in [
+            format!("apply -i m.nii.gz -r f.nii.gz -o w.nii.gz -t {name}"),
+            format!("labels -l fl.nii.gz -r f.nii.gz -o q --apply {name}"),
+            format!("register -f f.nii.gz -m m.nii.gz -o q --initial-transform {name}"),
+        ] {
+            let message = place.refuse(1, &line);
+            assert!(message.contains(name) && message.contains(words), "{line}: {message}");
+        }
+    }
     for (name, text, words) in [
         ("a.csv", "x,y\n1,2\n", "no column \"z\""),
         ("b.csv", "x,y,z\n1,2,3\n4,five,6\n", "line 3: expected a finite number, found \"five\""),
@@ -402,6 +422,9 @@ fn conversions_that_lack_something() {
     assert!(message.contains("out.xfm") && message.contains("--to"), "{message}");
     let message = place.refuse(1, "convert fsl.mat out.xfm --to itk -f f.nii.gz -m m.nii.gz");
     assert!(message.contains("out.xfm"), "{message}");
+    place.file("commas.mat", b"1, 0, 0, 5\n0, 1, 0, 0\n0, 0, 1, 0\n0, 0, 0, 1\n");
+    let message = place.refuse(1, "convert commas.mat out.txt -f f.nii.gz -m m.nii.gz");
+    assert!(message.contains("commas.mat: not an ITK transform"), "{message}");
     place.file("short.mat", b"1 0 0 5\n0 1 0 0\n");
     let message = place.refuse(1, "convert short.mat out.txt -f f.nii.gz -m m.nii.gz");
     assert!(message.contains("short.mat") && message.contains("expected 16 numbers, found 8"), "{message}");

@@ -71,6 +71,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let grids = match (from, to) {
         (Format::Itk, Format::Itk) => {
             if args.fixed.is_some() || args.moving.is_some() {
+                // All that is not FSL's was taken for ITK's: what a damaged file is comes first.
+                itk::read_affine(&args.input)?;
                 let with = "ITK's format on both sides".into();
                 return Err(UsageError::NoEffect { option: "--fixed or --moving", with }.into());
             }

@@ -172,6 +172,25 @@ pub enum CliError {
         /// What would do.
         expected: &'static str,
     },
+    /// A transform of slices for volumes.
+    #[error("{}: a transform of two dimensions, which says nothing of volumes; expected one of three", path.display())]
+    TransformOfSlices {
+        /// The transform.
+        path: PathBuf,
+    },
+    /// An image whose numbers cannot be computed with in single precision.
+    #[error(
+        "{}: voxels from {least:e} to {most:e}, expected a range between {:e} and {:e}; is it the right file? Multiplied by \
+         a number it could be registered", path.display(), crate::inputs::RANGE[0], crate::inputs::RANGE[1]
+    )]
+    Range {
+        /// The image.
+        path: PathBuf,
+        /// The smallest value.
+        least: f32,
+        /// The largest.
+        most: f32,
+    },
     /// Transforms that do not make a chain.
     #[error(transparent)]
     Chain(#[from] ChainError),

@@ -4,9 +4,14 @@ use std::path::Path;
 
 use antsreg_core::io::nifti;
 use antsreg_core::{Grid, LabelVolume, Volume};
+use rayon::prelude::*;
 
 use crate::error::CliError;
 use crate::geometry;
+
+/// Between how much and how much the largest voxel exceeds the smallest. Squares of what lies beyond, summed over an image,
+/// leave single precision.
+pub const RANGE: [f64; 2] = [1e-15, 1e15];
 
 /// An image with contrast, under a name that a record can hold.
 pub fn image(path: &Path) -> Result<Volume, CliError> {
@@ -14,9 +19,16 @@ pub fn image(path: &Path) -> Result<Volume, CliError> {
         return Err(CliError::NotUtf8 { path: path.into() });
     }
     let volume = nifti::read_volume(path)?;
-    let first = volume.voxels.first().copied().unwrap_or(0.0);
-    if volume.voxels.iter().all(|value| *value == first) {
-        return Err(CliError::Constant { path: path.into(), value: first });
+    let wider = |a: [f32; 2], b: [f32; 2]| [a[0].min(b[0]), a[1].max(b[1])];
+    let none = [f32::INFINITY, f32::NEG_INFINITY];
+    let ranges = volume.voxels.par_chunks(1 << 16).map(|part| part.iter().fold(none, |all, v| wider(all, [*v, *v])));
+    let [least, most] = ranges.reduce(|| none, wider);
+    if least == most {
+        return Err(CliError::Constant { path: path.into(), value: least });
+    }
+    // Both may be huge: their difference, too.
+    if !(RANGE[0]..=RANGE[1]).contains(&(f64::from(most) - f64::from(least))) {
+        return Err(CliError::Range { path: path.into(), least, most });
     }
     Ok(volume)
 }

@@ -68,6 +68,16 @@ pub fn read_chain(files: &[TransformFile]) -> Result<TransformChain, CliError> {
     Ok(chain)
 }
 
+/// Refuses affine maps of two dimensions: to put volumes on the grid of a volume.
+pub fn check_of_volumes(files: &[TransformFile]) -> Result<(), CliError> {
+    for TransformFile { path, .. } in files {
+        if path.exists() && itk::is_affine_of_slices(path)? {
+            return Err(CliError::TransformOfSlices { path: path.clone() });
+        }
+    }
+    Ok(())
+}
+
 /// What a file holds; FSL's matrices, which share an extension with ITK's, are named as such.
 fn read(path: &Path) -> Result<Vec<Transform>, CliError> {
     if path == Path::new(IDENTITY) && !path.exists() {

@@ -48,8 +48,10 @@ pub enum ChainError {
         /// The step.
         name: String,
     },
-    /// An affine without an inverse was to be inverted.
-    #[error("{name}: the affine is singular (determinant {determinant:e}), so it has no inverse")]
+    /// An affine without an inverse. What it maps is flat, whichever way it was to go.
+    #[error(
+        "{name}: the affine is singular (determinant {determinant:e}): all of space becomes a plane, a line or a point"
+    )]
     Singular {
         /// The step.
         name: String,
@@ -117,12 +119,12 @@ impl TransformChain {
     }
 
     /// Appends a step, the last to act on a point so far. `inverted` asks for the inverse of `transform`: exact for an
-    /// affine, refused for a field.
+    /// affine, refused for a field. An affine that has none is refused either way.
     pub fn push(&mut self, name: impl Into<String>, transform: Transform, inverted: bool) -> Result<(), ChainError> {
         let name = name.into();
         let transform = match (transform, inverted) {
-            (Transform::Affine(affine), true) => match affine.inverse() {
-                Some(inverse) => Transform::Affine(inverse),
+            (Transform::Affine(affine), _) => match affine.inverse() {
+                Some(inverse) => Transform::Affine(if inverted { inverse } else { affine }),
                 None => return Err(ChainError::Singular { name, determinant: affine.matrix.determinant() }),
             },
             (Transform::Displacement(_), true) => return Err(ChainError::FieldNotInvertible { name }),
@@ -262,8 +264,10 @@ mod tests {
         assert_eq!(error, ChainError::FieldNotInvertible { name: "1Warp.nii.gz".into() });
         assert!(error.to_string().contains("InverseWarp"), "{error}");
         let flat = AffineTransform { matrix: Matrix3::zeros(), translation: Vector3::zeros() };
-        let error = chain.push("flat.mat", Transform::Affine(flat), true).unwrap_err();
-        assert_eq!(error, ChainError::Singular { name: "flat.mat".into(), determinant: 0.0 });
+        for inverted in [true, false] {
+            let error = chain.push("flat.mat", Transform::Affine(flat), inverted).unwrap_err();
+            assert_eq!(error, ChainError::Singular { name: "flat.mat".into(), determinant: 0.0 });
+        }
         assert!(chain.steps.is_empty());
     }
 

@@ -94,6 +94,9 @@ fn volume(
     if data.grid().is_slice() && !onto.is_slice() {
         return Err(CliError::SliceAndVolume { slice: input.into(), volume: reference.into() });
     }
+    if !onto.is_slice() {
+        transforms::check_of_volumes(&args.transform)?;
+    }
     for warning in chain.check(&onto, Some(data.grid()))? {
         console.warn(warning);
     }

@@ -62,6 +62,9 @@ pub fn carried(args: &Args, labels: &Path, console: &mut Console) -> Result<(), 
     let target = args.target.as_deref().map(|target| inputs::labels_of(target, onto, &grid)).transpose()?;
     let list = args.label_list.as_deref().map(inputs::label_list).transpose()?;
     let chain = transforms::read_chain(&args.apply)?;
+    if !grid.is_slice() {
+        transforms::check_of_volumes(&args.apply)?;
+    }
     for warning in chain.check(&grid, Some(&labels.grid))? {
         console.warn(warning);
     }

@@ -92,7 +92,13 @@ impl FixedInputs {
             _ => Start::CentreOfMass,
         });
         let given = match &start {
-            Start::File(file) => Some(transforms::read_affine(file)?),
+            Start::File(file) => {
+                let affine = transforms::read_affine(file)?;
+                if !image.grid.is_slice() {
+                    transforms::check_of_volumes(std::slice::from_ref(file))?;
+                }
+                Some(affine)
+            }
             _ => None,
         };
         let centre_of_mass = image.centre_of_mass();

@@ -1,6 +1,7 @@
 //! Files: NIfTI volumes, ITK and FSL transforms. Each foreign convention lives in one module here and nowhere else.
 
 mod error;
+mod foreign;
 pub mod fsl;
 mod gzip;
 pub mod itk;

@@ -109,6 +109,20 @@ fn what_follows_a_gzip_stream_is_none_of_it() {
 #[test]
 fn something_else() {
     assert_eq!(message(b"hello, world"), "not a NIfTI file: found a file that starts with \"hell\"");
+    // Others' formats by their names.
+    let mut dicom = vec![0; 400];
+    dicom[128..132].copy_from_slice(b"DICM");
+    for (bytes, name) in [
+        (b"\0\0\0\x01\0\0\x01\0".as_slice(), "a FreeSurfer volume"),
+        (b"NRRD0004\ntype: float\n", "an NRRD image"),
+        (b"CDF\x01\0\0\0\0", "a MINC 1 image"),
+        (&dicom, "a DICOM file"),
+        (&RawNifti { magic: [0; 4], ..raw() }.bytes(), "an ANALYZE 7.5 header"),
+    ] {
+        for file in [bytes, &gzip(bytes)] {
+            assert!(message(file).starts_with(&format!("not a NIfTI file: found {name}")), "{}", message(file));
+        }
+    }
     let wrong_magic = RawNifti { magic: *b"nope", ..raw() };
     assert_eq!(message(&wrong_magic.bytes()), "not a NIfTI file: found magic \"nope\" instead of \"n+1\\0\"");
     let mut second_version = raw().bytes();

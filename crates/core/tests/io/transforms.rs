@@ -182,6 +182,7 @@ fn affine_files_that_cannot_be_used() {
     with_nan[20 + 27..20 + 27 + 8].copy_from_slice(&f64::NAN.to_le_bytes());
     assert_eq!(refusal(&with_nan), "number 0 of the parameters is NaN, expected a finite number");
     assert!(refusal(b"hello, this is no transform at all").starts_with("not an ITK transform"));
+    assert!(refusal(b"MNI Transform File\nTransform_Type = Linear;\n").ends_with("found a MINC transform"));
 
     let text = |kind: &str, parameters: &str| {
         let head = "#Insight Transform File V1.0\n#Transform 0\n";

@@ -26,10 +26,19 @@ pub(super) struct Stored {
 
 /// Reads an affine map, fixed → moving, RAS mm; the contents tell the container, not the name.
 pub fn read_affine(path: &Path) -> Result<AffineTransform, Error> {
+    kinds::to_world(&read(path)?).map_err(|kind| Error::new(path, kind))
+}
+
+/// Whether the file holds an affine map of two dimensions.
+pub(super) fn is_of_slices(path: &Path) -> Result<bool, Error> {
+    Ok(read(path)?.name.ends_with(kinds::OF_SLICES))
+}
+
+fn read(path: &Path) -> Result<Stored, Error> {
     let bytes = Source::read_small(path, LARGEST)?;
     let stored =
         if bytes.starts_with(b"#Insight Transform File") { text::parse(&bytes) } else { matlab::parse(&bytes) };
-    stored.and_then(|stored| kinds::to_world(&stored)).map_err(|kind| Error::new(path, kind))
+    stored.map_err(|kind| Error::new(path, kind))
 }
 
 /// Writes an affine map, fixed → moving, RAS mm, about `centre` (RAS mm): MATLAB 4 for `.mat`, text for `.txt` and

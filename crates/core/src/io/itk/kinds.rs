@@ -12,11 +12,14 @@ use crate::AffineTransform;
 /// What can be read, for messages.
 const EXPECTED: &str = "an affine, rigid, similarity or translation transform of two or three dimensions";
 
+/// How names of transforms of two dimensions end.
+pub(super) const OF_SLICES: &str = "_2_2";
+
 /// The map of RAS mm that `stored` describes.
 pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
     let unknown = || ErrorKind::TransformType { expected: EXPECTED, found: stored.name.clone() };
-    let in_plane = stored.name.ends_with("_2_2");
-    let kind = stored.name.strip_suffix(if in_plane { "_2_2" } else { "_3_3" }).ok_or_else(unknown)?;
+    let in_plane = stored.name.ends_with(OF_SLICES);
+    let kind = stored.name.strip_suffix(if in_plane { OF_SLICES } else { "_3_3" }).ok_or_else(unknown)?;
     let kind = kind.strip_suffix("_double").or_else(|| kind.strip_suffix("_float")).ok_or_else(unknown)?;
     check_finite("parameters", &stored.parameters)?;
     check_finite("fixed parameters", &stored.fixed_parameters)?;

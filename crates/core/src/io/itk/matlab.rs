@@ -1,14 +1,13 @@
 //! MATLAB 4 records, the container of ITK's binary transforms.
 
-use super::super::ErrorKind;
+use super::super::{ErrorKind, foreign};
 use super::affine::Stored;
 
 /// The two records of a transform: parameters under the transform's name, then the fixed parameters.
 pub(super) fn parse(bytes: &[u8]) -> Result<Stored, ErrorKind> {
     let mut rest = bytes;
-    let (name, parameters) = record(&mut rest, bytes.len())?;
-    let (_, fixed_parameters) =
-        if rest.is_empty() { (String::new(), Vec::new()) } else { record(&mut rest, bytes.len())? };
+    let (name, parameters) = record(&mut rest, bytes)?;
+    let (_, fixed_parameters) = if rest.is_empty() { (String::new(), Vec::new()) } else { record(&mut rest, bytes)? };
     Ok(Stored { name, parameters, fixed_parameters })
 }
 
@@ -26,15 +25,15 @@ pub(super) fn format(stored: &Stored) -> Vec<u8> {
     bytes
 }
 
-fn record(rest: &mut &[u8], length: usize) -> Result<(String, Vec<f64>), ErrorKind> {
+fn record(rest: &mut &[u8], whole: &[u8]) -> Result<(String, Vec<f64>), ErrorKind> {
     let mut take = |count: usize| match rest.split_at_checked(count) {
         Some((taken, left)) => {
             *rest = left;
             Ok(taken)
         }
         None => Err(ErrorKind::Truncated {
-            expected: (length - rest.len()).saturating_add(count) as u64,
-            found: length as u64,
+            expected: (whole.len() - rest.len()).saturating_add(count) as u64,
+            found: whole.len() as u64,
             unpacked: false,
         }),
     };
@@ -50,7 +49,10 @@ fn record(rest: &mut &[u8], length: usize) -> Result<(String, Vec<f64>), ErrorKi
         (10, _) => (false, true),
         (_, 1000) => (true, false),
         (_, 1010) => (true, true),
-        _ => return Err(unknown(format!("first bytes \"{}\"", head.escape_ascii()))),
+        _ => {
+            let bytes = || format!("first bytes \"{}\"", head.escape_ascii());
+            return Err(unknown(foreign::name(whole).map_or_else(bytes, String::from)));
+        }
     };
     let [rows, columns, imaginary, name_length] = [1, 2, 3, 4].map(|index| i64::from(number(big, index)));
     let count = match (rows, columns, imaginary) {

@@ -33,3 +33,12 @@ pub fn read_transforms(path: &Path) -> Result<Vec<Transform>, Error> {
         Ok(vec![Transform::Affine(read_affine(path)?)])
     }
 }
+
+/// Whether the file holds an affine map of two dimensions, which says nothing of volumes.
+pub fn is_affine_of_slices(path: &Path) -> Result<bool, Error> {
+    let start = Source::read_small(path, composite::SIGNATURE.len())?;
+    if start == composite::SIGNATURE || nifti::starts_like_nifti(&start) {
+        return Ok(false);
+    }
+    affine::is_of_slices(path)
+}

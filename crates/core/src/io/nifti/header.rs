@@ -3,7 +3,7 @@
 use ::nifti::{Endianness, NiftiHeader, NiftiType};
 use nalgebra::{Matrix3, Matrix4, Point3, Quaternion, Rotation3, UnitQuaternion, Vector3};
 
-use super::super::ErrorKind;
+use super::super::{ErrorKind, foreign};
 use crate::{AffineTransform, Grid};
 
 /// A voxel thinner than this, in the header's unit, has no thickness given.
@@ -20,9 +20,15 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<NiftiHeader>, ErrorKind> {
     match (i32::from_le_bytes(*size), i32::from_be_bytes(*size)) {
         (348, _) | (_, 348) => {}
         (540, _) | (_, 540) => return Err(ErrorKind::Unsupported("NIfTI-2")),
-        _ => return Err(not_nifti(format!("a file that starts with \"{}\"", size.escape_ascii()))),
+        _ => {
+            let unknown = || format!("a file that starts with \"{}\"", size.escape_ascii());
+            return Err(not_nifti(foreign::name(bytes).map_or_else(unknown, String::from)));
+        }
     }
     let Some(magic) = bytes.get(344..LENGTH) else { return Ok(None) };
+    if magic == [0; 4] {
+        return Err(not_nifti("an ANALYZE 7.5 header, which does not say where left and right are".into()));
+    }
     if magic != b"n+1\0" && magic != b"ni1\0" {
         return Err(not_nifti(format!("magic \"{}\" instead of \"n+1\\0\"", magic.escape_ascii())));
     }

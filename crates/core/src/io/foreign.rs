@@ -1,0 +1,33 @@
+//! Files of other formats, told by their first bytes: so that a message says what was given instead of what belongs there.
+
+/// First bytes, and what starts with them.
+const STARTS: [(&[u8], &str); 17] = [
+    (b"NRRD", "an NRRD image"),
+    (b"CDF\x01", "a MINC 1 image"),
+    (b"CDF\x02", "a MINC 1 image"),
+    (b"\x89HDF", "an HDF5 file, as MINC 2 images and ITK's composite transforms are"),
+    (b"\0\0\0\x01\0\0", "a FreeSurfer volume (mri_convert makes NIfTI of it)"),
+    (b"ObjectType", "a MetaImage"),
+    (b"NDims", "a MetaImage"),
+    (b"MNI Transform File", "a MINC transform"),
+    (b"# transform file", "a FreeSurfer transform (lta_convert makes ITK's of it)"),
+    (b"type      =", "a FreeSurfer transform (lta_convert makes ITK's of it)"),
+    (b"#Insight Transform File", "an ITK transform"),
+    (b"version https://git-lfs", "a Git LFS pointer, whose file has not been fetched"),
+    (b"BZh", "a file packed by bzip2"),
+    (b"\xfd7zXZ", "a file packed by xz"),
+    (b"\x28\xb5\x2f\xfd", "a file packed by zstd"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"<", "a web page or XML"),
+];
+
+/// Where DICOM says so.
+const DICOM: (usize, &[u8]) = (128, b"DICM");
+
+/// What a file that starts so is, if it is known.
+pub(super) fn name(start: &[u8]) -> Option<&'static str> {
+    if start.get(DICOM.0..).is_some_and(|rest| rest.starts_with(DICOM.1)) {
+        return Some("a DICOM file (dcm2niix makes NIfTI of it)");
+    }
+    STARTS.iter().find(|(bytes, _)| start.starts_with(bytes)).map(|(_, name)| *name)
+}
