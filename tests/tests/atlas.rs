@@ -158,6 +158,16 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
     let restarted = place.succeed(&line(2, "--cc-radius 3 --restart")).stderr;
     assert!(!restarted.contains("done before"), "{restarted}");
     assert_ne!(place.read("out/pass_1/template.nii"), first);
+    // A start that would be written over.
+    for template in ["out/template.nii.gz", "out/pass_1/template.nii"] {
+        let line =
+            format!("atlas a.nii.gz b.nii.gz c.nii.gz -o out --template {template} --passes 2 {QUICK} --restart");
+        let before = place.read(template);
+        let refused = place.run(&line);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains("both an input and an output"), "{}", refused.stderr);
+        assert_eq!(place.read(template), before);
+    }
 }
 
 #[test]

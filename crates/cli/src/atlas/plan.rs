@@ -16,7 +16,7 @@ use crate::cohort::{self, Listing};
 use crate::devices::Devices;
 use crate::error::{CliError, UsageError};
 use crate::register::{self, Model, Start};
-use crate::{args, inputs};
+use crate::{args, inputs, staging};
 
 /// The plan of an atlas.
 #[derive(Debug, Clone)]
@@ -258,6 +258,14 @@ fn start(args: &Args, channels: &[String], included: &[&Subject]) -> Result<Star
         if files.len() != channels.len() {
             let (expected, found) = (channels.len(), files.len());
             return Err(Error::Count { what: "images of --template, one a channel".into(), expected, found }.into());
+        }
+        // One that an earlier run made in this folder would be gone when it is needed again.
+        if let Some(layout) = args.output.as_deref().map(|folder| Layout::new(folder, channels)) {
+            let of_passes = (0..=args.passes).map(Some).chain([None]);
+            let made = of_passes.flat_map(|pass| layout.template(pass).images);
+            for output in made.chain(layout.result(args.format.extension())) {
+                staging::check_not_input(&output, &files)?;
+            }
         }
         self::channels(&files)?;
         return Ok(StartFrom::Template(records(&files)?));
