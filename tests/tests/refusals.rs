@@ -119,7 +119,8 @@ fn masks_and_labels_that_do_not_fit() {
     write(&place, "fractions.nii.gz", &fractions);
     let message = place.refuse(1, &format!("{line} --moving-labels fractions.nii.gz"));
     assert!(message.contains("fractions.nii.gz") && message.contains("whole numbers"), "{message}");
-    for (list, word) in [("1,two", "two"), ("list.txt", "1.5"), ("void.txt", "empty")] {
+    place.file("other.txt", b"41\n42\n0\n");
+    for (list, word) in [("1,two", "two"), ("list.txt", "1.5"), ("void.txt", "empty"), ("other.txt", "fl.nii.gz")] {
         place.file("list.txt", b"1 2\n1.5\n");
         place.file("void.txt", b"\n");
         let labels = "--moving-labels fl.nii.gz --fixed-labels fl.nii.gz";
@@ -280,9 +281,21 @@ fn nothing_is_written_over_what_is_read() {
         let message = place.refuse(1, &format!("info f.nii.gz --log {name}"));
         assert!(message.contains(name) && message.contains("no log"), "{message}");
     }
+    let message =
+        place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p -t rigid --initial-transform p0GenericAffine.mat");
+    assert!(message.contains("p0GenericAffine.mat: the name of both an input and an output"), "{message}");
+    // The log of the run before, and of this one.
+    let run = place.run("register -f f.nii.gz -m m.nii.gz -o run --dry-run --log runrecord.json");
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("runrecord.json: the name of both the log and an output"), "{}", run.stderr);
     assert!(files.map(|name| place.read(name)) == before, "a file has changed");
     let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o . --dry-run");
     assert!(message.contains("give ./"), "{message}");
+    std::fs::create_dir(place.path("sub")).expect("a folder");
+    let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o sub --dry-run");
+    assert!(run.stderr.contains("sub is a folder") && run.stderr.contains("give sub/"), "{}", run.stderr);
+    let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o sub/ --dry-run");
+    assert!(!run.stderr.contains("is a folder"), "{}", run.stderr);
     // Nor taken for this run's: what an earlier one with other options has left.
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t rigid --no-search --device cpu");
     assert!(run.stderr.contains("p1Warp.nii.gz is from an earlier run"), "{}", run.stderr);

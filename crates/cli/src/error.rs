@@ -69,6 +69,12 @@ pub enum CliError {
         /// The name.
         path: PathBuf,
     },
+    /// An output name is that of the log.
+    #[error("{}: the name of both the log and an output; give another name for one of them", path.display())]
+    OutputIsLog {
+        /// The name.
+        path: PathBuf,
+    },
     /// An output name does not say its format.
     #[error("{}: unknown file extension, expected {expected}", path.display())]
     OutputExtension {
@@ -218,6 +224,14 @@ pub enum CliError {
     EmptyLabelList {
         /// The list or its file.
         list: String,
+    },
+    /// A list of labels of another label map.
+    #[error("{list}: none of these labels is in {}; does the list belong to it?", path.display())]
+    NoListedLabel {
+        /// The list or its file.
+        list: String,
+        /// The label map.
+        path: PathBuf,
     },
     /// A table that cannot be read.
     #[error("{}: {source}", path.display())]

@@ -118,3 +118,12 @@ pub fn label_list(list: &str) -> Result<Vec<i32>, CliError> {
     }
     Ok(labels)
 }
+
+/// The same, if any of them is in the label map taken for the truth: there is nothing to score otherwise.
+pub fn label_list_of(list: &str, path: &Path, truth: &LabelVolume) -> Result<Vec<i32>, CliError> {
+    let labels = label_list(list)?;
+    if !truth.voxels.iter().any(|label| *label != 0 && labels.contains(label)) {
+        return Err(CliError::NoListedLabel { list: list.to_owned(), path: path.into() });
+    }
+    Ok(labels)
+}

@@ -38,7 +38,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     }
     let target = inputs::labels(&args.target)?;
     let source = inputs::labels_of(&args.source, &args.target, &target.grid)?;
-    let list = args.label_list.as_deref().map(inputs::label_list).transpose()?;
+    let list = args.label_list.as_deref().map(|list| inputs::label_list_of(list, &args.target, &target));
+    let list = list.transpose()?;
     let overlap = score(&source, &target, list.as_deref())?;
     if let Some(csv) = &args.csv {
         let mut outputs = Outputs::new();

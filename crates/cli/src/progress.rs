@@ -53,6 +53,7 @@ impl Console {
             Some(path) if holds_something_else(path) => return Err(CliError::NotALog { path: path.clone() }),
             Some(path) => {
                 let file = File::create(path).map_err(|source| CliError::Write { path: path.clone(), source })?;
+                crate::staging::keep_log(path);
                 Some(Log { path: path.clone(), file: BufWriter::new(file), failed: false })
             }
         };

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -26,6 +26,9 @@ static STAGED: Mutex<Staged> = Mutex::new(Staged { next: 0, committed: false, se
 
 /// Whether what is written stays, to be gone on with.
 static RESUMABLE: AtomicBool = AtomicBool::new(false);
+
+/// The log, which no output may replace.
+static LOG: OnceLock<PathBuf> = OnceLock::new();
 
 struct Staged {
     /// The number of the next set.
@@ -127,6 +130,14 @@ fn clean_up() -> ! {
     antsreg_core::io::remove_unfinished();
     staged.sets.drain(..).for_each(Set::clear);
     std::process::exit(INTERRUPTED);
+}
+
+/// From now on no output takes the place of this file, which is being written.
+pub fn keep_log(log: &Path) {
+    if let Ok(log) = log.canonicalize() {
+        // There is one log.
+        let _ = LOG.set(log);
+    }
 }
 
 /// From now on a signal leaves finished files to go on from.
@@ -252,11 +263,17 @@ fn check_target(target: &Path) -> Result<&Path, CliError> {
         _ if target.file_name().is_none() => Err(CliError::OutputIsFolder { path: target.into() }),
         Ok(found) if found.is_dir() => Err(CliError::OutputIsFolder { path: target.into() }),
         Ok(found) if !found.is_file() || is_stream(target) => Err(CliError::OutputIsDevice { path: target.into() }),
+        Ok(_) if is_log(target) => Err(CliError::OutputIsLog { path: target.into() }),
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
             Err(CliError::Write { path: target.into(), source })
         }
         _ => Ok(folder),
     }
+}
+
+/// Whether this is the log that is being written.
+fn is_log(target: &Path) -> bool {
+    LOG.get().is_some_and(|log| target.canonicalize().is_ok_and(|target| target == *log))
 }
 
 /// Whether this is a name for an open file, as /dev/stdout is, wherever that leads.

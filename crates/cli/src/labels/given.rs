@@ -60,7 +60,10 @@ pub fn carried(args: &Args, labels: &Path, console: &mut Console) -> Result<(), 
     let labels = inputs::labels(labels)?;
     let grid = inputs::any_image(onto)?.grid;
     let target = args.target.as_deref().map(|target| inputs::labels_of(target, onto, &grid)).transpose()?;
-    let list = args.label_list.as_deref().map(inputs::label_list).transpose()?;
+    let list = match (&args.label_list, &args.target, &target) {
+        (Some(list), Some(path), Some(target)) => Some(inputs::label_list_of(list, path, target)?),
+        (list, ..) => list.as_deref().map(inputs::label_list).transpose()?,
+    };
     let chain = transforms::read_chain(&args.apply)?;
     if !grid.is_slice() {
         transforms::check_of_volumes(&args.apply)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::args::Args;
-use super::settings::Model;
+use super::settings::{Model, Start};
 use crate::error::{CliError, UsageError};
 use crate::staging;
 
@@ -76,6 +76,10 @@ impl Files {
         let inputs: Vec<&Path> = [&args.fixed, &args.moving]
             .into_iter()
             .chain(optional.into_iter().flatten())
+            .chain(match &args.settings.initial_transform {
+                Some(Start::File(file)) => Some(&file.path),
+                _ => None,
+            })
             .chain(args.channels.iter().flat_map(|files| [&files.fixed, &files.moving]))
             .map(PathBuf::as_path)
             .collect();

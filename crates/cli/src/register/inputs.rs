@@ -75,14 +75,14 @@ impl FixedInputs {
         let image = inputs::image(&args.fixed)?;
         let mask = args.fixed_mask.as_deref().map(|path| inputs::mask(path, &args.fixed, &image.grid)).transpose()?;
         let labels = args.fixed_labels.as_deref().map(|path| inputs::labels_of(path, &args.fixed, &image.grid));
+        let labels = labels.transpose()?;
+        let label_list = match (&args.label_list, &args.fixed_labels, &labels) {
+            (Some(list), Some(path), Some(labels)) => Some(inputs::label_list_of(list, path, labels)?),
+            (list, ..) => list.as_deref().map(inputs::label_list).transpose()?,
+        };
         let channels = channels::read_fixed(args, &image)?;
         let fixed = FixedInputs::new(Arc::new(image), mask.map(Arc::new), &args.settings)?;
-        Ok(FixedInputs {
-            channels,
-            labels: labels.transpose()?.map(Arc::new),
-            label_list: args.label_list.as_deref().map(inputs::label_list).transpose()?,
-            ..fixed
-        })
+        Ok(FixedInputs { channels, labels: labels.map(Arc::new), label_list, ..fixed })
     }
 
     /// An image without labels.
@@ -161,6 +161,13 @@ impl Inputs {
     /// Reads and checks all.
     pub fn read(args: &Args, console: &mut Console) -> Result<Inputs, CliError> {
         let (inputs, warnings) = Inputs::beside(&FixedInputs::read(args)?, args)?;
+        if Path::new(&args.output).is_dir() && !args.output.ends_with('/') {
+            let prefix = &args.output;
+            console.warn(format_args!(
+                "{prefix} is a folder, but not where the files go: their names begin so, {prefix}record.json and the \
+                 others; for files in it give {prefix}/"
+            ));
+        }
         inputs::odd_header(&args.fixed).iter().for_each(|warning| console.warn(warning));
         warnings.iter().for_each(|warning| console.warn(warning));
         Ok(inputs)

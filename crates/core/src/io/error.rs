@@ -113,7 +113,8 @@ pub enum ErrorKind {
     },
     /// NaN or infinite voxels.
     #[error(
-        "{count} voxels are NaN, infinite or beyond single precision, the first at {first:?}; set them to numbers first"
+        "{count} voxels are NaN, infinite or beyond single precision, the first at {first:?}; set them to numbers \
+         first (`fslmaths IN -nan OUT` makes zeros of NaN)"
     )]
     NotFinite {
         /// How many.

@@ -203,7 +203,8 @@ fn voxels_that_are_not_finite() {
     let raw = RawNifti { data: values.iter().flat_map(|value| value.to_le_bytes()).collect(), ..raw() };
     assert_eq!(
         message(&raw.bytes()),
-        "2 voxels are NaN, infinite or beyond single precision, the first at [1, 0, 1]; set them to numbers first"
+        "2 voxels are NaN, infinite or beyond single precision, the first at [1, 0, 1]; set them to numbers \
+         first (`fslmaths IN -nan OUT` makes zeros of NaN)"
     );
     let doubles: Vec<f64> = (0..12).map(|value| if value == 3 { 1e300 } else { 0.0 }).collect();
     let data = doubles.iter().flat_map(|value| value.to_le_bytes()).collect();
