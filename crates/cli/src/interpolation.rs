@@ -13,13 +13,13 @@ pub enum ImageInterpolation {
     #[value(alias = "Linear")]
     Linear,
     /// The nearest voxel
-    #[value(aliases = ["NearestNeighbor", "nearest-neighbour", "nearest-neighbor"])]
+    #[value(aliases = ["NearestNeighbor", "nearestNeighbor", "nearest-neighbour", "nearest-neighbor"])]
     Nearest,
     /// Cubic B-spline
-    #[value(alias = "BSpline")]
+    #[value(aliases = ["BSpline", "bSpline"])]
     Bspline,
     /// Windowed sinc (Lanczos)
-    #[value(alias = "LanczosWindowedSinc")]
+    #[value(aliases = ["LanczosWindowedSinc", "lanczosWindowedSinc"])]
     Sinc,
 }
 
@@ -40,10 +40,10 @@ impl From<ImageInterpolation> for apply::Interpolation {
 pub enum LabelInterpolation {
     /// The label with the most weight among the neighbours, as ANTs' GenericLabel
     #[default]
-    #[value(alias = "GenericLabel")]
+    #[value(aliases = ["GenericLabel", "genericLabel", "MultiLabel", "multiLabel"])]
     GenericLabel,
     /// The label of the nearest voxel
-    #[value(aliases = ["NearestNeighbor", "nearest-neighbour", "nearest-neighbor"])]
+    #[value(aliases = ["NearestNeighbor", "nearestNeighbor", "nearest-neighbour", "nearest-neighbor"])]
     Nearest,
 }
 

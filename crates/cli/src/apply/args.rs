@@ -73,31 +73,31 @@ pub enum Interpolation {
     #[value(alias = "Linear")]
     Linear,
     /// The nearest voxel; a map of whole numbers stays one
-    #[value(aliases = ["NearestNeighbor", "nearest-neighbour", "nearest-neighbor"])]
+    #[value(aliases = ["NearestNeighbor", "nearestNeighbor", "nearest-neighbour", "nearest-neighbor"])]
     Nearest,
     /// Cubic B-spline
-    #[value(aliases = ["BSpline", "b-spline"])]
+    #[value(aliases = ["BSpline", "bSpline", "b-spline"])]
     Bspline,
     /// Windowed sinc (Lanczos)
-    #[value(alias = "LanczosWindowedSinc")]
+    #[value(aliases = ["LanczosWindowedSinc", "lanczosWindowedSinc"])]
     Sinc,
     /// Sinc with another window, by ANTs' name
-    #[value(name = "CosineWindowedSinc", hide = true)]
+    #[value(name = "CosineWindowedSinc", alias = "cosineWindowedSinc", hide = true)]
     CosineSinc,
     /// Sinc with another window, by ANTs' name
-    #[value(name = "HammingWindowedSinc", hide = true)]
+    #[value(name = "HammingWindowedSinc", alias = "hammingWindowedSinc", hide = true)]
     HammingSinc,
     /// Sinc with another window, by ANTs' name
-    #[value(name = "WelchWindowedSinc", hide = true)]
+    #[value(name = "WelchWindowedSinc", alias = "welchWindowedSinc", hide = true)]
     WelchSinc,
     /// Sinc with another window, by ANTs' name
-    #[value(name = "BlackmanWindowedSinc", hide = true)]
+    #[value(name = "BlackmanWindowedSinc", alias = "blackmanWindowedSinc", hide = true)]
     BlackmanSinc,
     /// Mean under a Gaussian of one voxel's size, which smooths
     #[value(alias = "Gaussian")]
     Gaussian,
     /// For label maps: the label with the most weight among the neighbours
-    #[value(alias = "GenericLabel")]
+    #[value(aliases = ["GenericLabel", "genericLabel", "MultiLabel", "multiLabel"])]
     GenericLabel,
 }
 
@@ -134,4 +134,32 @@ pub enum Coordinates {
     Lps,
     /// x to the right, y to the front, z up
     Ras,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_ants_and_of_antspy_are_understood() {
+        for name in [
+            "Linear",
+            "NearestNeighbor",
+            "Gaussian",
+            "BSpline",
+            "GenericLabel",
+            "MultiLabel",
+            "CosineWindowedSinc",
+            "WelchWindowedSinc",
+            "HammingWindowedSinc",
+            "LanczosWindowedSinc",
+            "BlackmanWindowedSinc",
+        ] {
+            let (first, rest) = name.split_at(1);
+            for name in [name, &(first.to_lowercase() + rest)] {
+                assert!(Interpolation::from_str(name, false).is_ok(), "{name}");
+            }
+        }
+        assert!(Interpolation::from_str("cubic", false).is_err());
+    }
 }
