@@ -116,7 +116,8 @@ fn pad(row: &[f32], width: usize, margin: usize, padded: &mut [f32]) {
 #[inline(always)]
 fn weighted_sum<'a>(weights: &[f32], taps: impl Fn(usize) -> (&'a [f32], &'a [f32]), target: &mut [f32]) {
     match target.len() {
-        64.. => weighted_sum_by::<64>(weights, taps, target),
+        128.. => weighted_sum_by::<128>(weights, taps, target),
+        32.. => weighted_sum_by::<32>(weights, taps, target),
         8.. => weighted_sum_by::<8>(weights, taps, target),
         _ => weighted_sum_by::<1>(weights, taps, target),
     }
