@@ -20,6 +20,7 @@ mod inputs;
 mod interpolation;
 mod jacobian;
 mod labels;
+mod on_device;
 mod output;
 mod overlap;
 mod presets;

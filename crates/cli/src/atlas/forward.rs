@@ -10,8 +10,9 @@ use super::Error;
 use super::carry::Carrying;
 use super::onto::{Onto, Seen};
 use super::register_one::Contribution;
-use crate::cohort::{Engine, Task, in_mm, in_voxels};
+use crate::cohort::{Engine, Task};
 use crate::error::CliError;
+use crate::on_device::{in_mm, in_voxels};
 
 /// The inverse of a final warp, to a small fraction of a voxel.
 const INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.0 };

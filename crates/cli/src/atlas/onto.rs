@@ -4,8 +4,8 @@ use antsreg_cohort::template::{Brightness, foreground_on};
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, Error};
 
-use crate::cohort::{Kernel, Source};
 use crate::interpolation::ImageInterpolation;
+use crate::on_device::{Kernel, Source};
 
 /// Images of one space, and how they come onto a grid.
 #[derive(Debug, Clone, Copy)]

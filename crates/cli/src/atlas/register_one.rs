@@ -16,10 +16,11 @@ use super::parameters;
 use super::session::Session;
 use super::start::make_folder;
 use super::template::Template;
-use crate::cohort::{Engine, Sequel, in_mm};
+use crate::cohort::{Engine, Sequel};
 use crate::device::Description;
 use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
+use crate::on_device::in_mm;
 use crate::register::compute::{OnDevice, Warped};
 use crate::register::{Request, Wanted};
 

@@ -16,9 +16,10 @@ use super::manifest::Manifest;
 use super::onto::{Onto, Seen};
 use super::session::{Drawn, Session};
 use super::template::Template;
-use crate::cohort::{Engine, Task, in_mm};
+use crate::cohort::{Engine, Task};
 use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
+use crate::on_device::in_mm;
 
 /// How often a pass takes the shape step, as ANTs does.
 const TIMES: usize = 4;

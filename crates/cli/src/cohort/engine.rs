@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use antsreg_core::{DisplacementField, Grid};
-use antsreg_kernels::{Backend, Cpu, Cuda};
+use antsreg_kernels::{Cpu, Cuda};
 
 use super::budget::{Budget, Share};
 use super::registrar::Registrar;
@@ -158,16 +157,4 @@ impl Gpu {
         self.registrar.forget();
         self.kept = None;
     }
-}
-
-/// A field on a device.
-pub fn in_voxels<B: Backend>(backend: &B, field: &DisplacementField) -> Result<B::Field, antsreg_kernels::Error> {
-    let to_voxels = field.grid.world_to_voxel().matrix;
-    backend.upload_field_in(field.grid.shape, &field.vectors, &to_voxels.cast())
-}
-
-/// A field in main memory.
-pub fn in_mm<B: Backend>(backend: &B, grid: &Grid, field: &B::Field) -> Result<DisplacementField, CliError> {
-    let vectors = backend.download_field_in(field, &grid.voxel_to_world().matrix.cast());
-    Ok(DisplacementField { grid: grid.clone(), vectors: vectors.map_err(CliError::Device)? })
 }

@@ -6,7 +6,7 @@ use antsreg_core::Grid;
 use antsreg_core::io::nifti;
 use rayon::prelude::*;
 
-use crate::register::{Plan, WantedImages, memory};
+use crate::register::{Plan, WantedImages, device_memory};
 
 /// Registrations of many images to one fixed side, which is kept.
 pub struct Largest<'a> {
@@ -29,9 +29,9 @@ impl Largest<'_> {
         let moving = self.moving.as_ref().unwrap_or(first);
         let (grids, linear, syn) = ([first, moving], self.plan.linear.as_ref(), self.plan.syn.as_ref());
         let others: Vec<&Grid> = further.iter().copied().chain(further.iter().map(|_| moving)).collect();
-        let stages = memory::on_device(grids, &others, self.masked, linear, syn);
-        let images = |images| memory::images_on_device(grids, self.masked[0], syn.is_some(), images);
-        let kept = memory::prepared_on_device(first, further, self.masked[0], linear, syn);
+        let stages = device_memory::of_stages(grids, &others, self.masked, linear, syn);
+        let images = |images| device_memory::of_images(grids, self.masked[0], syn.is_some(), images);
+        let kept = device_memory::of_prepared(first, further, self.masked[0], linear, syn);
         (stages.max(self.images.map_or(0, images)) + kept) as u64
     }
 }

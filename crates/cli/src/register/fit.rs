@@ -1,9 +1,9 @@
 //! The plan of a registration that fits its device: where a GPU has too little memory, `--device auto` takes the processor.
 
 use super::args::Args;
+use super::device_memory::DeviceMemory;
 use super::found::Wanted;
 use super::inputs::Inputs;
-use super::memory::DeviceMemory;
 use super::plan::Plan;
 use crate::device::{Description, DeviceChoice, TooLittle};
 use crate::error::UsageError;

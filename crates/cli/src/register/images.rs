@@ -6,10 +6,10 @@ use antsreg_syn as syn;
 
 use super::record::Similarity;
 use super::writing::WritingArgs;
-use crate::cohort::{Kernel, Source};
 use crate::compare;
 use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
+use crate::on_device::{Kernel, Source};
 
 /// Which images are wanted.
 #[derive(Debug, Clone, Copy)]

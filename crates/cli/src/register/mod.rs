@@ -6,6 +6,7 @@ mod args;
 mod channels;
 mod choices;
 pub mod compute;
+pub mod device_memory;
 mod files;
 mod fit;
 mod found;

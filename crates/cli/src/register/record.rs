@@ -8,7 +8,7 @@ use antsreg_linear as linear;
 use antsreg_syn as syn;
 use serde::Serialize;
 
-use super::memory::DeviceMemory;
+use super::device_memory::DeviceMemory;
 use super::parameters::Parameters;
 use super::profile::Profile;
 use crate::device::Description;

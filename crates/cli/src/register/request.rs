@@ -9,7 +9,7 @@ use antsreg_syn as syn;
 
 use super::found::Wanted;
 use super::images::Pair;
-use super::memory;
+use super::{device_memory, memory};
 
 /// One registration.
 #[derive(Debug, Clone, Copy)]
@@ -79,14 +79,14 @@ impl<'a> Request<'a> {
     /// Memory of a GPU that it takes while it runs, bytes.
     pub fn bytes_on_device(&self) -> u64 {
         let masked = [self.fixed_mask.is_some(), self.moving_mask.is_some()];
-        let stages = memory::on_device(self.grids(), &self.further(), masked, self.linear, self.syn);
-        let images = |wanted| memory::images_on_device(self.grids(), masked[0], self.syn.is_some(), wanted);
+        let stages = device_memory::of_stages(self.grids(), &self.further(), masked, self.linear, self.syn);
+        let images = |wanted| device_memory::of_images(self.grids(), masked[0], self.syn.is_some(), wanted);
         stages.max(self.wanted.images.map_or(0, images)) as u64
     }
 
     /// Memory of a GPU that its fixed side keeps afterwards, bytes.
     pub fn prepared_bytes_on_device(&self) -> u64 {
         let (further, masked) = (self.further_fixed().collect::<Vec<_>>(), self.fixed_mask.is_some());
-        memory::prepared_on_device(&self.fixed.grid, &further, masked, self.linear, self.syn) as u64
+        device_memory::of_prepared(&self.fixed.grid, &further, masked, self.linear, self.syn) as u64
     }
 }

@@ -9,11 +9,12 @@ use antsreg_core::{AffineTransform, Transform, TransformChain};
 use antsreg_kernels::apply;
 
 use super::args::Args;
+use super::device_memory::DeviceMemory;
 use super::files::Files;
 use super::found::{Diffeomorphism, Found};
 use super::images::{Images, Pair, WantedImages};
 use super::inputs::Inputs;
-use super::memory::{self, DeviceMemory};
+use super::memory;
 use super::parameters::Parameters;
 use super::plan::Plan;
 use super::profile::Profile;

@@ -8,10 +8,10 @@ use antsreg_syn as syn;
 
 use super::args::Args;
 use super::channels;
+use super::device_memory::DeviceMemory;
 use super::files::Files;
 use super::found::Wanted;
 use super::inputs::Inputs;
-use super::memory::DeviceMemory;
 use super::plan::Plan;
 use super::record::Record;
 use super::settings::{Derivative, Filling, Measure, Metric, Optimiser};

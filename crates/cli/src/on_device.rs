@@ -1,8 +1,9 @@
-//! Images onto a grid, read where an engine works, by its backend.
+//! Images and fields where a backend works: brought there, read there onto a grid, fetched.
 
-use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use antsreg_kernels::{Backend, Error, Sampling};
 
+use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
 
 /// Ways of reading between voxels that backends have.
@@ -88,14 +89,25 @@ impl<B: Backend> Source<B> {
     }
 }
 
+/// A field on a device.
+pub fn in_voxels<B: Backend>(backend: &B, field: &DisplacementField) -> Result<B::Field, Error> {
+    let to_voxels = field.grid.world_to_voxel().matrix;
+    backend.upload_field_in(field.grid.shape, &field.vectors, &to_voxels.cast())
+}
+
+/// A field in main memory.
+pub fn in_mm<B: Backend>(backend: &B, grid: &Grid, field: &B::Field) -> Result<DisplacementField, CliError> {
+    let vectors = backend.download_field_in(field, &grid.voxel_to_world().matrix.cast());
+    Ok(DisplacementField { grid: grid.clone(), vectors: vectors.map_err(CliError::Device)? })
+}
+
 #[cfg(test)]
 mod tests {
-    use antsreg_core::{DisplacementField, Transform, TransformChain};
+    use antsreg_core::{Transform, TransformChain};
     use antsreg_kernels::{Cpu, apply};
     use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
     use super::*;
-    use crate::cohort::in_voxels;
 
     fn grid(shape: [usize; 3], spacing: [f64; 3], turn: f64) -> Grid {
         let direction = Rotation3::from_euler_angles(turn, -0.2, 0.1).into_inner();

@@ -1,0 +1,261 @@
+//! How much memory of a GPU a registration takes: an estimate before, what it took after.
+
+use antsreg_core::Grid;
+use antsreg_core::schedule::Level;
+use antsreg_kernels::{CcDerivative, Cuda};
+use antsreg_linear as linear;
+use antsreg_syn as syn;
+use serde::Serialize;
+
+use super::images::WantedImages;
+use super::memory::{SCALAR, before_finest};
+use super::request::Request;
+use crate::device::{DeviceChoice, TooLittle};
+use crate::error::CliError;
+use crate::on_device::Kernel;
+
+/// Sums of batches and of blocks, and what the driver's pool rounds up.
+const DEVICE_SCRATCH: usize = 100_000_000;
+
+/// Memory of a GPU, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DeviceMemory {
+    /// What the registration was expected to take.
+    pub planned_bytes: u64,
+    /// What was free before it.
+    pub free_bytes: u64,
+    /// What it took: what is freed stays in the driver's pool, so what is gone at the end is the peak.
+    pub taken_bytes: Option<u64>,
+}
+
+impl DeviceMemory {
+    /// Before a registration, with so much free.
+    pub fn before(request: &Request, free_bytes: u64) -> DeviceMemory {
+        DeviceMemory { planned_bytes: request.bytes_on_device(), free_bytes, taken_bytes: None }
+    }
+
+    /// Whether this device has too little.
+    pub fn too_little(&self, device: DeviceChoice) -> Option<TooLittle> {
+        TooLittle::of(device, self.planned_bytes, self.free_bytes)
+    }
+
+    /// After it, with what it took.
+    pub fn after(self, cuda: &Cuda) -> Result<DeviceMemory, CliError> {
+        let free = cuda.memory().map_err(CliError::Device)?.free;
+        Ok(DeviceMemory { taken_bytes: Some(self.free_bytes.saturating_sub(free)), ..self })
+    }
+}
+
+/// Peak memory expected on a GPU of a pair of images and further ones, bytes.
+pub fn of_stages(
+    grids: [&Grid; 2],
+    further: &[&Grid],
+    masked: [bool; 2],
+    linear: Option<&linear::Options>,
+    syn: Option<&syn::Options>,
+) -> usize {
+    let linear = linear.map_or(0, |options| linear_scalars(grids, masked, options));
+    let syn = syn.map_or(0, |options| syn_scalars(grids, further, masked, options));
+    DEVICE_SCRATCH + SCALAR * linear.max(syn)
+}
+
+/// Memory of a GPU that making the images takes at its end, bytes.
+pub fn of_images([fixed, moving]: [&Grid; 2], masked: bool, warped: bool, wanted: WantedImages) -> usize {
+    const FIELD: usize = 3;
+    let Some(kernel) = Kernel::of(wanted.how) else { return 0 };
+    // An image and its coefficients; what it becomes; a field on that grid, of zeros where there is none but one is needed.
+    let (coefficients, zeros) = (usize::from(kernel == Kernel::Spline), kernel != Kernel::Linear);
+    let reading = |image: &Grid, onto: &Grid, field: bool| {
+        image.len() * (1 + coefficients) + onto.len() * (1 + FIELD * usize::from(field))
+    };
+    // Besides, what it is compared with.
+    let there = reading(moving, fixed, zeros) + fixed.len() * (1 + usize::from(masked));
+    let back = if wanted.inverse_warped { reading(fixed, moving, warped || zeros) } else { 0 };
+    DEVICE_SCRATCH + SCALAR * (fixed.len() * 2 * FIELD * usize::from(warped) + there.max(back))
+}
+
+/// Memory of a GPU that a fixed side of an image and further ones keeps between registrations, bytes.
+pub fn of_prepared(
+    fixed: &Grid,
+    further: &[&Grid],
+    masked: bool,
+    linear: Option<&linear::Options>,
+    syn: Option<&syn::Options>,
+) -> usize {
+    let images = fixed.len() * (1 + usize::from(masked));
+    // The sorted lists of all levels: 1 + 1/8 + 1/64 + … of the finest one's.
+    let level = linear.map(|options| level_voxels(fixed, fixed.spacing.min().max(options.finest_mm).max(1.0)));
+    let lists = level.map_or(0, |level| images + 8 * level * (1 + usize::from(masked)) / 7);
+    let further: usize = further.iter().map(|grid| grid.len()).sum();
+    let pyramid = syn.map_or(0, |options| {
+        let made: usize = options.levels.iter().map(|level| images_of(level, options)).sum();
+        images + further + (fixed.len() + further) * made
+    });
+    SCALAR * (lists + pyramid)
+}
+
+/// Voxels of the isotropic grid of a level of `mm`.
+fn level_voxels(fixed: &Grid, mm: f64) -> usize {
+    (0..3).map(|axis| (fixed.shape[axis] as f64 * fixed.spacing[axis] / mm).ceil() as usize).product()
+}
+
+/// The most scalars that the affine stage has on a GPU at once.
+fn linear_scalars([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &linear::Options) -> usize {
+    // An image, and its weight where there is one.
+    let [fixed_images, moving_images] = masked.map(|masked| 1 + usize::from(masked));
+    let loaded = fixed.len() * fixed_images + moving.len() * moving_images;
+    // No level is finer than the coarser of the two images.
+    let mm = fixed.spacing.min().max(moving.spacing.min()).max(options.finest_mm).max(1.0);
+    let level = level_voxels(fixed, mm);
+    // A wide blur keeps a copy.
+    let blurring = 2 * fixed.len() + level;
+    // The fixed level and its sorted list; besides, counters of a bin for every 2048 voxels, or later the moving level:
+    // blurred and resampled, then as an image and as a texture.
+    let counters = level.div_ceil(2048) * options.bins;
+    let searching = 2 * level * fixed_images + counters.max(2 * moving.len() * moving_images);
+    loaded + blurring.max(searching)
+}
+
+/// Images that a level makes of each: smoothed, where it asks for that, and its edges.
+fn images_of(level: &Level, options: &syn::Options) -> usize {
+    let edged = options.uses(syn::Metric::Cc) && options.edge_weight > 0.0;
+    usize::from(level.sigma_voxels > 0.0) + usize::from(edged)
+}
+
+/// The most scalars that the diffeomorphic stage has on a GPU at once.
+fn syn_scalars([fixed, moving]: [&Grid; 2], further: &[&Grid], masked: [bool; 2], options: &syn::Options) -> usize {
+    const FIELD: usize = 3;
+    let each = || [fixed, moving].into_iter().chain(further.iter().copied()).map(Grid::len);
+    let (images, largest) = (each().sum::<usize>(), each().max().unwrap_or(0));
+    let [fixed_mask, moving_mask] = masked.map(usize::from);
+    let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
+    // Four fields, two updates, two scratches; the warped pair and its masks; what the metric keeps for each window:
+    // five terms of the exact derivative, or five surfaces and two textures for windows wider than the tiled kernels take.
+    let correlated = options.uses(syn::Metric::Cc);
+    let terms = if !correlated {
+        0
+    } else if options.radius > Cuda::MOST_CC_RADIUS {
+        7
+    } else {
+        5 * usize::from(options.derivative == CcDerivative::Exact)
+    };
+    let iterating = 8 * FIELD + 2 + fixed_mask + moving_mask + terms;
+    // Besides, what each level makes of the images; while that is done, one more.
+    let levels = options.levels.iter().map(|level| {
+        images * images_of(level, options) + largest.max(fixed.shrink([level.shrink; 3]).len() * iterating)
+    });
+    // The fields of the level before are kept until it is known that a level is.
+    let smoothed = levels.max().unwrap_or(0) + before_finest(fixed, options) * 4 * FIELD;
+    // At the end the four fields on the full grid and the two warps; relaxing lists voxels, what weighs on them, and what
+    // they become.
+    let leaving = fixed.len() * (7 * FIELD + 2);
+    loaded + smoothed.max(leaving)
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{Matrix3, Point3, Vector3};
+
+    use super::*;
+    use crate::device::Description;
+    use crate::interpolation::ImageInterpolation;
+    use crate::register::Plan;
+
+    fn cube(voxels: usize, mm: f64) -> Grid {
+        let (spacing, origin) = (Vector3::repeat(mm), Point3::origin());
+        Grid { shape: [voxels; 3], spacing, origin, direction: Matrix3::identity() }
+    }
+
+    fn plan(linear: bool, shrink: Option<usize>) -> Plan {
+        let levels = |shrink| vec![Level { shrink, sigma_voxels: 0.0, iterations: 1, reinvert_every: 1 }];
+        Plan {
+            linear: linear.then(linear::Options::default),
+            syn: shrink.map(|shrink| syn::Options { levels: levels(shrink), ..Default::default() }),
+            device: Description::Cpu,
+            slices: false,
+        }
+    }
+
+    fn planned(grids: [&Grid; 2], masked: [bool; 2], plan: &Plan) -> usize {
+        of_stages(grids, &[], masked, plan.linear.as_ref(), plan.syn.as_ref())
+    }
+
+    #[test]
+    fn each_stage_takes_what_its_hungriest_moment_has() {
+        // Scalars a voxel, counted by hand: with one grid for both images and a level on it.
+        for (masked, linear, syn) in [([false; 2], 6, 33), ([true, false], 9, 35), ([true; 2], 12, 37)] {
+            let grid = cube(100, 1.0);
+            let grids = [&grid, &grid];
+            for (plan, scalars) in
+                [(plan(true, None), linear), (plan(false, Some(1)), syn), (plan(true, Some(1)), syn)]
+            {
+                let bytes = planned(grids, masked, &plan) - DEVICE_SCRATCH;
+                assert_eq!(bytes, scalars * SCALAR * grid.len(), "{masked:?}");
+            }
+        }
+        // Iterating on an eighth of the voxels takes less than the fields on the full grid afterwards.
+        let grid = cube(100, 1.0);
+        assert_eq!(planned([&grid, &grid], [false; 2], &plan(false, Some(2))) - DEVICE_SCRATCH, 25 * 4 * grid.len());
+    }
+
+    #[test]
+    fn further_pairs_and_other_metrics_are_counted() {
+        let (grid, half) = (cube(100, 1.0), cube(50, 2.0));
+        let mut plan = plan(false, Some(1));
+        let planned = |plan: &Plan, further: &[&Grid]| {
+            let bytes = of_stages([&grid, &grid], further, [false; 2], None, plan.syn.as_ref());
+            (bytes - DEVICE_SCRATCH) as f64 / (SCALAR * grid.len()) as f64
+        };
+        // Each further image as loaded, and smoothed where the level asks for it.
+        assert_eq!(planned(&plan, &[&grid, &grid]), 33.0 + 2.0);
+        assert_eq!(planned(&plan, &[&half, &half]), 33.0 + 0.25);
+        plan.syn.iter_mut().for_each(|syn| syn.levels[0].sigma_voxels = 1.0);
+        assert_eq!(planned(&plan, &[&half, &half]), 35.0 + 0.5);
+        // Edges of every image.
+        plan.syn.iter_mut().for_each(|syn| syn.edge_weight = 0.3);
+        assert_eq!(planned(&plan, &[]), 35.0 + 2.0);
+        // Mutual information has no edges, and keeps nothing for a voxel.
+        plan.syn.iter_mut().for_each(|syn| syn.channels[0].metric = syn::Metric::Mattes);
+        assert_eq!(planned(&plan, &[]), 30.0);
+    }
+
+    #[test]
+    fn images_take_little_unless_the_moving_grid_is_fine() {
+        let (grid, fine) = (cube(100, 1.0), cube(200, 0.5));
+        let planned = |grids, warped, how, inverse_warped| {
+            let bytes =
+                of_images(grids, false, warped, WantedImages { how, warped: true, inverse_warped }) - DEVICE_SCRATCH;
+            bytes / (SCALAR * grid.len())
+        };
+        let (linear, spline) = (ImageInterpolation::Linear, ImageInterpolation::Bspline);
+        // Both images and the result; with coefficients and a field of zeros; both warps, and one on the moving grid.
+        assert_eq!(planned([&grid, &grid], false, linear, true), 3);
+        assert_eq!(planned([&grid, &grid], false, spline, false), 7);
+        assert_eq!(planned([&grid, &grid], false, ImageInterpolation::Sinc, false), 6);
+        assert_eq!(planned([&grid, &grid], true, linear, true), 6 + 5);
+        assert_eq!(planned([&grid, &fine], true, linear, true), 6 + 1 + 8 * 4);
+        assert_eq!(planned([&grid, &fine], true, linear, false), 6 + 8 + 2);
+        let nearest = WantedImages { how: ImageInterpolation::Nearest, warped: true, inverse_warped: true };
+        assert_eq!(of_images([&grid, &grid], true, true, nearest), 0);
+    }
+
+    #[test]
+    fn thick_slices_are_cut_for_the_affine_stage() {
+        // The level is isotropic: five times the voxels of 1 × 1 × 5 mm.
+        let mut grid = cube(100, 1.0);
+        grid.spacing.z = 5.0;
+        let bytes = planned([&grid, &grid], [false; 2], &plan(true, None)) - DEVICE_SCRATCH;
+        assert_eq!(bytes, (2 + 2 * 5 + 2) * SCALAR * grid.len());
+    }
+
+    #[test]
+    fn too_little_is_told_with_both_numbers() {
+        let memory = |free_bytes| DeviceMemory { planned_bytes: 740_500_000, free_bytes, taken_bytes: None };
+        let too_little = |free_bytes| memory(free_bytes).too_little(DeviceChoice::Cuda(2));
+        assert_eq!(too_little(740_500_000), None);
+        let message = CliError::DeviceMemory(too_little(740_499_999).expect("too little")).to_string();
+        for word in ["cuda:2", "741 MB", "740 MB", "--device cpu"] {
+            assert!(message.contains(word), "`{word}` is missing in: {message}");
+        }
+    }
+}
