@@ -77,7 +77,10 @@ if [ -n "$cross" ]; then
 fi
 [ -n "$target" ] || refuse '-t TARGET is needed'
 [ -z "$list" ] || [ -n "$truth" ] || refuse '-s needs -e or -c: there is nothing to score'
-"$program" labels --fixed "$target" -o "$prefix" "${options[@]}" "$@"
+status=0
+"$program" labels --fixed "$target" -o "$prefix" "${options[@]}" "$@" || status=$?
+# 3: some atlases were left out, as --keep-going has it, and the others were fused.
+[ "$status" -eq 0 ] || [ "$status" -eq 3 ] || exit "$status"
 if [ -n "$truth" ]; then
     fused=
     for name in "${prefix}Labels.nii.gz" "${prefix}Labels.nii"; do
@@ -86,3 +89,4 @@ if [ -n "$truth" ]; then
     done
     "$program" overlap "$fused" "$truth" "${scored[@]+"${scored[@]}"}" --csv "${prefix}score.csv"
 fi
+exit "$status"

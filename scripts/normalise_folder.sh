@@ -64,6 +64,8 @@ if [ -n "$labels" ]; then
     for affine in "$output"/*_0GenericAffine.mat; do
         name=${affine%_0GenericAffine.mat}
         record=${name}_record.json
+        # Not every affine that lies there need be of this program.
+        [ -e "$record" ] || continue
         # The image as the record names it.
         image=$(sed -n '/"moving": {/,/}/s/^ *"path": "\(.*\)",\{0,1\}$/\1/p' "$record")
         chain=(-t "[$affine,1]")

@@ -98,6 +98,7 @@ fn what_is_not_understood_exits_with_2_and_lists_what_would_be() {
         "apply -i a.nii -r b.nii -o c.nii -t [a.mat,2]",
         "apply -i a.nii -r b.nii",
         "apply --points a.csv -r b.nii -o c.csv",
+        "apply -i a.nii -r b.nii -o c.nii --coordinates ras",
         "labels -l a.nii -o p",
         "labels -l a.nii -o p --apply a.mat --transform rigid",
         "convert a.mat",

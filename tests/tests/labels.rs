@@ -218,6 +218,25 @@ fn what_makes_no_sense_with_atlases_is_refused() {
         let message = place.refuse(2, &line);
         assert!(message.contains(word), "`{word}` is missing in: {message}");
     }
+    // What belongs to another way of getting labels.
+    let (given, registered) = ("-l al.nii.gz --apply identity -r b.nii.gz", "-l al.nii.gz -f b.nii.gz -m a.nii.gz");
+    let several = "-a a.nii.gz=al.nii.gz -f b.nii.gz";
+    let of_several = [
+        "--keep-going",
+        "--keep-transforms",
+        "--fusion joint",
+        "--posteriors",
+        "--patch-radius 1",
+        "--search-radius 1",
+        "--alpha 0.2",
+        "--beta 1",
+    ];
+    let pairs = [given, registered].into_iter().flat_map(|way| of_several.map(|option| (way, option)));
+    let others = [(several, "--dry-run"), (several, "-r b.nii.gz"), (registered, "-r b.nii.gz")];
+    for (way, option) in pairs.chain(others) {
+        let message = place.refuse(2, &format!("labels {way} -o p_ {option}"));
+        assert!(message.contains("cannot be used with"), "{way} {option}: {message}");
+    }
     // An output that is an input.
     std::fs::rename(place.path("bl.nii.gz"), place.path("xLabels.nii.gz")).expect("renamed");
     let message = place.refuse(2, "labels -a b.nii.gz=xLabels.nii.gz -f a.nii.gz -o x");

@@ -65,6 +65,12 @@ fn several_atlases_label_a_target_and_are_scored() {
     );
     assert_eq!(place.read("j_Labels.nii.gz"), place.read("k_Labels.nii.gz"));
     assert!(place.path("j_c_0GenericAffine.mat").exists());
+    // Without an atlas that cannot be used the others are fused and scored, and the exit code says so.
+    place.file("bad.nii", &b"not an image at all, but a longer text\n".repeat(20));
+    let line = format!("-t in/a.nii.gz -o b_ {atlases} -g bad.nii -l b_labels.nii.gz -e a_labels.nii.gz");
+    let [_, stderr] = ends(&place, 3, "joint_label_fusion.sh", &format!("{line} -- -t affine --keep-going"));
+    assert!(stderr.contains("bad.nii"), "{stderr}");
+    assert!(place.path("b_score.csv").exists());
     let line = format!("-o v_ {atlases} -m 0 -c -- -t rigid");
     let [stdout, _] = ends(&place, 0, "joint_label_fusion.sh", &line);
     assert!(stdout.contains("Best single"), "{stdout}");
@@ -78,6 +84,7 @@ fn a_folder_is_normalised_and_labelled() {
     // What an earlier run with a warp has left is none of this one's.
     std::fs::create_dir(place.path("out")).expect("a folder");
     place.file("out/b_1InverseWarp.nii.gz", b"from an earlier run");
+    place.file("out/z_0GenericAffine.mat", b"of another program");
     let line = "-d 3 -f in/a.nii.gz -i in -o out -l a_labels.nii.gz -- -t affine";
     let [_, stderr] = ends(&place, 3, "normalise_folder.sh", line);
     assert!(stderr.contains("bad failed"), "{stderr}");

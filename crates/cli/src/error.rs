@@ -103,6 +103,14 @@ pub enum CliError {
         /// The one value.
         value: f32,
     },
+    /// A value that no integer type holds.
+    #[error("{}: {value:e} does not fit into 32 bits; leave --integer out", path.display())]
+    NoInteger {
+        /// The image.
+        path: PathBuf,
+        /// The value.
+        value: f32,
+    },
     /// A mask that keeps nothing.
     #[error("{}: the mask is empty: no voxel is above 0.5; is it the right file?", path.display())]
     EmptyMask {

@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long)]
     pub integer: bool,
     /// World of the points: lps as antsApplyTransformsToPoints and ITK have it, ras as NIfTI and FreeSurfer
-    #[arg(long, value_enum, default_value_t, value_name = "WORLD", requires = "points")]
+    #[arg(long, value_enum, default_value_t, value_name = "WORLD", requires = "points", conflicts_with = "input")]
     pub coordinates: Coordinates,
     /// Print from which space to which each transform goes, for points and for images, and stop
     #[arg(long)]

@@ -113,7 +113,7 @@ fn volume(
         }
     };
     outputs.write(output, |path| match data {
-        Input::Image(image) if args.integer => Ok(nifti::write_labels(path, &rounded(image))?),
+        Input::Image(image) if args.integer => Ok(nifti::write_labels(path, &rounded(image, input)?)?),
         Input::Image(image) => Ok(nifti::write_volume(path, &image)?),
         Input::Labels(labels) => Ok(nifti::write_labels(path, &labels)?),
     })
@@ -132,8 +132,16 @@ fn read_input(args: &Args, input: &Path) -> Result<Input, CliError> {
     }
 }
 
-fn rounded(image: Volume) -> LabelVolume {
-    LabelVolume { voxels: image.voxels.iter().map(|value| value.round() as i32).collect(), grid: image.grid }
+fn rounded(image: Volume, input: &Path) -> Result<LabelVolume, CliError> {
+    /// 2³¹, the first number beyond.
+    const BEYOND: f32 = 2_147_483_648.0;
+    match image.voxels.iter().find(|value| !(-BEYOND..BEYOND).contains(&value.round())) {
+        Some(value) => Err(CliError::NoInteger { path: input.into(), value: *value }),
+        None => Ok(LabelVolume {
+            voxels: image.voxels.iter().map(|value| value.round() as i32).collect(),
+            grid: image.grid,
+        }),
+    }
 }
 
 /// The chain in words; with a reference and an input also whether their spaces meet.

@@ -62,7 +62,14 @@ pub struct Args {
         required_unless_present = "registered", conflicts_with_all = ["registered", "dry_run", "Settings"])]
     apply: Vec<TransformFile>,
     /// Image whose grid the labels get [default: that of --target]
-    #[arg(short, long, value_name = "IMAGE", help_heading = "With given transforms", requires = "apply")]
+    #[arg(
+        short,
+        long,
+        value_name = "IMAGE",
+        help_heading = "With given transforms",
+        requires = "apply",
+        conflicts_with = "registered"
+    )]
     reference: Option<PathBuf>,
 
     /// Image that stays where it is (NIfTI)
@@ -72,7 +79,7 @@ pub struct Args {
     #[arg(short, long, value_name = "IMAGE", help_heading = "With a registration", requires = "fixed")]
     moving: Option<PathBuf>,
     /// Print what would be done and the memory it would take, then stop
-    #[arg(long, help_heading = "With a registration", requires = "moving")]
+    #[arg(long, help_heading = "With a registration", requires = "moving", conflicts_with = "atlas")]
     dry_run: bool,
 
     /// An atlas: its image and its label map. May be repeated. Or a table .csv with a header line and the columns image,
@@ -84,11 +91,11 @@ pub struct Args {
     #[arg(long, help_heading = "With several atlases", requires = "atlas", conflicts_with_all = ["fixed", "target"])]
     leave_one_out: bool,
     /// Do without atlases that cannot be used, and exit with 3 once the rest is done [default: stop at the first]
-    #[arg(long, help_heading = "With several atlases", requires = "atlas")]
+    #[arg(long, help_heading = "With several atlases", requires = "atlas", conflicts_with = "labels")]
     keep_going: bool,
     /// Also write what brings each atlas over: PREFIXNAME_0GenericAffine.mat and PREFIXNAME_1Warp, and PREFIXNAME_Warped,
     /// PREFIXNAME_Labels, what it brings
-    #[arg(long, help_heading = "With several atlases", requires = "atlas", conflicts_with = "leave_one_out")]
+    #[arg(long, help_heading = "With several atlases", requires = "atlas", conflicts_with_all = ["leave_one_out", "labels"])]
     keep_transforms: bool,
     #[command(flatten)]
     fusion: FusionArgs,

@@ -10,6 +10,7 @@ use crate::error::{CliError, UsageError};
 use crate::values;
 
 /// How the labels of several atlases become one.
+// `requires` alone does not do: clap lets it be where something typed conflicts with what is required.
 #[derive(Debug, Clone, clap::Args)]
 pub struct FusionArgs {
     /// How the labels of several atlases are made into one [default: joint]
@@ -19,26 +20,26 @@ pub struct FusionArgs {
         value_name = "HOW",
         help_heading = "Fusion",
         requires = "atlas",
-        conflicts_with = "leave_one_out"
+        conflicts_with_all = ["leave_one_out", "labels"]
     )]
     pub fusion: Option<Kind>,
     /// Also write, for every label, its share of the vote at each voxel, 0 to 1: PREFIXPosterior0017 and so on
-    #[arg(long, help_heading = "Fusion", requires = "atlas", conflicts_with = "leave_one_out")]
+    #[arg(long, help_heading = "Fusion", requires = "atlas", conflicts_with_all = ["leave_one_out", "labels"])]
     pub posteriors: bool,
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=JointOptions::MOST_PATCH_RADIUS as i64),
-        value_name = "VOXELS", help_heading = "Fusion", requires = "atlas", help = format!("Joint: radius of the patches \
+        value_name = "VOXELS", help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: radius of the patches \
         that are compared; a patch is a cube of 2r+1 voxels [default: {}]", JointOptions::default().patch_radius))]
     pub patch_radius: Option<u8>,
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=JointOptions::MOST_SEARCH_RADIUS as i64),
-        value_name = "VOXELS", help_heading = "Fusion", requires = "atlas", help = format!("Joint: how far from its own \
+        value_name = "VOXELS", help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: how far from its own \
         place an atlas's patch is looked for, along each axis [default: {}]", JointOptions::default().search_radius))]
     pub search_radius: Option<u8>,
     #[arg(long, value_parser = values::positive, allow_negative_numbers = true, value_name = "A",
-        help_heading = "Fusion", requires = "atlas", help = format!("Joint: what is added to each atlas's own expected \
+        help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: what is added to each atlas's own expected \
         error; the larger, the more alike the weights [default: {}]", JointOptions::default().alpha))]
     pub alpha: Option<f64>,
     #[arg(long, value_parser = values::positive, allow_negative_numbers = true, value_name = "B",
-        help_heading = "Fusion", requires = "atlas", help = format!("Joint: power that makes an intensity difference an \
+        help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: power that makes an intensity difference an \
         expected error [default: {}]", JointOptions::default().beta))]
     pub beta: Option<f64>,
 }
