@@ -16,7 +16,7 @@ use crate::values::{self, TransformFile};
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub struct Args {
-    /// Image or label map to bring over (NIfTI)
+    /// Image, series of images (4-D) or label map to bring over (NIfTI)
     #[arg(short, long, value_name = "IMAGE", required_unless_present_any = ["points", "explain"])]
     pub input: Option<PathBuf>,
     /// Image whose grid the output gets (NIfTI)

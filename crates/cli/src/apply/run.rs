@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use antsreg_core::io::nifti::Series;
 use antsreg_core::io::points::PointTable;
 use antsreg_core::io::{ErrorKind, nifti};
 use antsreg_core::{Grid, LabelVolume, TransformChain, Volume};
@@ -20,6 +21,8 @@ const LEAST_VOXELS: usize = 2;
 /// An input that keeps its kind.
 enum Input {
     Image(Volume),
+    /// Volumes on one grid.
+    Series(Grid, Series),
     Labels(LabelVolume),
 }
 
@@ -27,6 +30,7 @@ impl Input {
     fn grid(&self) -> &Grid {
         match self {
             Input::Image(image) => &image.grid,
+            Input::Series(grid, _) => grid,
             Input::Labels(labels) => &labels.grid,
         }
     }
@@ -108,6 +112,12 @@ fn volume(
             let how = args.interpolation.of_images(image.grid.spacing.into());
             Input::Image(apply::resample(image, &onto, chain, how, args.outside))
         }
+        Input::Series(grid, series) => {
+            let how = args.interpolation.of_images(grid.spacing.into());
+            let each = |volume: &Volume| apply::resample(volume, &onto, chain, how, args.outside);
+            let volumes = series.volumes.iter().map(each).collect();
+            Input::Series(onto, Series { volumes, timing: series.timing })
+        }
         Input::Labels(labels) => {
             Input::Labels(apply::resample_labels(labels, &onto, chain, args.interpolation.of_labels()))
         }
@@ -115,12 +125,20 @@ fn volume(
     outputs.write(output, |path| match data {
         Input::Image(image) if args.integer => Ok(nifti::write_labels(path, &rounded(image, input)?)?),
         Input::Image(image) => Ok(nifti::write_volume(path, &image)?),
+        Input::Series(_, series) => Ok(nifti::write_series(path, &series)?),
         Input::Labels(labels) => Ok(nifti::write_labels(path, &labels)?),
     })
 }
 
-/// Label maps for label interpolation, and for the nearest voxel where the file holds whole numbers.
+/// Label maps for label interpolation, and for the nearest voxel where the file holds whole numbers; series as images.
 fn read_input(args: &Args, input: &Path) -> Result<Input, CliError> {
+    let header = nifti::inspect(input)?;
+    if header.dim[0] == 4 && header.dim[4] > 1 && args.interpolation != Interpolation::GenericLabel {
+        if args.integer {
+            return Err(UsageError::NoEffect { option: "--integer", with: "a series of volumes".into() }.into());
+        }
+        return Ok(Input::Series(header.grid, nifti::read_series(input)?));
+    }
     match args.interpolation {
         Interpolation::GenericLabel => Ok(Input::Labels(nifti::read_labels(input)?)),
         Interpolation::Nearest => match nifti::read_labels(input) {

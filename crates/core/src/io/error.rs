@@ -99,6 +99,12 @@ pub enum ErrorKind {
         /// `dim` of the header.
         dim: [i16; 8],
     },
+    /// A series that the format does not hold.
+    #[error("{found} volumes, expected from 1 to 32767")]
+    Volumes {
+        /// How many.
+        found: usize,
+    },
     /// Not a vector image as ITK writes displacement fields.
     #[error("not a displacement field: dim = {dim:?}, expected [5, nx, ny, nz, 1, 3, 1, 1]")]
     NotWarp {

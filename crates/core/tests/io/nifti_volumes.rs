@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use crate::support::{RawNifti, grids, gzip};
-use antsreg_core::io::nifti::{inspect, read_labels, read_volume, stored_grid, write_labels, write_volume};
+use antsreg_core::io::nifti::{
+    Series, Timing, inspect, read_labels, read_series, read_volume, stored_grid, write_labels, write_series,
+    write_volume,
+};
 use antsreg_core::{Grid, LabelVolume, Volume};
 use nalgebra::{Matrix3, Matrix4, Rotation3, UnitQuaternion};
 
@@ -174,6 +177,42 @@ fn a_series_of_one_volume_is_a_volume() {
         let volume = read_volume(&save(folder.path(), "a.nii", &raw.bytes())).unwrap();
         assert_eq!(volume.grid.shape, [2, 2, 2]);
     }
+}
+
+#[test]
+fn a_series_comes_back_volume_by_volume() {
+    let folder = tempfile::tempdir().unwrap();
+    // More than a piece of 2¹⁸ values each, so that pieces end within volumes.
+    let grid = Grid::axis_aligned([70, 65, 61], [3.0, 3.0, 3.5]);
+    let volume = |n: usize| Volume {
+        voxels: (0..grid.len()).map(|at| (n * 1000 + at % 997) as f32).collect(),
+        grid: grid.clone(),
+    };
+    let timing = Timing { start: 0.5, step: 2.25, unit: 8 };
+    let series = Series { volumes: (0..3).map(volume).collect(), timing };
+    for name in ["a.nii", "a.nii.gz"] {
+        let path = folder.path().join(name);
+        write_series(&path, &series).unwrap();
+        assert_eq!(inspect(&path).unwrap().dim, [4, 70, 65, 61, 3, 1, 1, 1]);
+        assert_eq!(read_series(&path).unwrap(), series);
+        assert!(read_volume(&path).unwrap_err().to_string().contains("holds 3 volumes"));
+    }
+    let bytes = std::fs::read(folder.path().join("a.nii")).unwrap();
+    // As the standard has them: pixdim[4] at byte 92, xyzt_units at 123, toffset at 136.
+    assert_eq!(bytes[92..96], 2.25f32.to_le_bytes());
+    assert_eq!(bytes[123], 2 | 8);
+    assert_eq!(bytes[136..140], 0.5f32.to_le_bytes());
+    let last = 352 + 4 * (3 * grid.len() - 1);
+    assert_eq!(bytes[last..], (2000.0 + ((grid.len() - 1) % 997) as f32).to_le_bytes());
+    // A volume is a series of one; vectors are none, nor is half of one.
+    let one = RawNifti::new([2, 2, 2], 2, (0..8).collect());
+    assert_eq!(read_series(&save(folder.path(), "b.nii", &one.bytes())).unwrap().volumes.len(), 1);
+    let vectors = RawNifti { dim: [5, 2, 2, 2, 1, 3, 1, 1], ..RawNifti::new([2, 2, 2], 2, vec![0; 24]) };
+    assert!(read_series(&save(folder.path(), "c.nii", &vectors.bytes())).is_err());
+    let message = read_series(&save(folder.path(), "d.nii", &bytes[..last - 9])).unwrap_err().to_string();
+    assert!(message.contains("truncated"), "{message}");
+    let none = Series { volumes: Vec::new(), timing };
+    assert!(write_series(&folder.path().join("e.nii"), &none).is_err());
 }
 
 #[test]

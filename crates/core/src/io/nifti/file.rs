@@ -58,6 +58,15 @@ impl NiftiFile {
         self.volume_grid(extents)
     }
 
+    /// The grid of a file that holds a series of volumes of scalars, and how many they are.
+    pub fn series_grid(&self) -> Result<(Grid, u64), ErrorKind> {
+        let extents = header::extents(&self.header)?;
+        match extents[4..] {
+            [1, 1, 1] => Ok((self.volume_grid(extents)?, extents[3])),
+            _ => self.scalar_grid().map(|grid| (grid, 1)),
+        }
+    }
+
     /// The grid of a file that holds one volume of vectors, and how many components they have: three, or two in a slice.
     pub fn vector_grid(&self) -> Result<(Grid, usize), ErrorKind> {
         let extents = header::extents(&self.header)?;

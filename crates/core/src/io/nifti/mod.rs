@@ -4,12 +4,14 @@ mod file;
 mod header;
 mod inspect;
 mod read;
+mod series;
 mod voxels;
 mod write;
 
 pub use inspect::{Inspection, inspect};
 pub(crate) use read::{Vectors, read_vectors};
 pub use read::{read_labels, read_volume};
+pub use series::{Series, Timing, read_series, write_series};
 pub(crate) use write::write_vectors;
 pub use write::{stored_grid, write_labels, write_volume};
 

@@ -78,7 +78,7 @@ pub(crate) fn read_vectors(path: &Path) -> Result<Vectors, Error> {
     Ok(Vectors { grid, components, intent })
 }
 
-fn check_finite(values: &[f32], shape: [usize; 3]) -> Result<(), ErrorKind> {
+pub(super) fn check_finite(values: &[f32], shape: [usize; 3]) -> Result<(), ErrorKind> {
     let count = values.iter().filter(|value| !value.is_finite()).count();
     match values.iter().position(|value| !value.is_finite()) {
         Some(first) => Err(ErrorKind::NotFinite { count, first: index(first, shape) }),

@@ -9,6 +9,7 @@ use super::super::replace::replace;
 use super::super::target::Target;
 use super::super::{Error, ErrorKind, gzip};
 use super::header;
+use super::series::{Series, Timing};
 use crate::{Grid, LabelVolume, Volume};
 
 /// Values turned into bytes at a time.
@@ -25,7 +26,7 @@ pub fn write_volume<'a>(to: impl Into<Target<'a>>, volume: &Volume) -> Result<()
         count: volume.voxels.len(),
         append: &|range, out| append(out, volume.voxels[range].iter().copied()),
     };
-    write(to.into(), &volume.grid, None, &body)
+    write(to.into(), &volume.grid, Layout::Volume, &body)
 }
 
 /// Writes a label map in the smallest of uint8, int16 and int32 that holds its labels; otherwise as [`write_volume`].
@@ -53,7 +54,7 @@ pub fn write_labels<'a>(to: impl Into<Target<'a>>, labels: &LabelVolume) -> Resu
             }
         },
     };
-    write(to.into(), &labels.grid, None, &body)
+    write(to.into(), &labels.grid, Layout::Volume, &body)
 }
 
 /// Writes an image of vectors in single precision, one component after the other, each multiplied by its factor; as many as
@@ -70,7 +71,30 @@ pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], facto
             }
         },
     };
-    write(to, grid, Some(factors.len()), &body)
+    write(to, grid, Layout::Vectors(factors.len()), &body)
+}
+
+/// Writes volumes one after another.
+pub(super) fn series(to: Target, series: &Series) -> Result<(), Error> {
+    let wrap = |kind| Error::new(to.path, kind);
+    let volumes = &series.volumes;
+    let Some(first) = volumes.first() else { return Err(wrap(ErrorKind::Volumes { found: 0 })) };
+    let each = first.grid.len();
+    if let Some(other) = volumes.iter().find(|volume| volume.voxels.len() != each) {
+        return Err(wrap(ErrorKind::Count { what: "voxels", expected: each, found: other.voxels.len() }));
+    }
+    let count = i16::try_from(volumes.len()).map_err(|_| wrap(ErrorKind::Volumes { found: volumes.len() }))?;
+    let body = Body {
+        datatype: NiftiType::Float32,
+        count: volumes.len() * each,
+        append: &|range, out| {
+            for (n, volume) in volumes.iter().enumerate().take(range.end.div_ceil(each)).skip(range.start / each) {
+                let [start, end] = [range.start, range.end].map(|at| at.clamp(n * each, (n + 1) * each) - n * each);
+                append(out, volume.voxels[start..end].iter().copied());
+            }
+        },
+    };
+    write(to, &first.grid, Layout::Series(count as u16, series.timing), &body)
 }
 
 /// A grid as it is read back from a file at `path`: headers have single precision.
@@ -90,6 +114,17 @@ fn append(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = f32>) {
 /// Appends the bytes of a range of values.
 type Append<'a> = &'a (dyn Fn(Range<usize>, &mut Vec<u8>) + Sync);
 
+/// What stands on the grid.
+#[derive(Clone, Copy)]
+enum Layout {
+    /// One number a voxel.
+    Volume,
+    /// Vectors of so many components.
+    Vectors(usize),
+    /// So many volumes.
+    Series(u16, Timing),
+}
+
 /// What follows the header.
 struct Body<'a> {
     datatype: NiftiType,
@@ -98,7 +133,7 @@ struct Body<'a> {
     append: Append<'a>,
 }
 
-fn write(to: Target, grid: &Grid, axes: Option<usize>, body: &Body) -> Result<(), Error> {
+fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Error> {
     let path = to.path;
     let name = path.to_string_lossy().to_lowercase();
     let gzipped = name.ends_with(".nii.gz");
@@ -106,11 +141,19 @@ fn write(to: Target, grid: &Grid, axes: Option<usize>, body: &Body) -> Result<()
         return Err(Error::new(path, ErrorKind::Extension(".nii.gz or .nii")));
     }
     let wrap = |kind| Error::new(path, kind);
-    let expected = grid.len() * axes.unwrap_or(1);
+    let (axes, each) = match layout {
+        Layout::Volume => (None, 1),
+        Layout::Vectors(axes) => (Some(axes), axes),
+        Layout::Series(count, _) => (None, usize::from(count)),
+    };
+    let expected = grid.len() * each;
     if body.count != expected {
         return Err(wrap(ErrorKind::Count { what: "voxels", expected, found: body.count }));
     }
-    let header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
+    let mut header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
+    if let Layout::Series(count, timing) = layout {
+        timing.put(&mut header, count);
+    }
     let head = header::to_bytes(&header);
     let pieces = body.count.div_ceil(PIECE);
     // The first piece carries the header.
