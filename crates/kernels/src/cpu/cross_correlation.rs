@@ -2,15 +2,15 @@
 
 mod window;
 
-use ::wide::f32x8;
 use rayon::prelude::*;
+use wide::f32x8;
 
 use super::box_sums::BoxSums;
 use super::field::Field;
 use super::gradient::Gradient;
 use super::image::Image;
 use super::lanes::{self, LANES};
-use super::{slab, wide};
+use super::{slab, widest};
 use crate::{CcDerivative, CcParameters};
 use window::{Sums, Terms};
 
@@ -198,7 +198,7 @@ impl Pair<'_> {
         slabs.zip(outputs).enumerate().for_each(|(slab, ((sums, energies), (fixed_update, moving_update)))| {
             let first = slab * slices;
             let mut rows = PulledRow::new(nx);
-            wide(
+            widest(
                 #[inline(always)]
                 || {
                     self.each_window(
@@ -236,7 +236,7 @@ impl Pair<'_> {
         slabs.zip(workspace.terms.par_chunks_mut(5 * piece)).enumerate().for_each(
             |(slab, ((sums, energies), terms))| {
                 let first = slab * slices;
-                wide(
+                widest(
                     #[inline(always)]
                     || {
                         self.each_window(
@@ -262,7 +262,7 @@ impl Pair<'_> {
                 let first = slab * slices;
                 let last = first + fixed_update.len() / (nx * ny);
                 let mut rows = PulledRow::new(nx);
-                wide(
+                widest(
                     #[inline(always)]
                     || {
                         sums.run::<5>(

@@ -1,13 +1,13 @@
 //! Displacement fields in memory: reading between voxels, composition, the longest vector, other grids.
 
-use ::wide::f32x4;
 use antsreg_core::AffineTransform;
 use nalgebra::Matrix3;
 use rayon::prelude::*;
+use wide::f32x4;
 
 use super::image::{Cell, strides};
 use super::resample::Line;
-use super::{slab, wide};
+use super::{slab, widest};
 use crate::Error;
 
 /// Displacements in voxels, the three components of a voxel side by side, x fastest.
@@ -132,7 +132,7 @@ pub(super) fn compose(first: &Field, then: &Field, scale: f32, out: &mut Field) 
     let slices = slab(nz);
     let firsts = first.vectors().par_chunks(nx * ny * slices);
     out.vectors_mut().par_chunks_mut(nx * ny * slices).zip(firsts).enumerate().for_each(|(chunk, (out, first))| {
-        wide(
+        widest(
             #[inline(always)]
             || {
                 for (row, (out, first)) in out.chunks_exact_mut(nx).zip(first.chunks_exact(nx)).enumerate() {
@@ -151,7 +151,7 @@ pub(super) fn compose(first: &Field, then: &Field, scale: f32, out: &mut Field) 
 pub(super) fn max_norm(field: &Field) -> f32 {
     let [nx, ny, nz] = field.shape;
     let squared = field.vectors().par_chunks(nx * ny * slab(nz)).map(|vectors| {
-        wide(
+        widest(
             #[inline(always)]
             || vectors.iter().fold(0.0_f32, |longest, [x, y, z]| longest.max(x * x + y * y + z * z)),
         )

@@ -1,6 +1,6 @@
 //! A scalar volume in memory and how to read between its voxels.
 
-use ::wide::f32x4;
+use wide::f32x4;
 
 use crate::Error;
 

@@ -1,10 +1,10 @@
 //! The inverse of a displacement field by fixed-point steps, each voxel on its own.
 
-use ::wide::f32x4;
 use rayon::prelude::*;
+use wide::f32x4;
 
 use super::field::{Field, FieldSampler, lanes, on_edge, vector};
-use super::{slab, wide};
+use super::{slab, widest};
 use crate::InversionLimits;
 
 /// Steps v ← −u(x + v) before Newton's: from the last inverse they are enough nearly everywhere, but where the field
@@ -18,7 +18,7 @@ pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimit
     let on_edge = |index: usize, n: usize| n > 1 && (index == 0 || index == n - 1);
     let slices = slab(nz);
     inverse.vectors_mut().par_chunks_mut(nx * ny * slices).enumerate().for_each(|(chunk, vectors)| {
-        wide(
+        widest(
             #[inline(always)]
             || {
                 for (row, vectors) in vectors.chunks_exact_mut(nx).enumerate() {

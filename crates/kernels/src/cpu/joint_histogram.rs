@@ -145,7 +145,7 @@ impl<'a> Joint<'a> {
     fn piece(&self, slices: Range<usize>, fixed_to_moving: &AffineTransform) -> Vec<u64> {
         let mut counts = vec![0; self.fixed.bins * self.bins];
         let mut samples = Samples::new(self.operands);
-        crate::cpu::wide(
+        crate::cpu::widest(
             #[inline(always)]
             || match self.sampling {
                 JointSampling::Trilinear => {

@@ -1,6 +1,6 @@
 //! Eight values of a row at once.
 
-use ::wide::f32x8;
+use wide::f32x8;
 
 pub(super) const LANES: usize = 8;
 

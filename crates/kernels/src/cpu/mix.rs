@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::field::Field;
-use super::{slab, wide};
+use super::{slab, widest};
 
 /// √Σ‖u‖²: row by row, then the rows in their order.
 pub(super) fn magnitude(field: &Field) -> f64 {
@@ -19,7 +19,7 @@ pub(super) fn add_scaled(field: &mut Field, other: &Field, scale: f64) {
     let [nx, ny, nz] = field.shape;
     let (scale, piece) = (scale as f32, nx * ny * slab(nz));
     field.vectors_mut().par_chunks_mut(piece).zip(other.vectors().par_chunks(piece)).for_each(|(field, other)| {
-        wide(
+        widest(
             #[inline(always)]
             || {
                 for (u, v) in field.iter_mut().zip(other) {

@@ -38,9 +38,10 @@ pub use relax::Relaxation;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cpu;
 
-/// Runs `operation` compiled for the widest vectors this processor has.
+/// Runs `operation` compiled for the widest vectors this processor has: as much of it as is always inlined. A closure or a
+/// function that is not marked so is compiled for the least of processors.
 #[inline(always)]
-fn wide<R>(operation: impl FnOnce() -> R) -> R {
+fn widest<R>(operation: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(operation)
 }
 

@@ -82,7 +82,7 @@ fn piece(
     let scales = [range_scale(fixed_range), range_scale(moving_range)];
     let mut sums = [0.0; 6];
     let mut samples = Samples::new(operands);
-    crate::cpu::wide(
+    crate::cpu::widest(
         #[inline(always)]
         || {
             samples.visit::<true>(slices, fixed_to_moving, |block| {

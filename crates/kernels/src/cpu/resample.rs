@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::field::Field;
 use super::image::{Image, Sampler};
-use super::{slab, wide};
+use super::{slab, widest};
 use crate::Sampling;
 
 /// out(x) = image(m(x)), trilinear.
@@ -14,7 +14,7 @@ pub(super) fn affine(image: &Image, out_to_image: &AffineTransform, outside: f32
     let sampler = Sampler::new(image, outside);
     let slices = slab(nz);
     out.voxels.par_chunks_mut(nx * ny * slices).enumerate().for_each(|(chunk, voxels)| {
-        wide(
+        widest(
             #[inline(always)]
             || {
                 for (row, voxels) in voxels.chunks_exact_mut(nx).enumerate() {
@@ -56,7 +56,7 @@ pub(super) fn warp_by(
     let slices = slab(nz);
     let vectors = field.vectors().par_chunks(nx * ny * slices);
     out.voxels.par_chunks_mut(nx * ny * slices).zip(vectors).enumerate().for_each(|(chunk, (voxels, vectors))| {
-        wide(
+        widest(
             #[inline(always)]
             || {
                 for (row, (voxels, vectors)) in voxels.chunks_exact_mut(nx).zip(vectors.chunks_exact(nx)).enumerate()

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::field::Field;
 use super::image::Image;
-use super::{blocks, slab, wide};
+use super::{blocks, slab, widest};
 use crate::gaussian;
 
 /// Kernel errors as ITK chooses them for images and for fields.
@@ -67,7 +67,7 @@ fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3
     let margin = width * (kernels[0].len() - 1);
     let padded = || vec![0.0; row + 2 * margin];
     voxels.par_chunks_mut(slice).zip(out.par_chunks_mut(slice)).for_each_init(padded, |padded, (voxels, out)| {
-        wide(
+        widest(
             #[inline(always)]
             || {
                 for (source, target) in voxels.chunks_exact(row).zip(out.chunks_exact_mut(row)) {
@@ -86,7 +86,7 @@ fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3
     // z: all slices of one row before the next row, so that the taps stay in cache.
     let voxels = &*voxels;
     out.par_chunks_mut(slice * slices).enumerate().for_each(|(chunk, out)| {
-        wide(
+        widest(
             #[inline(always)]
             || {
                 for j in 0..ny {

@@ -59,7 +59,7 @@ impl<'a> Piece<'a> {
         let finite = fixed_to_moving.matrix.iter().chain(&fixed_to_moving.translation).all(|v| v.is_finite());
         // A volume one voxel thin is all border.
         if finite && self.moving.shape.iter().all(|n| *n >= 2) {
-            crate::cpu::wide(
+            crate::cpu::widest(
                 #[inline(always)]
                 || self.accumulate(slices, fixed_to_moving),
             );

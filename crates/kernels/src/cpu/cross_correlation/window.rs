@@ -1,6 +1,6 @@
 //! What the windowed cross-correlation finds in one window, and what is added up over all of them.
 
-use ::wide::f32x8;
+use wide::f32x8;
 
 /// A variance sum at most this share of the sum of squares is rounding, not structure: single precision adds up to
 /// 11³ squares with a relative error of about 1e-6.
