@@ -134,6 +134,45 @@ fn slices_and_volumes_do_not_mix() {
         let message = place.refuse(1, line);
         assert!(message.contains(expected), "{message}");
     }
+    // Neither do transforms of the one and the other, nor further pairs.
+    place.succeed(
+        "register -f f.nii.gz -m m.nii.gz -o s_ -t syn-only --shrink-factors 2 --iterations 1 --smoothing-sigmas 0",
+    );
+    place.succeed(
+        "register -f v.nii.gz -m v.nii.gz -o v_ -t syn-only --shrink-factors 2 --iterations 1 --smoothing-sigmas 0",
+    );
+    place.file(
+        "tilted.txt",
+        b"#Insight Transform File V1.0\n#Transform 0\nTransform: AffineTransform_double_3_3\n\
+          Parameters: 1 0 0 0 1 0.1 0 -0.1 1 0 0 0\nFixedParameters: 0 0 0\n",
+    );
+    for (line, expected) in [
+        (
+            "apply -i v.nii.gz -r v.nii.gz -o o.nii.gz -t s_1Warp.nii.gz",
+            "s_1Warp.nii.gz is a slice, v.nii.gz a volume",
+        ),
+        (
+            "apply -i m.nii.gz -r f.nii.gz -o o.nii.gz -t v_1Warp.nii.gz",
+            "f.nii.gz is a slice, v_1Warp.nii.gz a volume",
+        ),
+        (
+            "apply -i v.nii.gz -r v.nii.gz -o o.nii.gz -t s_0GenericAffine.mat",
+            "s_0GenericAffine.mat: a transform of two",
+        ),
+        (
+            "register -f f.nii.gz -m m.nii.gz -o p_ --channel f.nii.gz,v.nii.gz",
+            "m.nii.gz is a slice, v.nii.gz a volume",
+        ),
+        (
+            "register -f f.nii.gz -m m.nii.gz -o p_ --initial-transform tilted.txt",
+            "tilted.txt: moves points out of the",
+        ),
+    ] {
+        let message = place.refuse(1, line);
+        assert!(message.contains(expected), "{message}");
+    }
+    // A slice of a volume may be taken, through its warp.
+    place.succeed("apply -i v.nii.gz -r f.nii.gz -o o.nii.gz -t v_1Warp.nii.gz");
     let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p_ --dof 12");
     assert!(message.contains("--dof 12: slices have 3, 4, 5 or 6"), "{message}");
 }

@@ -192,6 +192,12 @@ pub enum CliError {
         /// The transform.
         path: PathBuf,
     },
+    /// A transform that leaves the plane, for slices.
+    #[error("{}: moves points out of the plane of the slices; expected a transform of two dimensions", path.display())]
+    OutOfPlane {
+        /// The transform.
+        path: PathBuf,
+    },
     /// An image whose numbers cannot be computed with in single precision.
     #[error(
         "{}: voxels from {least:e} to {most:e}, expected a range between {:e} and {:e}; is it the right file? Multiplied by \

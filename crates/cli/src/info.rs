@@ -76,9 +76,10 @@ fn describe_file(path: &Path) -> Result<String, CliError> {
     }
     match nifti::read_volume(path) {
         Ok(volume) => Ok(stored(&header) + &values(&volume)),
-        Err(Error { kind: ErrorKind::SeveralVolumes { count, .. }, .. }) => {
-            Ok(format!("  Volumes    {count}: only images of one volume can be registered\n{}", stored(&header)))
-        }
+        Err(Error { kind: ErrorKind::SeveralVolumes { count, .. }, .. }) => Ok(format!(
+            "  Volumes    {count}: `apply` carries them all, to be registered one must be taken out\n{}",
+            stored(&header)
+        )),
         Err(error) => Err(error.into()),
     }
 }

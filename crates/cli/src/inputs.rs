@@ -81,6 +81,16 @@ pub fn labels_of(path: &Path, image: &Path, grid: &Grid) -> Result<LabelVolume, 
     Ok(labels)
 }
 
+/// Refuses a slice beside a volume.
+pub fn check_alike(files: [&Path; 2], grids: [&Grid; 2]) -> Result<(), CliError> {
+    let [slice, volume] = match grids.map(Grid::is_slice) {
+        [true, false] => files,
+        [false, true] => [files[1], files[0]],
+        _ => return Ok(()),
+    };
+    Err(CliError::SliceAndVolume { slice: slice.into(), volume: volume.into() })
+}
+
 /// Refuses the volume of `path` unless it lies on the grid of `other`.
 pub fn check_grid(
     path: &Path,

@@ -4,9 +4,10 @@ use std::io::Read;
 use std::path::Path;
 
 use antsreg_core::io::itk;
-use antsreg_core::{AffineTransform, Transform, TransformChain};
+use antsreg_core::{AffineTransform, Grid, Transform, TransformChain};
 
 use crate::error::CliError;
+use crate::inputs;
 use crate::values::TransformFile;
 
 /// What can be read, for messages.
@@ -68,14 +69,32 @@ pub fn read_chain(files: &[TransformFile]) -> Result<TransformChain, CliError> {
     Ok(chain)
 }
 
-/// Refuses affine maps of two dimensions: to put volumes on the grid of a volume.
-pub fn check_of_volumes(files: &[TransformFile]) -> Result<(), CliError> {
-    for TransformFile { path, .. } in files {
-        if path.exists() && itk::is_affine_of_slices(path)? {
-            return Err(CliError::TransformOfSlices { path: path.clone() });
+/// Refuses transforms of slices to put something on the grid of the volume `onto`, and, between slices, warps of volumes.
+/// A slice of a volume may be taken by either.
+pub fn check_dimensions(
+    files: &[TransformFile],
+    chain: &TransformChain,
+    onto: (&Path, &Grid),
+    input: &Grid,
+) -> Result<(), CliError> {
+    let (path, grid) = onto;
+    if grid.is_slice() && !input.is_slice() {
+        return Ok(());
+    }
+    for step in &chain.steps {
+        if let Transform::Displacement(field) = &step.transform {
+            inputs::check_alike([Path::new(&step.name), path], [&field.grid, grid])?;
         }
     }
-    Ok(())
+    if grid.is_slice() { Ok(()) } else { files.iter().try_for_each(check_of_volumes) }
+}
+
+/// Refuses an affine map of two dimensions.
+pub fn check_of_volumes(TransformFile { path, .. }: &TransformFile) -> Result<(), CliError> {
+    match path.exists() && itk::is_affine_of_slices(path)? {
+        true => Err(CliError::TransformOfSlices { path: path.clone() }),
+        false => Ok(()),
+    }
 }
 
 /// What a file holds; FSL's matrices, which share an extension with ITK's, are named as such.

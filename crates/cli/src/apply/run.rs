@@ -98,9 +98,7 @@ fn volume(
     if data.grid().is_slice() && !onto.is_slice() {
         return Err(CliError::SliceAndVolume { slice: input.into(), volume: reference.into() });
     }
-    if !onto.is_slice() {
-        transforms::check_of_volumes(&args.transform)?;
-    }
+    transforms::check_dimensions(&args.transform, chain, (reference, &onto), data.grid())?;
     for warning in chain.check(&onto, Some(data.grid()))? {
         console.warn(warning);
     }

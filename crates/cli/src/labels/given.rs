@@ -65,9 +65,7 @@ pub fn carried(args: &Args, labels: &Path, console: &mut Console) -> Result<(), 
         (list, ..) => list.as_deref().map(inputs::label_list).transpose()?,
     };
     let chain = transforms::read_chain(&args.apply)?;
-    if !grid.is_slice() {
-        transforms::check_of_volumes(&args.apply)?;
-    }
+    transforms::check_dimensions(&args.apply, &chain, (onto, &grid), &labels.grid)?;
     for warning in chain.check(&grid, Some(&labels.grid))? {
         console.warn(warning);
     }

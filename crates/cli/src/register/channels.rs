@@ -67,6 +67,7 @@ pub fn read_moving(args: &Args, first: &Volume) -> Result<Vec<Volume>, CliError>
 /// Reads an image that may have a grid of its own, but lies where the first one of its side does.
 fn beside(path: &Path, other: &Path, first: &Volume) -> Result<Volume, CliError> {
     let volume = inputs::image(path)?;
+    inputs::check_alike([path, other], [&volume.grid, &first.grid])?;
     let mut unmoved = TransformChain::new();
     unmoved.push("headers", Transform::Affine(antsreg_core::AffineTransform::identity()), false)?;
     match unmoved.check(&first.grid, Some(&volume.grid)) {

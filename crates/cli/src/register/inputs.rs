@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use antsreg_core::io::itk;
 use antsreg_core::{AffineTransform, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_linear as linear;
 use nalgebra::{Matrix3, Point3};
@@ -95,7 +96,7 @@ impl FixedInputs {
             Start::File(file) => {
                 let affine = transforms::read_affine(file)?;
                 if !image.grid.is_slice() {
-                    transforms::check_of_volumes(std::slice::from_ref(file))?;
+                    transforms::check_of_volumes(file)?;
                 }
                 Some(affine)
             }
@@ -128,16 +129,19 @@ impl FixedInputs {
     /// The affine from which a registration starts, fixed → moving, RAS mm, and what looks odd about it. Refused, by the
     /// names of both files, where nothing of the images meets.
     pub fn initial(&self, moving: &Volume, files: [&Path; 2]) -> Result<(AffineTransform, Vec<String>), CliError> {
-        let slices = [self.image.grid.is_slice(), moving.grid.is_slice()];
-        if slices[0] != slices[1] {
-            let [slice, volume] = if slices[0] { files } else { [files[1], files[0]] }.map(Path::to_owned);
-            return Err(CliError::SliceAndVolume { slice, volume });
-        }
+        inputs::check_alike(files, [&self.image.grid, &moving.grid])?;
         let initial = match (&self.start, self.given) {
             (Start::CentreOfMass, _) => centres_on_each_other(self, moving),
             (_, Some(affine)) => affine,
             _ => AffineTransform::identity(),
         };
+        // Found out here, and not when the affine is written as ITK's for slices.
+        if let Start::File(file) = &self.start
+            && [&self.image.grid, &moving.grid].iter().all(|grid| grid.is_slice_across_z())
+            && !itk::stays_in_plane(&initial)
+        {
+            return Err(CliError::OutOfPlane { path: file.path.clone() });
+        }
         // Its inverse is needed for the way back: a singular one is refused here.
         TransformChain::new().push(self.start.to_string(), Transform::Affine(initial), true)?;
         let mut chain = TransformChain::new();

@@ -105,6 +105,12 @@ fn every_kind_of_plane_transform_means_what_itk_says() {
 
 #[test]
 fn affines_of_slices_are_those_of_itk() {
+    assert!(itk::stays_in_plane(&in_plane()));
+    let tilted = AffineTransform {
+        matrix: Rotation3::from_axis_angle(&Vector3::x_axis(), 0.01).into_inner(),
+        translation: Vector3::zeros(),
+    };
+    assert!(!itk::stays_in_plane(&tilted));
     let folder = tempfile::tempdir().unwrap();
     for name in ["a.mat", "a.txt"] {
         let path = folder.path().join(name);

@@ -183,6 +183,7 @@ fn affine_files_that_cannot_be_used() {
     assert_eq!(refusal(&with_nan), "number 0 of the parameters is NaN, expected a finite number");
     assert!(refusal(b"hello, this is no transform at all").starts_with("not an ITK transform"));
     assert!(refusal(b"MNI Transform File\nTransform_Type = Linear;\n").ends_with("found a MINC transform"));
+    assert!(refusal(&[[0; 128].as_slice(), b"DICM"].concat()).contains("found a DICOM file"));
 
     let text = |kind: &str, parameters: &str| {
         let head = "#Insight Transform File V1.0\n#Transform 0\n";

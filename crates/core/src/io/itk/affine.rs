@@ -56,6 +56,11 @@ pub fn write_affine_of_slices(path: &Path, affine: &AffineTransform, centre: Poi
     write(path, &stored.ok_or_else(|| Error::new(path, ErrorKind::OutOfPlane))?)
 }
 
+/// Whether ITK's transform of two dimensions can say what this map does.
+pub fn stays_in_plane(affine: &AffineTransform) -> bool {
+    kinds::from_world_of_slices(affine, Point3::origin()).is_some()
+}
+
 fn write(path: &Path, stored: &Stored) -> Result<(), Error> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     let bytes = match extension.as_deref() {

@@ -37,7 +37,10 @@ fn record(rest: &mut &[u8], whole: &[u8]) -> Result<(String, Vec<f64>), ErrorKin
             unpacked: false,
         }),
     };
-    let unknown = |found: String| ErrorKind::Format { expected: "an ITK transform (MATLAB 4 or text)", found };
+    let unknown = |found: String| ErrorKind::Format {
+        expected: "an ITK transform (MATLAB 4 or text)",
+        found: foreign::name(whole).map_or(found, String::from),
+    };
     let head = take(20)?;
     let number = |big: bool, index: usize| {
         let bytes = std::array::from_fn(|byte| head[4 * index + byte]);
@@ -49,10 +52,7 @@ fn record(rest: &mut &[u8], whole: &[u8]) -> Result<(String, Vec<f64>), ErrorKin
         (10, _) => (false, true),
         (_, 1000) => (true, false),
         (_, 1010) => (true, true),
-        _ => {
-            let bytes = || format!("first bytes \"{}\"", head.escape_ascii());
-            return Err(unknown(foreign::name(whole).map_or_else(bytes, String::from)));
-        }
+        _ => return Err(unknown(format!("first bytes \"{}\"", head.escape_ascii()))),
     };
     let [rows, columns, imaginary, name_length] = [1, 2, 3, 4].map(|index| i64::from(number(big, index)));
     let count = match (rows, columns, imaginary) {

@@ -18,7 +18,7 @@ use super::source::Source;
 use super::{Error, nifti};
 use crate::Transform;
 
-pub use affine::{read_affine, write_affine, write_affine_of_slices};
+pub use affine::{read_affine, stays_in_plane, write_affine, write_affine_of_slices};
 pub use warp::{read_warp, write_warp};
 
 /// Reads whatever the file holds, told by its contents: an affine map, a displacement field, or, in a composite, several
