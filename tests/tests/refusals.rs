@@ -233,6 +233,15 @@ fn places_that_cannot_be_written() {
     std::fs::create_dir(place.path("folder.nii.gz")).expect("a folder");
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o folder.nii.gz");
     assert!(message.contains("folder.nii.gz: is a folder"), "{message}");
+    // Renaming would get around a protection.
+    let protected = place.path("protected.nii.gz");
+    std::fs::copy(place.path("m.nii.gz"), &protected).expect("a copy");
+    let mut permissions = std::fs::metadata(&protected).expect("the copy").permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&protected, permissions).expect("protected");
+    let message = place.refuse(1, "apply -i f.nii.gz -r f.nii.gz -o protected.nii.gz");
+    assert!(message.contains("protected.nii.gz: is write-protected"), "{message}");
+    assert_eq!(place.read("protected.nii.gz"), place.read("m.nii.gz"));
     // Found before anything is computed, whichever of the outputs it is.
     std::fs::create_dir(place.path("pWarped.nii.gz")).expect("a folder");
     let message = place.refuse(1, &format!("{line} -o p --dry-run"));

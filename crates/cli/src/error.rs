@@ -69,6 +69,12 @@ pub enum CliError {
         /// The name.
         path: PathBuf,
     },
+    /// An output name is that of a file that nobody may write.
+    #[error("{}: is write-protected; give another output name, or allow writing (chmod u+w)", path.display())]
+    OutputProtected {
+        /// The name.
+        path: PathBuf,
+    },
     /// An output name is that of the log.
     #[error("{}: the name of both the log and an output; give another name for one of them", path.display())]
     OutputIsLog {

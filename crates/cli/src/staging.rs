@@ -263,6 +263,7 @@ fn check_target(target: &Path) -> Result<&Path, CliError> {
         _ if target.file_name().is_none() => Err(CliError::OutputIsFolder { path: target.into() }),
         Ok(found) if found.is_dir() => Err(CliError::OutputIsFolder { path: target.into() }),
         Ok(found) if !found.is_file() || is_stream(target) => Err(CliError::OutputIsDevice { path: target.into() }),
+        Ok(found) if found.permissions().readonly() => Err(CliError::OutputProtected { path: target.into() }),
         Ok(_) if is_log(target) => Err(CliError::OutputIsLog { path: target.into() }),
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
             Err(CliError::Write { path: target.into(), source })
