@@ -1,6 +1,7 @@
 //! `batch`: many subjects normalised to one fixed image, by one process that keeps every device busy.
 
 mod args;
+mod course;
 mod resume;
 mod run;
 mod show;

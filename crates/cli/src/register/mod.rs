@@ -4,6 +4,7 @@
 
 mod args;
 mod channels;
+mod check;
 mod choices;
 pub mod compute;
 pub mod device_memory;
@@ -26,12 +27,13 @@ mod writing;
 
 pub use args::Args;
 pub use channels::ChannelFiles;
+pub use check::check;
 pub use files::Files;
 pub use found::{Diffeomorphism, Found, Wanted};
 pub use images::WantedImages;
 pub use inputs::{FixedInputs, Inputs};
 pub use parameters::{LinearParameters, Parameters, SynParameters};
-pub use plan::{Plan, check};
+pub use plan::Plan;
 pub use record::Seconds;
 pub use request::Request;
 pub use results::{Measured, Registration, write};

@@ -1,14 +1,14 @@
-//! The options resolved: presets filled in, contradictions refused, every number known before the work starts.
+//! The options resolved: presets filled in, what contradicts the images refused, every number known before the work starts.
 
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_kernels::{CcDerivative, Cuda};
-use antsreg_linear::{self as linear, AngleSearch, Cost, Dof, Search};
+use antsreg_linear::{self as linear, AngleSearch, Dof, Search};
 use antsreg_syn as syn;
 
 use super::args::Args;
 use super::channels::{self, ChannelFiles};
 use super::inputs::Inputs;
-use super::settings::{Measure, Model, Settings};
+use super::settings::{Model, Settings};
 use crate::device::Description;
 use crate::error::UsageError;
 
@@ -26,69 +26,6 @@ pub struct Plan {
     pub device: Description,
     /// Whether the images have two dimensions.
     pub slices: bool,
-}
-
-/// Refuses options that would do nothing, given the pairs of images beside the first.
-pub fn check(settings: &Settings, further: &[ChannelFiles]) -> Result<(), UsageError> {
-    let given = |option, is_given: bool| is_given.then_some(option);
-    let model = format!("--transform {}", settings.model());
-    let linear = [
-        given("--dof", settings.dof.is_some()),
-        given("--search-degrees", settings.search_degrees.is_some()),
-        given("--coarse-step-degrees", settings.coarse_step_degrees.is_some()),
-        given("--fine-step-degrees", settings.fine_step_degrees.is_some()),
-        given("--no-principal-axes", settings.no_principal_axes),
-        given("--no-search", settings.no_search),
-        given("--optimiser", settings.optimiser.is_some()),
-        given("--cost", settings.cost.is_some()),
-        given("--histogram", settings.histogram.is_some()),
-        given("--bins", settings.bins.is_some()),
-        given("--finest-mm", settings.finest_mm.is_some()),
-        given("--robust-range", settings.robust_range.is_some()),
-    ];
-    let syn = [
-        given("--shrink-factors", settings.shrink_factors.is_some()),
-        given("--smoothing-sigmas", settings.smoothing_sigmas.is_some()),
-        given("--iterations", settings.iterations.is_some()),
-        given("--gradient-step", settings.gradient_step.is_some()),
-        given("--update-variance", settings.update_variance.is_some()),
-        given("--total-variance", settings.total_variance.is_some()),
-        given("--metric", settings.metric.is_some()),
-        given("--metric-bins", settings.metric_bins.is_some()),
-        given("--cc-radius", settings.cc_radius.is_some()),
-        given("--cc-derivative", settings.cc_derivative.is_some()),
-        given("--convergence-window", settings.convergence_window.is_some()),
-        given("--convergence-threshold", settings.convergence_threshold.is_some()),
-        given("--reinvert-every", settings.reinvert_every.is_some()),
-        given("--noise", settings.noise.is_some()),
-        given("--edge-weight", settings.edge_weight.is_some()),
-        given("--inverse-limit", settings.inverse_limit.is_some()),
-        given("--winsorise", settings.winsorise.is_some()),
-        given("--channel", !further.is_empty()),
-    ];
-    let useless = match settings.model() {
-        Model::SynOnly => linear.into_iter().flatten().next(),
-        Model::Syn => None,
-        // These models are degrees of freedom already.
-        _ => syn.into_iter().chain([linear[0]]).flatten().next(),
-    };
-    if let Some(option) = useless {
-        return Err(UsageError::NoEffect { option, with: model });
-    }
-    let cost = cost(settings);
-    let useless = [
-        given("--histogram", settings.histogram.is_some() && !cost.has_joint_histogram()),
-        given("--bins", settings.bins.is_some() && !cost.has_bins()),
-    ];
-    match useless.into_iter().flatten().next() {
-        Some(option) => Err(UsageError::NoEffect { option, with: format!("--cost {}", Measure::from(cost)) }),
-        None => channels::check(settings, further),
-    }
-}
-
-/// What the affine stage minimises.
-fn cost(settings: &Settings) -> Cost {
-    settings.cost.map_or(settings.preset.linear().cost, Cost::from)
 }
 
 impl Plan {
@@ -140,7 +77,7 @@ impl Plan {
 /// Parameters of the affine stage, starting as said, for volumes or slices.
 fn linear_options(settings: &Settings, start: linear::Start, slices: bool) -> Result<linear::Options, UsageError> {
     let defaults = settings.preset.linear();
-    let cost = cost(settings);
+    let cost = settings.cost();
     let usual_bins = if cost == defaults.cost { defaults.bins } else { cost.default_bins() };
     let dof = match settings.model() {
         Model::Rigid => Dof::Rigid6,

@@ -6,12 +6,12 @@ use antsreg_linear as linear;
 use antsreg_syn as syn;
 
 use super::args::Args;
+use super::check::check;
 use super::compute::{self, Listener};
 use super::files::Files;
 use super::fit::Fitted;
 use super::found::Wanted;
 use super::inputs::Inputs;
-use super::plan;
 use super::profile::Profile;
 use super::record::Seconds;
 use super::results::{self, Measured, Registration, Written};
@@ -22,7 +22,7 @@ use crate::progress::{Console, Watcher};
 
 /// Runs `register`. Gives the overlap of the labels, if there were any to score.
 pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliError> {
-    plan::check(&args.settings, &args.channels)?;
+    check(&args.settings, &args.channels)?;
     let choice = args.settings.device.one()?;
     if args.profile && choice == DeviceChoice::Cpu {
         return Err(UsageError::NoEffect { option: "--profile", with: "--device cpu".into() }.into());

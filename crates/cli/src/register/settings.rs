@@ -136,6 +136,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What the affine stage minimises: as typed, or that of the preset.
+    pub fn cost(&self) -> Cost {
+        self.cost.map_or(self.preset.linear().cost, Cost::from)
+    }
+
     /// The model as typed, or that of the preset.
     pub fn model(&self) -> Model {
         self.transform.unwrap_or(self.preset.model())
