@@ -21,7 +21,7 @@ use crate::device::Description;
 use crate::error::CliError;
 use crate::interpolation::ImageInterpolation;
 use crate::on_device::in_mm;
-use crate::register::compute::{OnDevice, Warped};
+use crate::register::compute::{OnDevice, WarpsOnDevice};
 use crate::register::{Request, Wanted};
 
 /// What a subject adds to the average.
@@ -129,7 +129,7 @@ impl Sequel for Bringing<'_> {
         let OnDevice { affine: first, linear, syn } = found;
         let affine_cost = linear.map_or(f64::NAN, |linear| linear.cost);
         let (warp, levels) =
-            syn.map_or((None, Vec::new()), |Warped { warps, course, .. }| (Some(warps.warp), course.levels));
+            syn.map_or((None, Vec::new()), |WarpsOnDevice { warps, course, .. }| (Some(warps.warp), course.levels));
         let energies = levels.iter().filter_map(|level| level.energies.last().copied()).collect();
         let (onto, sparse) = (self.onto(), &self.template.sparse);
         let nearest = match &warp {

@@ -70,11 +70,11 @@ pub struct OnDevice<B: Backend> {
     /// Outcome of the affine stage.
     pub linear: Option<linear::Outcome>,
     /// Of the diffeomorphic stage.
-    pub syn: Option<Warped<B>>,
+    pub syn: Option<WarpsOnDevice<B>>,
 }
 
 /// What the diffeomorphic stage found.
-pub struct Warped<B: Backend> {
+pub struct WarpsOnDevice<B: Backend> {
     /// There and back.
     pub warps: syn::Warps<B>,
     /// How they were found.
@@ -115,7 +115,7 @@ pub fn find<B: Backend>(
         let (warps, course) = fixed.find(backend, request.moving_images(), &found.affine, listener)?;
         let scores = request.wanted.scores.then(|| fixed.scores(backend, &warps)).transpose()?;
         seconds.syn = Some(began.elapsed().as_secs_f64());
-        found.syn = Some(Warped { warps, course, scores });
+        found.syn = Some(WarpsOnDevice { warps, course, scores });
     }
     Ok(found)
 }

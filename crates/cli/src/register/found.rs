@@ -6,7 +6,7 @@ use antsreg_linear as linear;
 use antsreg_syn as syn;
 
 use super::args::Args;
-use super::compute::Warped;
+use super::compute::WarpsOnDevice;
 use super::images::{Images, WantedImages};
 use crate::device::Description;
 use crate::error::CliError;
@@ -62,10 +62,10 @@ impl Diffeomorphism {
     /// Fetches the warps from the device, as far as they are wanted; gives those on the device, too.
     pub fn fetch<B: Backend>(
         backend: &B,
-        found: Warped<B>,
+        found: WarpsOnDevice<B>,
         wanted: Wanted,
     ) -> Result<(syn::Warps<B>, Diffeomorphism), CliError> {
-        let Warped { warps, course, scores } = found;
+        let WarpsOnDevice { warps, course, scores } = found;
         let warp = warps.download_warp(backend)?;
         let inverse_warp = wanted.inverse_warp.then(|| warps.download_inverse_warp(backend)).transpose()?;
         Ok((warps, Diffeomorphism { warp, inverse_warp, course, scores }))
