@@ -30,25 +30,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliErr
     let files = Files::new(args);
     files.check(args)?;
     let (inputs, opened) = read_and_open(args, choice, console)?;
-    if let Some(note) = opened.note() {
-        console.note(note);
-    }
-    let Opened { device, description, seconds: opening, instead_of_gpu } = opened;
-    let free_bytes = device.cuda().map(|cuda| cuda.memory().map_err(CliError::Device)).transpose()?;
-    let fitted = Fitted::new(args, &inputs, choice, description, free_bytes.map(|memory| memory.free))?;
-    let Fitted { plan, memory, too_little_for_auto } = fitted;
-    let instead_of_gpu = instead_of_gpu.map(|error| error.to_string());
-    if let (true, Some(reason)) = (args.profile, instead_of_gpu.or(too_little_for_auto.map(|it| it.to_string()))) {
-        let with = format!("the CPU, which --device auto takes because {reason}");
-        return Err(UsageError::NoEffect { option: "--profile", with }.into());
-    }
-    let device = match too_little_for_auto {
-        None => device,
-        Some(too_little) => {
-            console.warn(format_args!("{too_little}; --device auto takes the CPU"));
-            Device::Cpu
-        }
-    };
+    let opening = opened.seconds;
+    let (device, Fitted { plan, memory, .. }) = settle(args, &inputs, choice, opened, console)?;
     // A dry run shows what there would be too little memory for.
     if args.dry_run {
         crate::output::print(&show::plan(args, &inputs, &plan, memory.as_ref(), &files, console.threads))?;
@@ -99,6 +82,35 @@ fn read_and_open(args: &Args, device: DeviceChoice, console: &mut Console) -> Re
         (inputs, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
     Ok((inputs?, opened?))
+}
+
+/// The device that registers, and the plan for it.
+fn settle(
+    args: &Args,
+    inputs: &Inputs,
+    choice: DeviceChoice,
+    opened: Opened,
+    console: &mut Console,
+) -> Result<(Device, Fitted), CliError> {
+    if let Some(note) = opened.note() {
+        console.note(note);
+    }
+    let Opened { device, description, instead_of_gpu, .. } = opened;
+    let memory = device.cuda().map(|cuda| cuda.memory().map_err(CliError::Device)).transpose()?;
+    let fitted = Fitted::new(args, inputs, choice, description, memory.map(|memory| memory.free))?;
+    let too_little = fitted.too_little_for_auto.as_ref().map(ToString::to_string);
+    let instead_of_gpu = instead_of_gpu.as_ref().map(ToString::to_string).or_else(|| too_little.clone());
+    if let (true, Some(reason)) = (args.profile, instead_of_gpu) {
+        let with = format!("the CPU, which --device auto takes because {reason}");
+        return Err(UsageError::NoEffect { option: "--profile", with }.into());
+    }
+    match too_little {
+        None => Ok((device, fitted)),
+        Some(too_little) => {
+            console.warn(format_args!("{too_little}; --device auto takes the CPU"));
+            Ok((Device::Cpu, fitted))
+        }
+    }
 }
 
 impl Listener for Watcher<'_> {
