@@ -111,7 +111,8 @@ fn table(path: &Path, channels: &[String]) -> Result<Vec<Subject>, CliError> {
     let wanted = if channels.is_empty() { vec![IMAGE.to_owned()] } else { channels.to_vec() };
     if let Some(column) = wanted.iter().find(|column| place(column).is_none()) {
         let (path, column) = (path.into(), column.clone());
-        return Err(SubjectsError::MissingColumn { path, column, found: header.join(", ") }.into());
+        let found = if header.is_empty() { "none".to_owned() } else { header.join(", ") };
+        return Err(SubjectsError::MissingColumn { path, column, found }.into());
     }
     let known = |name: &str| name == IMAGE || COLUMNS.contains(&name);
     if let Some(unknown) = header.iter().find(|name| channels.is_empty() && !known(name)) {
@@ -220,6 +221,16 @@ mod tests {
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_table_without_the_images_is_told_what_it_has() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (text, found) in [("", "found none"), ("subject,labels\nA,a.nii\n", "found subject, labels")] {
+            let table = write(folder.path(), "some.csv", text);
+            let error = list(std::slice::from_ref(&table), &[]).expect_err("no images");
+            assert_eq!(error.to_string(), format!("{}: there is no column `image`; {found}", table.display()));
+        }
     }
 
     #[test]
