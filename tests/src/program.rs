@@ -6,10 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use antsreg_core::Grid;
+use nalgebra::Matrix3;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::Brain;
+use crate::{Brain, grid};
 
 /// A folder of its own, in which the program runs and which goes away afterwards.
 #[derive(Debug)]
@@ -33,6 +34,16 @@ impl Workplace {
     #[expect(clippy::new_without_default, reason = "making a folder is more than a default")]
     pub fn new() -> Workplace {
         Workplace { folder: TempDir::new().expect("a temporary folder") }
+    }
+
+    /// A folder with a small pair, `f.nii.gz` and `m.nii.gz`, and the fixed labels `fl.nii.gz`.
+    pub fn with_pair() -> Workplace {
+        let place = Workplace::new();
+        let onto = grid(8.0, [0.0; 3], Matrix3::identity());
+        Brain::standard().write_image(&onto, &place.path("f.nii.gz"));
+        Brain::standard().write_image(&onto, &place.path("m.nii.gz"));
+        Brain::standard().write_labels(&onto, &place.path("fl.nii.gz"));
+        place
     }
 
     /// A path in the folder.

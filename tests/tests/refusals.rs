@@ -8,16 +8,6 @@ use nalgebra::Matrix3;
 
 const SPACING: f64 = 8.0;
 
-/// A folder with a good pair, `f.nii.gz` and `m.nii.gz`, and the fixed labels `fl.nii.gz`.
-fn pair() -> Workplace {
-    let place = Workplace::new();
-    let onto = grid(SPACING, [0.0; 3], Matrix3::identity());
-    Brain::standard().write_image(&onto, &place.path("f.nii.gz"));
-    Brain::standard().write_image(&onto, &place.path("m.nii.gz"));
-    Brain::standard().write_labels(&onto, &place.path("fl.nii.gz"));
-    place
-}
-
 fn image() -> Volume {
     Brain::standard().image(&grid(SPACING, [0.0; 3], Matrix3::identity()))
 }
@@ -43,7 +33,7 @@ fn refused_as_image(place: &Workplace, name: &str, words: &[&str]) {
 
 #[test]
 fn files_that_are_no_image() {
-    let place = pair();
+    let place = Workplace::with_pair();
     refused_as_image(&place, "none.nii.gz", &["no such file"]);
     place.file("empty.nii.gz", b"");
     refused_as_image(&place, "empty.nii.gz", &["empty"]);
@@ -61,7 +51,7 @@ fn files_that_are_no_image() {
 
 #[test]
 fn images_without_sense() {
-    let place = pair();
+    let place = Workplace::with_pair();
     let mut volume = image();
     volume.voxels.fill(7.0);
     write(&place, "flat.nii.gz", &volume);
@@ -87,7 +77,7 @@ fn images_without_sense() {
 
 #[test]
 fn masks_and_labels_that_do_not_fit() {
-    let place = pair();
+    let place = Workplace::with_pair();
     let mut volume = image();
     volume.voxels.fill(0.0);
     write(&place, "none.nii.gz", &volume);
@@ -133,7 +123,7 @@ fn masks_and_labels_that_do_not_fit() {
 
 #[test]
 fn images_that_do_not_overlap_at_the_start() {
-    let place = pair();
+    let place = Workplace::with_pair();
     let mut far = image();
     far.grid.origin.z += 1000.0;
     write(&place, "far.nii.gz", &far);
@@ -148,7 +138,7 @@ fn images_that_do_not_overlap_at_the_start() {
 
 #[test]
 fn images_too_small_for_any_search() {
-    let place = pair();
+    let place = Workplace::with_pair();
     let mut crumb = image();
     crumb.grid.spacing /= 1000.0;
     write(&place, "crumb.nii.gz", &crumb);
@@ -169,7 +159,7 @@ fn images_too_small_for_any_search() {
 
 #[test]
 fn numbers_out_of_all_proportion() {
-    let place = pair();
+    let place = Workplace::with_pair();
     for (option, words) in [
         ("--smoothing-sigmas 1e9", "from 0 to 100"),
         ("--update-variance 1e99", "from 0 to 10000"),
@@ -194,7 +184,7 @@ fn numbers_out_of_all_proportion() {
 
 #[test]
 fn starts_that_are_no_transform() {
-    let place = pair();
+    let place = Workplace::with_pair();
     let refused = |name: &str, words: &[&str]| {
         let message = place.refuse(1, &format!("register -f f.nii.gz -m m.nii.gz -o p --initial-transform {name}"));
         for word in [name].iter().chain(words) {
@@ -220,128 +210,11 @@ fn starts_that_are_no_transform() {
     refused("in_time.txt", &["AffineTransform_double_4_4", "expected"]);
 }
 
-#[test]
-fn places_that_cannot_be_written() {
-    let place = pair();
-    let line = "register -f f.nii.gz -m m.nii.gz -t syn-only";
-    let message = place.refuse(1, &format!("{line} -o missing/p"));
-    assert!(message.contains("missing: no such folder"), "{message}");
-    let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o missing/w.nii.gz");
-    assert!(message.contains("missing: no such folder"), "{message}");
-    let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o w.png");
-    assert!(message.contains("w.png") && message.contains("expected .nii.gz or .nii"), "{message}");
-    std::fs::create_dir(place.path("folder.nii.gz")).expect("a folder");
-    let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o folder.nii.gz");
-    assert!(message.contains("folder.nii.gz: is a folder"), "{message}");
-    // Renaming would get around a protection.
-    let protected = place.path("protected.nii.gz");
-    std::fs::copy(place.path("m.nii.gz"), &protected).expect("a copy");
-    let mut permissions = std::fs::metadata(&protected).expect("the copy").permissions();
-    permissions.set_readonly(true);
-    std::fs::set_permissions(&protected, permissions).expect("protected");
-    let message = place.refuse(1, "apply -i f.nii.gz -r f.nii.gz -o protected.nii.gz");
-    assert!(message.contains("protected.nii.gz: is write-protected"), "{message}");
-    assert_eq!(place.read("protected.nii.gz"), place.read("m.nii.gz"));
-    // Found before anything is computed, whichever of the outputs it is.
-    std::fs::create_dir(place.path("pWarped.nii.gz")).expect("a folder");
-    let message = place.refuse(1, &format!("{line} -o p --dry-run"));
-    assert!(message.contains("pWarped.nii.gz: is a folder"), "{message}");
-    std::fs::remove_dir(place.path("pWarped.nii.gz")).expect("an empty folder");
-    let message = place.refuse(1, &format!("{line} -o {} --dry-run", "p".repeat(238)));
-    assert!(message.contains("too long"), "{message}");
-    // An output that would replace an input.
-    std::fs::copy(place.path("m.nii.gz"), place.path("pWarped.nii.gz")).expect("a copy");
-    let message = place.refuse(2, "register -f f.nii.gz -m pWarped.nii.gz -o p -t syn-only");
-    assert!(message.contains("pWarped.nii.gz") && message.contains("input"), "{message}");
-}
-
-#[test]
-fn nothing_is_written_over_what_is_read() {
-    let place = pair();
-    place.succeed(
-        "register -f f.nii.gz -m m.nii.gz -o p -t syn-only --device cpu --shrink-factors 2 --smoothing-sigmas 0 \
-         --iterations 1 --log run.log",
-    );
-    place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t syn-only --dry-run --log run.log");
-    for name in ["pLabels.nii.gz", "poverlap.csv"] {
-        std::fs::copy(place.path("fl.nii.gz"), place.path(name)).expect("a copy");
-    }
-    let files = [
-        "f.nii.gz",
-        "m.nii.gz",
-        "fl.nii.gz",
-        "p1Warp.nii.gz",
-        "p0GenericAffine.mat",
-        "pLabels.nii.gz",
-        "poverlap.csv",
-    ];
-    let before = files.map(|name| place.read(name));
-    for line in [
-        "apply -i m.nii.gz -r f.nii.gz -o ./m.nii.gz",
-        "apply -i m.nii.gz -r f.nii.gz -o f.nii.gz",
-        "apply -i m.nii.gz -r f.nii.gz -t p1Warp.nii.gz -o p1Warp.nii.gz",
-        "jacobian p1Warp.nii.gz -o p1Warp.nii.gz",
-        "convert p0GenericAffine.mat p0GenericAffine.mat --to itk",
-        "overlap fl.nii.gz fl.nii.gz --csv fl.nii.gz",
-        "labels -l pLabels.nii.gz -r f.nii.gz -o p --apply p0GenericAffine.mat",
-        "labels -l fl.nii.gz -r f.nii.gz -o p --apply p0GenericAffine.mat -g poverlap.csv",
-    ] {
-        assert!(place.refuse(2, line).contains("both an input and an output"), "{line}");
-    }
-    for name in files {
-        let message = place.refuse(1, &format!("info f.nii.gz --log {name}"));
-        assert!(message.contains(name) && message.contains("no log"), "{message}");
-    }
-    let message =
-        place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p -t rigid --initial-transform p0GenericAffine.mat");
-    assert!(message.contains("p0GenericAffine.mat: the name of both an input and an output"), "{message}");
-    // The log of the run before, and of this one.
-    let run = place.run("register -f f.nii.gz -m m.nii.gz -o run --dry-run --log runrecord.json");
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("runrecord.json: the name of both the log and an output"), "{}", run.stderr);
-    assert!(files.map(|name| place.read(name)) == before, "a file has changed");
-    let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o . --dry-run");
-    assert!(message.contains("give ./"), "{message}");
-    std::fs::create_dir(place.path("sub")).expect("a folder");
-    let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o sub --dry-run");
-    assert!(run.stderr.contains("sub is a folder") && run.stderr.contains("give sub/"), "{}", run.stderr);
-    let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o sub/ --dry-run");
-    assert!(!run.stderr.contains("is a folder"), "{}", run.stderr);
-    // Nor taken for this run's: what an earlier one with other options has left.
-    let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t rigid --no-search --device cpu");
-    assert!(run.stderr.contains("p1Warp.nii.gz is from an earlier run"), "{}", run.stderr);
-    assert!(!run.stderr.contains("pWarped.nii.gz is"), "{}", run.stderr);
-}
-
-#[cfg(unix)]
-#[test]
-fn no_file_takes_the_place_of_a_pipe_or_a_device() {
-    use std::os::unix::fs::{FileTypeExt, symlink};
-    let place = pair();
-    for name in ["pipe.nii", "pipe.csv", "pWarped.nii.gz"] {
-        let made = std::process::Command::new("mkfifo").arg(place.path(name)).status().expect("mkfifo");
-        assert!(made.success());
-    }
-    // As /dev/stdout is, which leads to an ordinary file where the output goes into one.
-    symlink("/proc/self/exe", place.path("stream.csv")).expect("a link");
-    for line in [
-        "apply -i m.nii.gz -r f.nii.gz -o pipe.nii",
-        "overlap fl.nii.gz fl.nii.gz --csv pipe.csv",
-        "overlap fl.nii.gz fl.nii.gz --csv stream.csv",
-        "register -f f.nii.gz -m m.nii.gz -o p --dry-run",
-    ] {
-        let message = place.refuse(1, line);
-        assert!(message.contains("is a pipe or a device"), "{line}: {message}");
-    }
-    let kind = |name: &str| std::fs::symlink_metadata(place.path(name)).expect("still there").file_type();
-    assert!(kind("pipe.nii").is_fifo() && kind("pipe.csv").is_fifo() && kind("stream.csv").is_symlink());
-}
-
 #[cfg(unix)]
 #[test]
 fn names_that_no_record_can_hold() {
     use std::os::unix::ffi::OsStrExt;
-    let place = pair();
+    let place = Workplace::with_pair();
     let name = std::ffi::OsStr::from_bytes(b"m\xff.nii.gz");
     std::fs::copy(place.path("m.nii.gz"), place.path("m.nii.gz").with_file_name(name)).expect("a copy");
     let mut command = place.command(["register", "-f", "f.nii.gz", "-o", "p", "--device", "cpu", "-m"]);
@@ -351,24 +224,9 @@ fn names_that_no_record_can_hold() {
     assert!(message.contains("not UTF-8"), "{message}");
 }
 
-#[cfg(target_os = "linux")]
-#[test]
-fn a_folder_that_takes_no_files() {
-    let place = pair();
-    // Not even root can make files there.
-    for line in [
-        "register -f f.nii.gz -m m.nii.gz -o /proc/p -t syn-only",
-        "apply -i m.nii.gz -r f.nii.gz -o /proc/w.nii.gz",
-        "convert m.mat /proc/m.txt --to itk",
-    ] {
-        let message = place.refuse(1, line);
-        assert!(message.contains("/proc: no file can be made in this folder"), "{message}");
-    }
-}
-
 #[test]
 fn chains_and_points_that_do_not_fit() {
-    let place = pair();
+    let place = Workplace::with_pair();
     let shift = |x: f64| {
         format!(
             "#Insight Transform File V1.0\n#Transform 0\nTransform: AffineTransform_double_3_3\n\
@@ -411,7 +269,7 @@ fn chains_and_points_that_do_not_fit() {
 
 #[test]
 fn comparisons_across_grids() {
-    let place = pair();
+    let place = Workplace::with_pair();
     let mut other = image();
     other.grid.origin.x += 4.0;
     write(&place, "other.nii.gz", &other);
@@ -428,7 +286,7 @@ fn comparisons_across_grids() {
 
 #[test]
 fn a_batch_of_which_nothing_is_done_has_failed() {
-    let place = pair();
+    let place = Workplace::with_pair();
     let run = place.run("batch -f f.nii.gz -o out none.nii.gz -t rigid --device cpu");
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(run.stderr.contains("1 of 1 subjects failed"), "{}", run.stderr);
@@ -438,7 +296,7 @@ fn a_batch_of_which_nothing_is_done_has_failed() {
 
 #[test]
 fn conversions_that_lack_something() {
-    let place = pair();
+    let place = Workplace::with_pair();
     place.file("fsl.mat", b"1 0 0 5\n0 1 0 0\n0 0 1 0\n0 0 0 1\n");
     let message = place.refuse(2, "convert fsl.mat out.txt");
     assert!(message.contains("--fixed is needed"), "{message}");
@@ -456,7 +314,7 @@ fn conversions_that_lack_something() {
 
 #[test]
 fn further_pairs_that_do_not_fit() {
-    let place = pair();
+    let place = Workplace::with_pair();
     let mut far = image();
     far.grid.origin.z += 1000.0;
     write(&place, "far.nii.gz", &far);
@@ -482,7 +340,7 @@ fn further_pairs_that_do_not_fit() {
 
 #[test]
 fn options_of_a_stage_that_does_not_run_are_refused_each() {
-    let place = pair();
+    let place = Workplace::with_pair();
     let help = place.succeed("register --help").stdout;
     // Options with values that do: those of dry runs in which each of them acts.
     let mut typed = Vec::new();

@@ -1,9 +1,11 @@
 //! Time of the operations that make up SyN on the processor, one thread: `cargo bench -p antsreg-kernels --bench cpu_kernels`.
 
+mod operands;
+
 use std::time::Instant;
 
-use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, Error, InversionLimits, Sampling};
+use operands::{brain, field, turn};
 
 /// Larger than the caches, small enough for many rounds.
 const SHAPE: [usize; 3] = [117, 149, 95];
@@ -12,27 +14,6 @@ const ROUNDS: usize = 12;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     Ok(pool.install(run)?)
-}
-
-fn noise(seed: u32, count: usize) -> Vec<f32> {
-    let mut state = seed;
-    let next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) as f32 / (1 << 24) as f32
-    };
-    std::iter::repeat_with(next).take(count).collect()
-}
-
-/// Smooth displacements of a few voxels, as registrations make them.
-fn field(seed: u32) -> Result<<Cpu as Backend>::Field, Error> {
-    let values = noise(seed, 3 * SHAPE.iter().product::<usize>());
-    let vectors: Vec<[f32; 3]> =
-        values.as_chunks().0.iter().map(|v: &[f32; 3]| v.map(|value| 60.0 * (value - 0.5))).collect();
-    let (mut field, mut scratch) = (Cpu.upload_field(SHAPE, &vectors)?, Cpu.field(SHAPE)?);
-    for _ in 0..3 {
-        Cpu.smooth_field(&mut field, 6.0, &mut scratch)?;
-    }
-    Ok(field)
 }
 
 /// The fastest of many rounds: what others do on the machine makes none faster.
@@ -49,19 +30,14 @@ fn timed(name: &str, mut work: impl FnMut() -> Result<(), Error>) -> Result<(), 
 }
 
 fn run() -> Result<(), Error> {
-    let len = SHAPE.iter().product();
-    let brain = |seed| Cpu.smooth(&Cpu.upload(SHAPE, &noise(seed, len))?, [1.0; 3]);
-    let (fixed, moving) = (brain(1)?, brain(2)?);
-    let (first, second) = (field(7)?, field(8)?);
-    let map = AffineTransform {
-        matrix: nalgebra::Rotation3::from_euler_angles(0.05, -0.04, 0.1).into_inner(),
-        translation: nalgebra::Vector3::new(8.0, -6.0, 3.0),
-    };
+    let (fixed, moving) = (brain(&Cpu, SHAPE, 1)?, brain(&Cpu, SHAPE, 2)?);
+    let (first, second) = (field(&Cpu, SHAPE, 7)?, field(&Cpu, SHAPE, 8)?);
+    let map = turn();
     let (mut image, mut out, mut other) = (Cpu.image(SHAPE)?, Cpu.field(SHAPE)?, Cpu.field(SHAPE)?);
 
     timed("resample", || Cpu.resample(&moving, &map, 0.0, &mut image))?;
     timed("warp", || Cpu.warp(&moving, &first, &map, Sampling::Linear, &mut image))?;
-    let mut smoothed = field(9)?;
+    let mut smoothed = field(&Cpu, SHAPE, 9)?;
     timed("smooth a field, variance 3", || Cpu.smooth_field(&mut smoothed, 3.0, &mut out))?;
     timed("compose", || Cpu.compose(&first, &second, &mut out))?;
     timed("advance", || Cpu.advance(&first, &second, 0.2, &mut out))?;

@@ -1,6 +1,8 @@
 //! Time of each kernel on a CUDA device at the size of a 1 mm brain, against the bytes it must move at the copy bandwidth
 //! measured there: `cargo bench -p antsreg-kernels --bench cuda_kernels`.
 
+mod operands;
+
 use antsreg_core::AffineTransform;
 use antsreg_kernels::cuda::{Field, Image, KernelTime};
 use antsreg_kernels::{
@@ -8,6 +10,7 @@ use antsreg_kernels::{
     RelaxLimits, RelaxRound, Sampling,
 };
 use nalgebra::Matrix3;
+use operands::{brain, field, noise, turn};
 
 /// A 1 mm brain.
 const SHAPE: [usize; 3] = [162, 214, 167];
@@ -20,27 +23,6 @@ fn main() {
         eprintln!("cuda_kernels: {error}");
         std::process::exit(1)
     }
-}
-
-fn noise(seed: u32, count: usize) -> Vec<f32> {
-    let mut state = seed;
-    let next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) as f32 / (1 << 24) as f32
-    };
-    std::iter::repeat_with(next).take(count).collect()
-}
-
-/// Smooth displacements of a few voxels, as registrations make them.
-fn field(cuda: &Cuda, seed: u32) -> Result<Field, Error> {
-    let values = noise(seed, 3 * SHAPE.iter().product::<usize>());
-    let vectors: Vec<[f32; 3]> =
-        values.as_chunks().0.iter().map(|v: &[f32; 3]| v.map(|value| 60.0 * (value - 0.5))).collect();
-    let (mut field, mut scratch) = (cuda.upload_field(SHAPE, &vectors)?, cuda.field(SHAPE)?);
-    for _ in 0..3 {
-        cuda.smooth_field(&mut field, 6.0, &mut scratch)?;
-    }
-    Ok(field)
 }
 
 fn print(bandwidth: f64, times: &[KernelTime], note: &str) {
@@ -91,16 +73,11 @@ fn run() -> Result<(), Error> {
         memory.total as f64 / 1e9
     );
     println!("kernel                          n median µs   best µs       MB    GB/s  copy");
-    let len = SHAPE.iter().product();
-    let brain = |seed| cuda.smooth(&cuda.upload(SHAPE, &noise(seed, len))?, [1.0; 3]);
-    let images = (0..SETS as u32).map(brain).collect::<Result<Vec<_>, _>>()?;
-    let fields = (0..SETS as u32).map(|seed| field(&cuda, 7 + seed)).collect::<Result<Vec<_>, _>>()?;
+    let images = (0..SETS as u32).map(|seed| brain(&cuda, SHAPE, seed)).collect::<Result<Vec<_>, _>>()?;
+    let fields = (0..SETS as u32).map(|seed| field(&cuda, SHAPE, 7 + seed)).collect::<Result<Vec<_>, _>>()?;
     let mut outs = (0..SETS).map(|_| cuda.field(SHAPE)).collect::<Result<Vec<_>, _>>()?;
     let mut targets = (0..SETS).map(|_| cuda.image(SHAPE)).collect::<Result<Vec<_>, _>>()?;
-    let map = AffineTransform {
-        matrix: nalgebra::Rotation3::from_euler_angles(0.05, -0.04, 0.1).into_inner(),
-        translation: nalgebra::Vector3::new(8.0, -6.0, 3.0),
-    };
+    let map = turn();
 
     timed(&cuda, bandwidth, "turned", |n| cuda.resample(&images[n], &map, 0.0, &mut targets[n]))?;
     for sampling in [Sampling::Linear, Sampling::Nearest] {
@@ -114,7 +91,7 @@ fn run() -> Result<(), Error> {
         timed(&cuda, bandwidth, &format!("image, sigma {sigma}"), |n| cuda.smooth(&images[n], [sigma; 3]).map(drop))?;
     }
     for variance in [0.3, 0.5, 1.0, 3.0, 6.0] {
-        let mut own = (0..SETS as u32).map(|seed| field(&cuda, 17 + seed)).collect::<Result<Vec<_>, _>>()?;
+        let mut own = (0..SETS as u32).map(|seed| field(&cuda, SHAPE, 17 + seed)).collect::<Result<Vec<_>, _>>()?;
         timed(&cuda, bandwidth, &format!("field, variance {variance}"), |n| {
             cuda.smooth_field(&mut own[n], variance, &mut outs[n])
         })?;

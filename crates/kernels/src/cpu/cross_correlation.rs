@@ -7,7 +7,7 @@ use wide::f32x8;
 
 use super::box_sums::BoxSums;
 use super::field::Field;
-use super::gradient::Gradient;
+use super::gradient::{Gradient, Pulls};
 use super::image::Image;
 use super::lanes::{self, LANES};
 use super::{slab, widest};
@@ -19,19 +19,28 @@ use window::{Sums, Terms};
 pub struct CcWorkspace {
     /// Slices of each slab, and its buffers.
     slices: usize,
-    slabs: Vec<BoxSums>,
+    slabs: Vec<Slab>,
     /// Sums of each slice's windows.
     energies: Vec<Sums>,
     /// The exact derivative's five terms of the windows of each row, one after the other; empty until it is asked for.
     terms: Vec<f32>,
 }
 
+/// Buffers of the work on one slab.
+#[derive(Debug)]
+struct Slab {
+    sums: BoxSums,
+    pulls: Pulls,
+}
+
 impl CcWorkspace {
-    pub(super) fn new([_, _, nz]: [usize; 3]) -> CcWorkspace {
+    pub(super) fn new([nx, _, nz]: [usize; 3]) -> CcWorkspace {
         let slices = slab(nz);
         CcWorkspace {
             slices,
-            slabs: (0..nz.div_ceil(slices)).map(|_| BoxSums::default()).collect(),
+            slabs: (0..nz.div_ceil(slices))
+                .map(|_| Slab { sums: BoxSums::default(), pulls: Pulls::new(nx) })
+                .collect(),
             energies: vec![Sums::default(); nz],
             terms: Vec::new(),
         }
@@ -92,22 +101,13 @@ impl Pair<'_> {
         start..start + self.shape[0]
     }
 
-    #[inline(always)]
-    fn inside(&self, voxel: usize) -> bool {
-        self.masks.iter().flatten().all(|mask| mask[voxel] > 0.5)
-    }
-
     /// Writes 1, I, J, I², J², IJ of a row, zero outside the masks.
     #[inline(always)]
     fn products(&self, j: usize, k: usize, [n, i, jm, ii, jj, ij]: [&mut [f32]; 6]) {
         let range = self.row(j, k);
         let (fixed, moving) = (&self.fixed[range.clone()], &self.moving[range.clone()]);
-        if self.masks.iter().flatten().next().is_none() {
-            n.fill(1.0);
-        } else {
-            for (x, n) in n.iter_mut().enumerate() {
-                *n = f32::from(u8::from(self.inside(range.start + x)));
-            }
+        for x in (0..n.len()).step_by(LANES) {
+            lanes::store(self.inside(range.clone(), x) & f32x8::ONE, n, x);
         }
         let product = |out: &mut [f32], a: &[f32], b: &[f32]| {
             out.iter_mut().zip(a).zip(b).for_each(|((out, a), b)| *out = a * b);
@@ -121,7 +121,7 @@ impl Pair<'_> {
 
     /// The bits of eight voxels of a row that are inside the masks.
     #[inline(always)]
-    fn inside_lanes(&self, row: std::ops::Range<usize>, x: usize) -> f32x8 {
+    fn inside(&self, row: std::ops::Range<usize>, x: usize) -> f32x8 {
         let within = lanes::first(row.len() - x);
         self.masks
             .iter()
@@ -150,7 +150,7 @@ impl Pair<'_> {
             |j, k, [n, i, jm, ii, jj, ij]| {
                 let (mut value, mut weight, mut counted) = (0.0_f32, 0.0_f32, 0);
                 for x in (0..n.len()).step_by(LANES) {
-                    let inside = self.inside_lanes(self.row(j, k), x);
+                    let inside = self.inside(self.row(j, k), x);
                     let at = |row: &[f32]| lanes::load(row, x);
                     let sums = [at(i), at(jm), at(ii), at(jj), at(ij)];
                     let terms = Terms::of(sums, at(n), self.noise_variance, inside);
@@ -167,25 +167,11 @@ impl Pair<'_> {
         );
     }
 
-    /// A row of both updates: the images' gradients times how far each side is pulled along its own.
+    /// Writes row (j, k) of both updates, of slices from `first` on.
     #[inline(always)]
-    fn update_rows(
-        &self,
-        j: usize,
-        k: usize,
-        rows: &mut PulledRow,
-        fixed_update: &mut [[f32; 3]],
-        moving_update: &mut [[f32; 3]],
-    ) {
-        for (image, pull, update) in
-            [(self.fixed, &rows.fixed, fixed_update), (self.moving, &rows.moving, moving_update)]
-        {
-            let [gx, gy, gz] = &mut rows.gradient;
-            self.gradient.row(image, j, k, [gx, gy, gz]);
-            for (x, update) in update.iter_mut().enumerate() {
-                *update = [pull[x] * gx[x], pull[x] * gy[x], pull[x] * gz[x]];
-            }
-        }
+    fn write(&self, pulls: &mut Pulls, at: [usize; 2], first: usize, updates: [&mut [[f32; 3]]; 2]) {
+        let own = self.row(at[0], at[1] - first);
+        pulls.write(&self.gradient, [self.fixed, self.moving], at, updates.map(|update| &mut update[own.clone()]));
     }
 
     /// Both updates from the term of each window's centre.
@@ -195,9 +181,8 @@ impl Pair<'_> {
         let piece = nx * ny * slices;
         let outputs = fixed_update.par_chunks_mut(piece).zip(moving_update.par_chunks_mut(piece));
         let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
-        slabs.zip(outputs).enumerate().for_each(|(slab, ((sums, energies), (fixed_update, moving_update)))| {
+        slabs.zip(outputs).enumerate().for_each(|(slab, ((Slab { sums, pulls }, energies), (fixed, moving)))| {
             let first = slab * slices;
-            let mut rows = PulledRow::new(nx);
             widest(
                 #[inline(always)]
                 || {
@@ -210,13 +195,10 @@ impl Pair<'_> {
                             let row = self.row(j, k);
                             let f = lanes::load(&self.fixed[row.clone()], x) - terms.fixed_mean;
                             let m = lanes::load(&self.moving[row], x) - terms.moving_mean;
-                            lanes::store(terms.slope * (m - terms.on_fixed * f), &mut rows.fixed, x);
-                            lanes::store(terms.slope * (f - terms.on_moving * m), &mut rows.moving, x);
+                            lanes::store(terms.slope * (m - terms.on_fixed * f), &mut pulls.fixed, x);
+                            lanes::store(terms.slope * (f - terms.on_moving * m), &mut pulls.moving, x);
                             if x + LANES >= nx {
-                                let own = ((k - first) * ny + j) * nx;
-                                let (to_fixed, to_moving) =
-                                    (&mut fixed_update[own..own + nx], &mut moving_update[own..own + nx]);
-                                self.update_rows(j, k, &mut rows, to_fixed, to_moving);
+                                self.write(pulls, [j, k], first, [&mut *fixed, &mut *moving]);
                             }
                         },
                     );
@@ -228,40 +210,15 @@ impl Pair<'_> {
     /// Both updates from all windows that contain a voxel: with P = 2C/(A·B), the fixed one is
     /// (J·ΣP − ΣP·J̄ − I·ΣP·C/A + ΣP·Ī·C/A)·∇I, sums over the windows around the voxel, and its mirror.
     fn exact(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
-        let [nx, ny, nz] = self.shape;
-        let slices = workspace.slices;
+        self.terms(workspace);
+        let [nx, ny, _] = self.shape;
+        let (slices, terms) = (workspace.slices, &workspace.terms);
         let piece = nx * ny * slices;
-        workspace.terms.resize(5 * nx * ny * nz, 0.0);
-        let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
-        slabs.zip(workspace.terms.par_chunks_mut(5 * piece)).enumerate().for_each(
-            |(slab, ((sums, energies), terms))| {
-                let first = slab * slices;
-                widest(
-                    #[inline(always)]
-                    || {
-                        self.each_window(
-                            sums,
-                            first,
-                            energies,
-                            #[inline(always)]
-                            |j, k, x, window| {
-                                let row = &mut terms[5 * nx * ((k - first) * ny + j)..][..5 * nx];
-                                for (row, term) in row.chunks_exact_mut(nx).zip(window.exact()) {
-                                    lanes::store(term, row, x);
-                                }
-                            },
-                        );
-                    },
-                );
-            },
-        );
-        let terms = &workspace.terms;
         let outputs = fixed_update.par_chunks_mut(piece).zip(moving_update.par_chunks_mut(piece));
         workspace.slabs.par_iter_mut().zip(outputs).enumerate().for_each(
-            |(slab, (sums, (fixed_update, moving_update)))| {
+            |(slab, (Slab { sums, pulls }, (fixed, moving)))| {
                 let first = slab * slices;
-                let last = first + fixed_update.len() / (nx * ny);
-                let mut rows = PulledRow::new(nx);
+                let last = first + fixed.len() / (nx * ny);
                 widest(
                     #[inline(always)]
                     || {
@@ -271,25 +228,13 @@ impl Pair<'_> {
                             first..last,
                             #[inline(always)]
                             |j, k, rows| {
-                                let terms = terms[5 * nx * (k * ny + j)..].chunks_exact(nx);
+                                let terms = terms[5 * self.row(j, k).start..].chunks_exact(nx);
                                 rows.into_iter().zip(terms).for_each(|(row, term)| row.copy_from_slice(term));
                             },
                             #[inline(always)]
-                            |j, k, [p, p_a, p_b, fixed_rest, moving_rest]| {
-                                let row = self.row(j, k);
-                                for x in (0..nx).step_by(LANES) {
-                                    let inside = self.inside_lanes(row.clone(), x);
-                                    let at = |row: &[f32]| lanes::load(row, x);
-                                    let (f, m) = (at(&self.fixed[row.clone()]), at(&self.moving[row.clone()]));
-                                    let to_fixed = m * at(p) - f * at(p_a) + at(fixed_rest);
-                                    let to_moving = f * at(p) - m * at(p_b) + at(moving_rest);
-                                    lanes::store(inside & to_fixed, &mut rows.fixed, x);
-                                    lanes::store(inside & to_moving, &mut rows.moving, x);
-                                }
-                                let own = ((k - first) * ny + j) * nx;
-                                let (to_fixed, to_moving) =
-                                    (&mut fixed_update[own..own + nx], &mut moving_update[own..own + nx]);
-                                self.update_rows(j, k, &mut rows, to_fixed, to_moving);
+                            |j, k, sums| {
+                                self.pull(j, k, sums, pulls);
+                                self.write(pulls, [j, k], first, [&mut *fixed, &mut *moving]);
                             },
                         );
                     },
@@ -297,18 +242,48 @@ impl Pair<'_> {
             },
         );
     }
-}
 
-/// How far each side of a row's voxels is pulled along its image's gradient, and a gradient's three components.
-struct PulledRow {
-    fixed: Vec<f32>,
-    moving: Vec<f32>,
-    gradient: [Vec<f32>; 3],
-}
+    /// Leaves the exact derivative's terms of all windows in the workspace.
+    fn terms(&self, workspace: &mut CcWorkspace) {
+        let [nx, ny, nz] = self.shape;
+        let slices = workspace.slices;
+        workspace.terms.resize(5 * nx * ny * nz, 0.0);
+        let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
+        let slabs = slabs.zip(workspace.terms.par_chunks_mut(5 * nx * ny * slices));
+        slabs.enumerate().for_each(|(slab, ((Slab { sums, .. }, energies), terms))| {
+            let first = slab * slices;
+            widest(
+                #[inline(always)]
+                || {
+                    self.each_window(
+                        sums,
+                        first,
+                        energies,
+                        #[inline(always)]
+                        |j, k, x, window| {
+                            let rows = &mut terms[5 * self.row(j, k - first).start..][..5 * nx];
+                            for (row, term) in rows.chunks_exact_mut(nx).zip(window.exact()) {
+                                lanes::store(term, row, x);
+                            }
+                        },
+                    );
+                },
+            );
+        });
+    }
 
-impl PulledRow {
-    fn new(nx: usize) -> PulledRow {
-        let row = || vec![0.0; nx];
-        PulledRow { fixed: row(), moving: row(), gradient: [row(), row(), row()] }
+    /// How far the sums of the exact derivative's terms pull the voxels of row (j, k).
+    #[inline(always)]
+    fn pull(&self, j: usize, k: usize, [p, p_a, p_b, fixed_rest, moving_rest]: [&[f32]; 5], pulls: &mut Pulls) {
+        let row = self.row(j, k);
+        for x in (0..p.len()).step_by(LANES) {
+            let inside = self.inside(row.clone(), x);
+            let at = |row: &[f32]| lanes::load(row, x);
+            let (f, m) = (at(&self.fixed[row.clone()]), at(&self.moving[row.clone()]));
+            let to_fixed = m * at(p) - f * at(p_a) + at(fixed_rest);
+            let to_moving = f * at(p) - m * at(p_b) + at(moving_rest);
+            lanes::store(inside & to_fixed, &mut pulls.fixed, x);
+            lanes::store(inside & to_moving, &mut pulls.moving, x);
+        }
     }
 }

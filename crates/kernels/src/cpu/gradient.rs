@@ -1,17 +1,8 @@
-//! The gradient of an image: as a displacement in voxels, and its length.
+//! The gradient of an image, row by row: as a displacement in voxels, and its length.
 
 use rayon::prelude::*;
 
 use super::image::Image;
-
-/// A voxel's indices, and where it stands in memory.
-#[derive(Clone, Copy)]
-pub(super) struct Voxel {
-    pub(super) x: usize,
-    pub(super) j: usize,
-    pub(super) k: usize,
-    pub(super) here: usize,
-}
 
 /// Central differences, one-sided at the border.
 #[derive(Clone, Copy)]
@@ -28,43 +19,72 @@ impl Gradient {
         Gradient { shape, metric: spacing.map(|spacing| (finest / spacing).powi(2) as f32) }
     }
 
-    /// Along each axis, for the voxels of row (j, k).
+    /// Leaves the components for the voxels of row (j, k) in `slopes`.
     #[inline(always)]
-    pub(super) fn row(&self, image: &[f32], j: usize, k: usize, [gx, gy, gz]: [&mut [f32]; 3]) {
+    fn row(&self, image: &[f32], [j, k]: [usize; 2], slopes: &mut Slopes) {
         let [nx, ny, nz] = self.shape;
         let row = |j: usize, k: usize| &image[(k * ny + j) * nx..][..nx];
-        let here = row(j, k);
         let half = |index: usize, n: usize| if index > 0 && index + 1 < n { 0.5 } else { 1.0 };
-        let (metric, inner) = (self.metric[0], nx.saturating_sub(2));
-        for ((g, below), above) in gx.iter_mut().skip(1).zip(&here[..inner]).zip(&here[nx - inner..]) {
-            *g = (above - below) * 0.5 * metric;
+        let [x, y, z] = &mut slopes.0;
+        let (here, metric, inner) = (row(j, k), self.metric[0], nx.saturating_sub(2));
+        for ((slope, below), above) in x.iter_mut().skip(1).zip(&here[..inner]).zip(&here[nx - inner..]) {
+            *slope = (above - below) * 0.5 * metric;
         }
-        gx[0] = (here[1.min(nx - 1)] - here[0]) * metric;
+        x[0] = (here[1.min(nx - 1)] - here[0]) * metric;
         if nx > 1 {
-            gx[nx - 1] = (here[nx - 1] - here[nx - 2]) * metric;
+            x[nx - 1] = (here[nx - 1] - here[nx - 2]) * metric;
         }
-        let across = |g: &mut [f32], below: &[f32], above: &[f32], half: f32, metric: f32| {
-            for ((g, below), above) in g.iter_mut().zip(below).zip(above) {
-                *g = (above - below) * half * metric;
+        let across = |slopes: &mut [f32], below: &[f32], above: &[f32], half: f32, metric: f32| {
+            for ((slope, below), above) in slopes.iter_mut().zip(below).zip(above) {
+                *slope = (above - below) * half * metric;
             }
         };
-        across(gy, row(j.saturating_sub(1), k), row((j + 1).min(ny - 1), k), half(j, ny), self.metric[1]);
-        across(gz, row(j, k.saturating_sub(1)), row(j, (k + 1).min(nz - 1)), half(k, nz), self.metric[2]);
+        across(y, row(j.saturating_sub(1), k), row((j + 1).min(ny - 1), k), half(j, ny), self.metric[1]);
+        across(z, row(j, k.saturating_sub(1)), row(j, (k + 1).min(nz - 1)), half(k, nz), self.metric[2]);
+    }
+}
+
+/// The three components of a row's gradients.
+#[derive(Debug)]
+struct Slopes([Vec<f32>; 3]);
+
+impl Slopes {
+    fn new(nx: usize) -> Slopes {
+        Slopes(std::array::from_fn(|_| vec![0.0; nx]))
+    }
+}
+
+/// How far each side is pulled along its image's gradient, for the voxels of a row.
+#[derive(Debug)]
+pub(super) struct Pulls {
+    pub(super) fixed: Vec<f32>,
+    pub(super) moving: Vec<f32>,
+    slopes: Slopes,
+}
+
+impl Pulls {
+    pub(super) fn new(nx: usize) -> Pulls {
+        Pulls { fixed: vec![0.0; nx], moving: vec![0.0; nx], slopes: Slopes::new(nx) }
     }
 
+    /// Writes both updates of row (j, k): the images' gradients, times how far they pull.
     #[inline(always)]
-    pub(super) fn at(&self, image: &[f32], Voxel { x, j, k, here }: Voxel) -> [f32; 3] {
-        let [nx, ny, nz] = self.shape;
-        let difference = |index: usize, n: usize, stride: usize, metric: f32| {
-            let (below, above) = (usize::from(index > 0), usize::from(index + 1 < n));
-            let half = if below + above == 2 { 0.5 } else { 1.0 };
-            (image[here + above * stride] - image[here - below * stride]) * half * metric
-        };
-        [
-            difference(x, nx, 1, self.metric[0]),
-            difference(j, ny, nx, self.metric[1]),
-            difference(k, nz, nx * ny, self.metric[2]),
-        ]
+    pub(super) fn write(
+        &mut self,
+        gradient: &Gradient,
+        images: [&[f32]; 2],
+        at: [usize; 2],
+        [fixed_update, moving_update]: [&mut [[f32; 3]]; 2],
+    ) {
+        for (image, pull, update) in
+            [(images[0], &self.fixed, fixed_update), (images[1], &self.moving, moving_update)]
+        {
+            gradient.row(image, at, &mut self.slopes);
+            let [gx, gy, gz] = &self.slopes.0;
+            for (x, update) in update.iter_mut().enumerate() {
+                *update = [pull[x] * gx[x], pull[x] * gy[x], pull[x] * gz[x]];
+            }
+        }
     }
 }
 
@@ -74,12 +94,16 @@ pub(super) fn magnitude(image: &Image, spacing: [f64; 3]) -> Image {
     let finest = spacing.into_iter().fold(f64::INFINITY, f64::min);
     let gradient = Gradient { shape: image.shape, metric: spacing.map(|spacing| (finest / spacing) as f32) };
     let mut out = Image::zeros(image.shape);
-    out.voxels.par_chunks_mut(nx).enumerate().for_each(|(row, voxels)| {
-        for (x, voxel) in voxels.iter_mut().enumerate() {
-            let at = Voxel { x, j: row % ny, k: row / ny, here: row * nx + x };
-            let g = gradient.at(&image.voxels, at);
-            *voxel = (g[0] * g[0] + g[1] * g[1] + g[2] * g[2]).sqrt();
-        }
-    });
+    let rows = out.voxels.par_chunks_mut(nx).enumerate();
+    rows.for_each_init(
+        || Slopes::new(nx),
+        |slopes, (row, voxels)| {
+            gradient.row(&image.voxels, [row % ny, row / ny], slopes);
+            let [gx, gy, gz] = &slopes.0;
+            for (x, voxel) in voxels.iter_mut().enumerate() {
+                *voxel = (gx[x] * gx[x] + gy[x] * gy[x] + gz[x] * gz[x]).sqrt();
+            }
+        },
+    );
     out
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::field::Field;
-use super::gradient::{Gradient, Voxel};
+use super::gradient::{Gradient, Pulls};
 use super::image::Image;
 use super::slab;
 use crate::MiParameters;
@@ -157,23 +157,25 @@ impl Pair<'_> {
         let ([nx, ny, _], bins) = (self.shape, self.bins);
         let [fixed_binning, moving_binning] = self.binnings;
         let rows = fixed_update.par_chunks_mut(nx).zip(moving_update.par_chunks_mut(nx)).enumerate();
-        rows.for_each(|(row, (fixed_update, moving_update))| {
-            for (x, (to_fixed, to_moving)) in fixed_update.iter_mut().zip(moving_update).enumerate() {
-                let voxel = Voxel { x, j: row % ny, k: row / ny, here: row * nx + x };
-                let (mut fixed_length, mut moving_length) = (0.0, 0.0);
-                if self.inside(voxel.here) {
-                    let [fixed, moving] = self.places(voxel.here);
-                    if moving_binning.contains(self.moving[voxel.here]) {
-                        moving_length = moving.slope(&logarithms[fixed.bin * bins..]);
-                    }
-                    if fixed_binning.contains(self.fixed[voxel.here]) {
-                        fixed_length = fixed.slope(&logarithms[(bins + moving.bin) * bins..]);
+        rows.for_each_init(
+            || Pulls::new(nx),
+            |pulls, (row, (fixed_update, moving_update))| {
+                for (x, voxel) in (row * nx..(row + 1) * nx).enumerate() {
+                    (pulls.fixed[x], pulls.moving[x]) = (0.0, 0.0);
+                    if self.inside(voxel) {
+                        let [fixed, moving] = self.places(voxel);
+                        if moving_binning.contains(self.moving[voxel]) {
+                            pulls.moving[x] = moving.slope(&logarithms[fixed.bin * bins..]);
+                        }
+                        if fixed_binning.contains(self.fixed[voxel]) {
+                            pulls.fixed[x] = fixed.slope(&logarithms[(bins + moving.bin) * bins..]);
+                        }
                     }
                 }
-                *to_fixed = gradient.at(self.fixed, voxel).map(|g| fixed_length * g);
-                *to_moving = gradient.at(self.moving, voxel).map(|g| moving_length * g);
-            }
-        });
+                let at = [row % ny, row / ny];
+                pulls.write(&gradient, [self.fixed, self.moving], at, [fixed_update, moving_update]);
+            },
+        );
     }
 }
 

@@ -1,0 +1,39 @@
+//! What the kernels are timed on: noise, and fields as registrations make them.
+
+use antsreg_core::AffineTransform;
+use antsreg_kernels::{Backend, Error};
+
+/// So many values from 0 to 1, the same for a seed.
+pub fn noise(seed: u32, count: usize) -> Vec<f32> {
+    let mut state = seed;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+/// Noise smoothed with a standard deviation of a voxel.
+pub fn brain<B: Backend>(backend: &B, shape: [usize; 3], seed: u32) -> Result<B::Image, Error> {
+    backend.smooth(&backend.upload(shape, &noise(seed, shape.iter().product()))?, [1.0; 3])
+}
+
+/// Smooth displacements of a few voxels, as registrations make them.
+pub fn field<B: Backend>(backend: &B, shape: [usize; 3], seed: u32) -> Result<B::Field, Error> {
+    let values = noise(seed, 3 * shape.iter().product::<usize>());
+    let vectors: Vec<[f32; 3]> =
+        values.as_chunks().0.iter().map(|v: &[f32; 3]| v.map(|value| 60.0 * (value - 0.5))).collect();
+    let (mut field, mut scratch) = (backend.upload_field(shape, &vectors)?, backend.field(shape)?);
+    for _ in 0..3 {
+        backend.smooth_field(&mut field, 6.0, &mut scratch)?;
+    }
+    Ok(field)
+}
+
+/// A turn by some degrees and a shift of some voxels.
+pub fn turn() -> AffineTransform {
+    AffineTransform {
+        matrix: nalgebra::Rotation3::from_euler_angles(0.05, -0.04, 0.1).into_inner(),
+        translation: nalgebra::Vector3::new(8.0, -6.0, 3.0),
+    }
+}

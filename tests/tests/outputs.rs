@@ -1,0 +1,135 @@
+//! Where results cannot or must not go: refused before anything is computed, naming the file, and what is there stays.
+
+use antsreg_tests::Workplace;
+
+#[test]
+fn places_that_cannot_be_written() {
+    let place = Workplace::with_pair();
+    let line = "register -f f.nii.gz -m m.nii.gz -t syn-only";
+    let message = place.refuse(1, &format!("{line} -o missing/p"));
+    assert!(message.contains("missing: no such folder"), "{message}");
+    let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o missing/w.nii.gz");
+    assert!(message.contains("missing: no such folder"), "{message}");
+    let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o w.png");
+    assert!(message.contains("w.png") && message.contains("expected .nii.gz or .nii"), "{message}");
+    std::fs::create_dir(place.path("folder.nii.gz")).expect("a folder");
+    let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o folder.nii.gz");
+    assert!(message.contains("folder.nii.gz: is a folder"), "{message}");
+    // Renaming would get around a protection.
+    let protected = place.path("protected.nii.gz");
+    std::fs::copy(place.path("m.nii.gz"), &protected).expect("a copy");
+    let mut permissions = std::fs::metadata(&protected).expect("the copy").permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&protected, permissions).expect("protected");
+    let message = place.refuse(1, "apply -i f.nii.gz -r f.nii.gz -o protected.nii.gz");
+    assert!(message.contains("protected.nii.gz: is write-protected"), "{message}");
+    assert_eq!(place.read("protected.nii.gz"), place.read("m.nii.gz"));
+    // Found before anything is computed, whichever of the outputs it is.
+    std::fs::create_dir(place.path("pWarped.nii.gz")).expect("a folder");
+    let message = place.refuse(1, &format!("{line} -o p --dry-run"));
+    assert!(message.contains("pWarped.nii.gz: is a folder"), "{message}");
+    std::fs::remove_dir(place.path("pWarped.nii.gz")).expect("an empty folder");
+    let message = place.refuse(1, &format!("{line} -o {} --dry-run", "p".repeat(238)));
+    assert!(message.contains("too long"), "{message}");
+    // An output that would replace an input.
+    std::fs::copy(place.path("m.nii.gz"), place.path("pWarped.nii.gz")).expect("a copy");
+    let message = place.refuse(2, "register -f f.nii.gz -m pWarped.nii.gz -o p -t syn-only");
+    assert!(message.contains("pWarped.nii.gz") && message.contains("input"), "{message}");
+}
+
+#[test]
+fn nothing_is_written_over_what_is_read() {
+    let place = Workplace::with_pair();
+    place.succeed(
+        "register -f f.nii.gz -m m.nii.gz -o p -t syn-only --device cpu --shrink-factors 2 --smoothing-sigmas 0 \
+         --iterations 1 --log run.log",
+    );
+    place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t syn-only --dry-run --log run.log");
+    for name in ["pLabels.nii.gz", "poverlap.csv"] {
+        std::fs::copy(place.path("fl.nii.gz"), place.path(name)).expect("a copy");
+    }
+    let files = [
+        "f.nii.gz",
+        "m.nii.gz",
+        "fl.nii.gz",
+        "p1Warp.nii.gz",
+        "p0GenericAffine.mat",
+        "pLabels.nii.gz",
+        "poverlap.csv",
+    ];
+    let before = files.map(|name| place.read(name));
+    for line in [
+        "apply -i m.nii.gz -r f.nii.gz -o ./m.nii.gz",
+        "apply -i m.nii.gz -r f.nii.gz -o f.nii.gz",
+        "apply -i m.nii.gz -r f.nii.gz -t p1Warp.nii.gz -o p1Warp.nii.gz",
+        "jacobian p1Warp.nii.gz -o p1Warp.nii.gz",
+        "convert p0GenericAffine.mat p0GenericAffine.mat --to itk",
+        "overlap fl.nii.gz fl.nii.gz --csv fl.nii.gz",
+        "labels -l pLabels.nii.gz -r f.nii.gz -o p --apply p0GenericAffine.mat",
+        "labels -l fl.nii.gz -r f.nii.gz -o p --apply p0GenericAffine.mat -g poverlap.csv",
+    ] {
+        assert!(place.refuse(2, line).contains("both an input and an output"), "{line}");
+    }
+    for name in files {
+        let message = place.refuse(1, &format!("info f.nii.gz --log {name}"));
+        assert!(message.contains(name) && message.contains("no log"), "{message}");
+    }
+    let message =
+        place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p -t rigid --initial-transform p0GenericAffine.mat");
+    assert!(message.contains("p0GenericAffine.mat: the name of both an input and an output"), "{message}");
+    // The log of the run before, and of this one.
+    let run = place.run("register -f f.nii.gz -m m.nii.gz -o run --dry-run --log runrecord.json");
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("runrecord.json: the name of both the log and an output"), "{}", run.stderr);
+    assert!(files.map(|name| place.read(name)) == before, "a file has changed");
+    let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o . --dry-run");
+    assert!(message.contains("give ./"), "{message}");
+    std::fs::create_dir(place.path("sub")).expect("a folder");
+    let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o sub --dry-run");
+    assert!(run.stderr.contains("sub is a folder") && run.stderr.contains("give sub/"), "{}", run.stderr);
+    let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o sub/ --dry-run");
+    assert!(!run.stderr.contains("is a folder"), "{}", run.stderr);
+    // Nor taken for this run's: what an earlier one with other options has left.
+    let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t rigid --no-search --device cpu");
+    assert!(run.stderr.contains("p1Warp.nii.gz is from an earlier run"), "{}", run.stderr);
+    assert!(!run.stderr.contains("pWarped.nii.gz is"), "{}", run.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn no_file_takes_the_place_of_a_pipe_or_a_device() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let place = Workplace::with_pair();
+    for name in ["pipe.nii", "pipe.csv", "pWarped.nii.gz"] {
+        let made = std::process::Command::new("mkfifo").arg(place.path(name)).status().expect("mkfifo");
+        assert!(made.success());
+    }
+    // As /dev/stdout is, which leads to an ordinary file where the output goes into one.
+    symlink("/proc/self/exe", place.path("stream.csv")).expect("a link");
+    for line in [
+        "apply -i m.nii.gz -r f.nii.gz -o pipe.nii",
+        "overlap fl.nii.gz fl.nii.gz --csv pipe.csv",
+        "overlap fl.nii.gz fl.nii.gz --csv stream.csv",
+        "register -f f.nii.gz -m m.nii.gz -o p --dry-run",
+    ] {
+        let message = place.refuse(1, line);
+        assert!(message.contains("is a pipe or a device"), "{line}: {message}");
+    }
+    let kind = |name: &str| std::fs::symlink_metadata(place.path(name)).expect("still there").file_type();
+    assert!(kind("pipe.nii").is_fifo() && kind("pipe.csv").is_fifo() && kind("stream.csv").is_symlink());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_takes_no_files() {
+    let place = Workplace::with_pair();
+    // Not even root can make files there.
+    for line in [
+        "register -f f.nii.gz -m m.nii.gz -o /proc/p -t syn-only",
+        "apply -i m.nii.gz -r f.nii.gz -o /proc/w.nii.gz",
+        "convert m.mat /proc/m.txt --to itk",
+    ] {
+        let message = place.refuse(1, line);
+        assert!(message.contains("/proc: no file can be made in this folder"), "{message}");
+    }
+}
