@@ -9,9 +9,6 @@ struct Weights {
 
 // Columns of a tile along x with their margins: a thread each. As in src/cuda/smooth.rs.
 #define MOST_THREADS 192
-// Floats between rows in shared memory: threads that take four floats each at one place of successive rows find them in
-// different banks.
-#define PITCH (MOST_THREADS + 4)
 // Slices ahead of those that are read, which are brought from memory to the second-level cache.
 #define AHEAD 4
 
@@ -26,6 +23,26 @@ __device__ __forceinline__ unsigned int kept(unsigned int value)
     return __shfl_sync(0xffffffffu, value, threadIdx.x % 32);
 }
 
+// Two or four floats at once, from and to shared memory.
+template <int WIDE> __device__ __forceinline__ void get(const float *from, float *to)
+{
+    if constexpr (WIDE == 2) {
+        const float2 two = *(const float2 *)from;
+        to[0] = two.x, to[1] = two.y;
+    } else {
+        const float4 four = *(const float4 *)from;
+        to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+    }
+}
+
+template <int WIDE> __device__ __forceinline__ void put(const float *from, float *to)
+{
+    if constexpr (WIDE == 2)
+        *(float2 *)to = make_float2(from[0], from[1]);
+    else
+        *(float4 *)to = make_float4(from[0], from[1], from[2], from[3]);
+}
+
 // All three axes in one pass over memory. A block takes ROWS rows of a tile and walks along z, a thread a column: of each
 // slice it reads its rows and those around them, smooths along y in registers, and adds the sums to the 2R outputs of each
 // row that still wait for them, in registers too. Rows that are done go to shared memory; the round after, a thread smooths
@@ -33,14 +50,22 @@ __device__ __forceinline__ unsigned int kept(unsigned int value)
 // the margins of a tile along x and of a chunk along z, there is one barrier a slice, and a round has no branches: where
 // nothing must come of what it computes, it reads or writes elsewhere.
 template <int R, int ROWS> struct Smoother {
-    static constexpr int TALL = ROWS + 2 * R, SPAN = (ROWS + 2 * R + 3) / 4 * 4;
-    // Bytes of a buffer. It has two rows more than a tile, for sums that nobody wants.
-    static constexpr unsigned int BUFFER = 4 * (ROWS + 2) * PITCH;
+    // Floats that are read from shared memory at once, where runs begin at multiples of them.
+    static constexpr int WIDE = ROWS % 4 ? 2 : 4;
+    static constexpr int TALL = ROWS + 2 * R, SPAN = (ROWS + 2 * R + WIDE - 1) / WIDE * WIDE;
+    // Floats between rows in shared memory. Where 16 threads read two each at once, some of them from the next row, that
+    // begins where the last run ends, modulo the 32 banks.
+    static constexpr int PITCH = MOST_THREADS / ROWS * ROWS + (WIDE == 2 ? 32 : 4);
+    // Rows of a buffer: three more than a tile's, for sums that nobody wants, and its bytes.
+    static constexpr int ALL_ROWS = ROWS + 3;
+    static constexpr unsigned int BUFFER = 4 * ALL_ROWS * PITCH;
+    // Threads beyond the last run take one of those rows.
+    static_assert(32 / ROWS * (ROWS + 1) >= 32);
     // Where a row of the smoothed has a zero: at its end.
     static constexpr unsigned int ZERO = 4 * (PITCH - 1);
 
     struct Shared {
-        alignas(16) float done[2][(ROWS + 2) * PITCH], smoothed[2][(ROWS + 2) * PITCH];
+        alignas(16) float done[2][ALL_ROWS * PITCH], smoothed[2][ALL_ROWS * PITCH];
     };
 
     const Weights &weights;
@@ -76,37 +101,34 @@ template <int R, int ROWS> struct Smoother {
     __device__ __forceinline__ void smooth_x(unsigned int from, unsigned int to) const
     {
         float value[SPAN], sum[ROWS];
-        const float4 *run = (const float4 *)at_byte(shared.done[0], from);
+        const float *run = at_byte(shared.done[0], from);
 #pragma unroll
-        for (int i = 0; i < SPAN; i += 4) {
-            const float4 four = run[i / 4];
-            value[i] = four.x, value[i + 1] = four.y, value[i + 2] = four.z, value[i + 3] = four.w;
-        }
+        for (int i = 0; i < SPAN; i += WIDE) get<WIDE>(run + i, value + i);
 #pragma unroll
         for (int i = 0; i < ROWS; ++i) {
             sum[i] = weights.x[0] * value[i + R];
 #pragma unroll
             for (int k = 1; k <= R; ++k) sum[i] = fmaf(weights.x[k], value[i + R - k] + value[i + R + k], sum[i]);
         }
-        float4 *smoothed = (float4 *)at_byte(shared.smoothed[0], to);
+        float *smoothed = at_byte(shared.smoothed[0], to);
 #pragma unroll
-        for (int i = 0; i < ROWS; i += 4) smoothed[i / 4] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+        for (int i = 0; i < ROWS; i += WIDE) put<WIDE>(sum + i, smoothed + i);
     }
 
     // Slices z0 to z1 of the rows from y0 on and `width` columns from x0 on. The border is set to zero when `clear` says so.
     __device__ __forceinline__ void tile(const float *READ in, float *out, const Shape &shape, int width, int x0, int y0,
                                          int z0, int z1, int clear) const
     {
-        const int c = threadIdx.x, x = x0 + c, place = c % ROWS, run = c / ROWS * ROWS;
+        const int c = threadIdx.x, x = x0 + c, runs = blockDim.x / ROWS, place = c / runs, run = c % runs * ROWS;
         const unsigned int row = 4 * shape.x, slice = row * shape.y;
 
         // Bytes into shared memory: where this thread smooths along x, and what it writes. The rows and columns of the border
         // stay as they are here: zero.
 #pragma unroll
-        for (int n = 0; n < 2 * (ROWS + 2); ++n) shared.smoothed[0][n * PITCH + c] = 0.f;
-        if (c < 2 * (ROWS + 2)) shared.smoothed[0][c * PITCH + PITCH - 1] = 0.f;
+        for (int n = 0; n < 2 * ALL_ROWS; ++n) shared.smoothed[0][n * PITCH + c] = 0.f;
+        if (c < 2 * ALL_ROWS) shared.smoothed[0][c * PITCH + PITCH - 1] = 0.f;
         const bool zero_row = clear && on_edge(y0 + place, shape.y), zero_column = clear && on_edge(x, shape.x);
-        const int unwanted = y0 + place == 0 ? ROWS : ROWS + 1;
+        const int unwanted = y0 + place == 0 ? ROWS + 1 : ROWS + 2;
         const unsigned int run_done = kept(4 * (place * PITCH + run));
         const unsigned int run_smoothed = kept(4 * ((zero_row ? unwanted : place) * PITCH + run));
         const unsigned int written = kept(zero_column ? ZERO : 4 * c);
@@ -141,7 +163,7 @@ template <int R, int ROWS> struct Smoother {
         };
 
         // A line of 128 bytes of the tile's own rows each for some threads; neighbours bring the others.
-        const int line_x = x0 + c / ROWS * 32, line_y = y0 + place;
+        const int line_x = x0 + c / ROWS * 32, line_y = y0 + c % ROWS;
         const bool brings = line_x < min(x0 + width, shape.x) && line_y < shape.y;
         const float *line = at_byte(in, first * slice + (brings ? line_y * row + 4 * line_x : 0u));
         auto bring = [&](int z) {
@@ -177,8 +199,8 @@ template <int R, int ROWS> struct Smoother {
         for (int s = z0 + R + 1; s < z1 + R; ++s) {
             __syncthreads();
             write(s - R - 2);
-            smooth_x(run_done + buffer, run_smoothed + buffer);
             smooth_y_and_fetch(s);
+            smooth_x(run_done + buffer, run_smoothed + buffer);
             buffer = BUFFER - buffer;
             smooth_z<true>(sum, waiting, 4 * c + buffer);
         }

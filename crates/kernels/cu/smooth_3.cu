@@ -2,4 +2,4 @@
 #include "smooth.cuh"
 
 // As in src/cuda/smooth.rs.
-SMOOTH(3, 12, 2)
+SMOOTH(3, 10, 2)

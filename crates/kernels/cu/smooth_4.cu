@@ -2,4 +2,4 @@
 #include "smooth.cuh"
 
 // As in src/cuda/smooth.rs.
-SMOOTH(4, 8, 2)
+SMOOTH(4, 10, 2)

@@ -73,8 +73,8 @@ pub trait Backend: Sized + Sync {
     /// image(x) ← (min(max(image(x), low), high) − origin)·scale.
     fn clip(&self, image: &mut Self::Image, low_high: (f32, f32), origin: f32, scale: f32) -> Result<(), Error>;
 
-    /// Gaussian smoothing, separable, with the kernel of [`gaussian::kernel`](crate::gaussian::kernel) (error 0.01) on
-    /// each axis of positive sigma; the image continues beyond its border with its edge value.
+    /// Gaussian smoothing, separable, with the kernel of [`gaussian::kernel`](crate::gaussian::kernel) on each
+    /// axis of positive sigma; the image continues beyond its border with its edge value.
     fn smooth(&self, image: &Self::Image, sigma_voxels: [f64; 3]) -> Result<Self::Image, Error>;
 
     /// ‖∇image‖: central differences, one-sided at the border, each divided by its axis's spacing (mm, any common factor)
@@ -295,9 +295,9 @@ pub trait Backend: Sized + Sync {
     /// field(x) ← field(x) + scale·other(x).
     fn add_scaled(&self, field: &mut Self::Field, other: &Self::Field, scale: f64) -> Result<(), Error>;
 
-    /// Gaussian smoothing of a field by `variance_voxels` on each axis with ITK's rules: kernel error 0.001; for a variance
-    /// below 0.5 the result is blended with the unsmoothed field; the border voxels are set to zero. A variance of 0
-    /// leaves the field untouched.
+    /// Gaussian smoothing of a field by `variance_voxels` on each axis, as of images, with ITK's rules: for a variance below
+    /// 0.5 the result is blended with the unsmoothed field; the border voxels are set to zero. A variance of 0 leaves the
+    /// field untouched.
     fn smooth_field(
         &self,
         field: &mut Self::Field,

@@ -3,9 +3,6 @@
 /// A volume is examined in bricks of so many voxels along each axis.
 pub(crate) const BRICK: usize = 8;
 
-/// Kernel error of the Gaussian, as for fields everywhere.
-pub(crate) const ERROR: f64 = 0.001;
-
 /// Voxels along each axis around the place where a changed voxel leads: there the inverse is examined.
 pub(crate) const MARGIN: f32 = 3.0;
 

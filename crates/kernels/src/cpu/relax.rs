@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::field::{Field, on_edge};
 use super::{invert, jacobian};
-use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, ERROR, MARGIN, bricks, pull, weight};
+use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, MARGIN, bricks, pull, weight};
 use crate::{InversionLimits, RelaxLimits, RelaxRound, gaussian};
 
 /// Which bricks of the two fields are still to be examined; scratch memory.
@@ -225,7 +225,7 @@ struct Smoothing {
 
 impl Smoothing {
     fn new(shape: [usize; 3], variance_voxels: f64) -> Smoothing {
-        let kernel = gaussian::kernel(variance_voxels, ERROR);
+        let kernel = gaussian::kernel(variance_voxels);
         Smoothing { shape, kernels: shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }) }
     }
 

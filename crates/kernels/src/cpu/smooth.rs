@@ -7,16 +7,12 @@ use super::image::Image;
 use super::{blocks, slab, widest};
 use crate::gaussian;
 
-/// Kernel errors as ITK chooses them for images and for fields.
-const IMAGE_ERROR: f64 = 0.01;
-const FIELD_ERROR: f64 = 0.001;
-
 /// A smoothed copy; the image continues beyond its border with its edge value.
 pub(super) fn image(image: &Image, sigma_voxels: [f64; 3]) -> Image {
     if sigma_voxels == [0.0; 3] {
         return image.clone();
     }
-    let kernels = sigma_voxels.map(|sigma| gaussian::kernel(sigma * sigma, IMAGE_ERROR));
+    let kernels = sigma_voxels.map(|sigma| gaussian::kernel(sigma * sigma));
     let mut source = image.clone();
     let mut out = Image::zeros(image.shape);
     separable(&mut source.voxels, &mut out.voxels, 1, image.shape, &kernels);
@@ -31,7 +27,7 @@ pub(super) fn field(field: &mut Field, variance_voxels: f64, scratch: &mut Field
     let shape = field.shape;
     // The blend needs the unsmoothed field, which the passes overwrite; nobody smooths this little in a hot loop.
     let blend = (variance_voxels < 0.5).then(|| (field.clone(), (variance_voxels / 0.5) as f32));
-    let kernel = gaussian::kernel(variance_voxels, FIELD_ERROR);
+    let kernel = gaussian::kernel(variance_voxels);
     let kernels = std::array::from_fn(|axis| if shape[axis] > 1 { kernel.clone() } else { vec![1.0] });
     let source = field.vectors_mut().as_flattened_mut();
     separable(source, scratch.vectors_mut().as_flattened_mut(), 3, shape, &kernels);

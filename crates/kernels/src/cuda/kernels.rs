@@ -62,6 +62,7 @@ module!(Scores, "scores", [jacobian_summary, inverse_consistency]);
 module!(Smooth, "smooth", [smooth_axis, blend]);
 module!(Smooth3, "smooth_3", [smooth_3]);
 module!(Smooth4, "smooth_4", [smooth_4]);
+module!(Smooth5, "smooth_5", [smooth_5]);
 module!(Smooth6, "smooth_6", [smooth_6]);
 module!(Smooth8, "smooth_8", [smooth_8]);
 module!(Sinc, "sinc", [warp_sinc]);
@@ -173,6 +174,7 @@ load_later!(
     sinc: Sinc,
     smooth_3: Smooth3,
     smooth_4: Smooth4,
+    smooth_5: Smooth5,
     smooth_6: Smooth6,
     smooth_8: Smooth8,
     spline: Spline,

@@ -5,7 +5,7 @@ use super::buffer::Buffer;
 use super::field::Field;
 use super::launch::{Argument, Launch, Shape, arguments};
 use super::smooth::Weights;
-use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, ERROR, MARGIN, bricks};
+use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, MARGIN, bricks};
 use crate::{Error, RelaxRound, gaussian};
 
 /// Bricks that a block looks after, as in `cu/relax.cu`.
@@ -112,7 +112,7 @@ impl Cuda {
         relaxation: &mut Relaxation,
     ) -> Result<(), Error> {
         let (kernels, shape) = (&self.kernels.relax, Shape::of(field.shape));
-        let kernel = gaussian::kernel(round.variance_voxels, ERROR);
+        let kernel = gaussian::kernel(round.variance_voxels);
         let weights = Weights::of(&field.shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }));
         let round = Round::of(round);
         let blocks = bricks(relaxation.shape).iter().product::<usize>().div_ceil(BRICKS) as u32;

@@ -7,10 +7,6 @@ use super::launch::{Argument, Launch, Shape, arguments};
 use super::module::Kernel;
 use crate::{Error, gaussian};
 
-/// Kernel errors as ITK chooses them for images and for fields.
-const IMAGE_ERROR: f64 = 0.01;
-const FIELD_ERROR: f64 = 0.001;
-
 /// A kernel of `cu/smooth.cuh` that does all axes at once: the reach of its Gaussian, and the rows of its tiles.
 struct Fused<'a> {
     kernel: &'a Kernel,
@@ -78,7 +74,7 @@ impl Cuda {
         if sigma_voxels == [0.0; 3] {
             return image.duplicate();
         }
-        let plan = Plan::new(&sigma_voxels.map(|sigma| gaussian::kernel(sigma * sigma, IMAGE_ERROR)));
+        let plan = Plan::new(&sigma_voxels.map(|sigma| gaussian::kernel(sigma * sigma)));
         let mut out = Image::uninitialised(&self.device, image.shape)?;
         let planes = Planes { shape: image.shape, count: 1 };
         match self.fused(plan.radius)? {
@@ -142,7 +138,7 @@ impl Cuda {
     /// # Safety
     /// `from` and `to` hold the planes and do not overlap.
     unsafe fn smooth_planes(&self, from: u64, variance_voxels: f64, to: u64, planes: Planes) -> Result<(), Error> {
-        let kernel = gaussian::kernel(variance_voxels, FIELD_ERROR);
+        let kernel = gaussian::kernel(variance_voxels);
         let mut plan = Plan::new(&planes.shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }));
         plan.blend = if variance_voxels < 0.5 { (variance_voxels / 0.5) as f32 } else { 1.0 };
         plan.clear_border = true;
@@ -163,9 +159,10 @@ impl Cuda {
         let (kernels, device) = (&self.kernels, &self.device);
         let fused = |kernel, reach, rows| Some(Fused { kernel, reach, rows });
         Ok(match radius {
-            0..=3 => fused(&kernels.smooth_3(device)?.smooth_3, 3, 12),
-            4 => fused(&kernels.smooth_4(device)?.smooth_4, 4, 8),
-            5..=6 => fused(&kernels.smooth_6(device)?.smooth_6, 6, 8),
+            0..=3 => fused(&kernels.smooth_3(device)?.smooth_3, 3, 10),
+            4 => fused(&kernels.smooth_4(device)?.smooth_4, 4, 10),
+            5 => fused(&kernels.smooth_5(device)?.smooth_5, 5, 10),
+            6 => fused(&kernels.smooth_6(device)?.smooth_6, 6, 8),
             7..=8 => fused(&kernels.smooth_8(device)?.smooth_8, 8, 4),
             _ => None,
         })

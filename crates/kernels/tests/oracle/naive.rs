@@ -48,8 +48,8 @@ pub fn displaced(voxel: [usize; 3], u: [f32; 3]) -> [f64; 3] {
 }
 
 /// Gaussian of all three axes at once, edge values continued.
-pub fn smooth(image: &[f64], shape: [usize; 3], variances: [f64; 3], error: f64) -> Vec<f64> {
-    let kernels = variances.map(|variance| gaussian::kernel(variance, error));
+pub fn smooth(image: &[f64], shape: [usize; 3], variances: [f64; 3]) -> Vec<f64> {
+    let kernels = variances.map(gaussian::kernel);
     let mut current = image.to_vec();
     for axis in 0..3 {
         let radius = kernels[axis].len() as i64 - 1;

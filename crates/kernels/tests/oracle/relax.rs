@@ -56,7 +56,7 @@ fn residuals(u: &[[f32; 3]], v: &[[f32; 3]]) -> Vec<f64> {
 /// The first component of a field drawn towards its smoothed self around some voxels, as strongly as given.
 fn smoothed_around(pulls: &[([usize; 3], f64)], vectors: &[[f32; 3]], variance: f64, reach: usize) -> Vec<f64> {
     let before: Vec<f64> = vectors.iter().map(|v| f64::from(v[0])).collect();
-    let smoothed = naive::smooth(&before, SHAPE, [variance; 3], 0.001);
+    let smoothed = naive::smooth(&before, SHAPE, [variance; 3]);
     let weight = |voxel: [usize; 3]| {
         let near = pulls.iter().filter(|(place, _)| (0..3).all(|a| place[a].abs_diff(voxel[a]) <= reach));
         let squared = |place: &[usize; 3]| (0..3).map(|a| place[a].abs_diff(voxel[a]).pow(2)).sum::<usize>() as f64;

@@ -136,7 +136,7 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     let wide = [205, 93, 131];
     let (mut smoothed, mut scratch) =
         (backend.upload_field(wide, &World::field(wide, 3.0, 7))?, backend.field(wide)?);
-    for variance in [0.3, 1.0, 1.5, 3.0, 5.0] {
+    for variance in [0.3, 1.0, 2.0, 3.0, 5.0, 8.0] {
         backend.smooth_field(&mut smoothed, variance, &mut scratch)?;
         out.field(format!("smooth_field {variance}"), SUMS, &smoothed)?;
     }
