@@ -1,15 +1,15 @@
-//! The committed PTX is the one that was last checked on a device. No device is needed to see that it is not.
+//! The committed code of kernels is the one that was last checked on a device. No device is needed to see that it is not.
 
-mod ptx_digest;
+mod code_digest;
 
 const RECORD: &str = include_str!("../cu/checked.json");
 
 #[test]
-fn the_committed_ptx_was_checked_on_a_device() {
-    let digest = ptx_digest::digest();
+fn the_committed_code_was_checked_on_a_device() {
+    let digest = code_digest::digest();
     assert!(
-        RECORD.contains(&format!("\"ptx_sha256\": \"{digest}\"")),
-        "the PTX, now {digest}, changed since the last check on a device; on a machine with one, run \
+        RECORD.contains(&format!("\"code_sha256\": \"{digest}\"")),
+        "the code of kernels, now {digest}, changed since the last check on a device; on a machine with one, run \
          `cargo test -p antsreg-kernels --test parity -- --record`. The record says:\n{RECORD}"
     );
     assert!(RECORD.contains("\"differ\": 0\n"), "the last check found differences:\n{RECORD}");

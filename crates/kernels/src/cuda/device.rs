@@ -8,6 +8,7 @@ use cust::error::CudaError;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
+use super::code::MACHINE;
 use super::pending::SpareSums;
 use super::profile::Profile;
 use super::staging::Staging;
@@ -45,6 +46,8 @@ const OLDEST: (u32, u32) = (7, 0);
 /// Dropped last of all that belongs to the device: buffers, kernels and textures hold it.
 pub(super) struct Device {
     pub(super) info: DeviceInfo,
+    /// Whether kernels come as machine code where that is for this chip, or are compiled by the driver.
+    pub(super) takes_machine_code: bool,
     profile: Mutex<Profile>,
     staging: Staging,
     sums: SpareSums,
@@ -122,7 +125,17 @@ impl Device {
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(|error| driver_error("stream", error))?;
         let pooled = keep_freed_memory(device.as_raw());
         let sums = SpareSums::default();
-        Ok(Device { info, profile: Mutex::default(), staging: Staging::new(&sums)?, sums, stream, pooled, context })
+        let takes_machine_code = info.capability == MACHINE;
+        Ok(Device {
+            info,
+            takes_machine_code,
+            profile: Mutex::default(),
+            staging: Staging::new(&sums)?,
+            sums,
+            stream,
+            pooled,
+            context,
+        })
     }
 
     /// Makes this device the calling thread's.

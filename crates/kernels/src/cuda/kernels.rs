@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use super::code::{Code, code};
 use super::device::Device;
 use super::module::{Alone, Kernel, Loaded, once};
-use super::ptx::Ptx;
 use crate::Error;
 
 /// A struct of kernels of one source file that are loaded together.
@@ -17,14 +17,10 @@ macro_rules! module {
         }
 
         impl $type {
-            pub(super) const PTX: Ptx = Ptx {
-                name: $file,
-                text: include_str!(concat!("../../cu/", $file, ".ptx")),
-                kernels: &[$(stringify!($kernel)),+],
-            };
+            pub(super) const CODE: Code = code!($file, &[$(stringify!($kernel)),+]);
 
             fn load(device: &Arc<Device>) -> Result<Self, Error> {
-                let loaded = Loaded::new(&Self::PTX, device)?;
+                let loaded = Loaded::new(&Self::CODE, device)?;
                 Ok($type { $($kernel: loaded.kernel(stringify!($kernel))?,)+ _loaded: loaded })
             }
         }
@@ -80,24 +76,23 @@ pub(super) enum CcKernel {
     Exact,
 }
 
-macro_rules! cc_tiled_ptx {
+macro_rules! cc_tiled {
     ($($radius:literal),+) => {
-        [$(Ptx {
-            name: concat!("cc_tiled_", $radius),
-            text: include_str!(concat!("../../cu/cc_tiled_", $radius, ".ptx")),
-            kernels: &[
+        [$(code!(
+            concat!("cc_tiled_", $radius),
+            &[
                 concat!("cc_centre_", $radius),
                 concat!("cc_centre_masked_", $radius),
                 concat!("cc_terms_", $radius),
                 concat!("cc_terms_masked_", $radius),
                 concat!("cc_exact_", $radius),
-            ],
-        }),+]
+            ]
+        )),+]
     };
 }
 
 /// Radius 1 first.
-pub(super) const CC_TILED: [Ptx; 5] = cc_tiled_ptx!(1, 2, 3, 4, 5);
+pub(super) const CC_TILED: [Code; 5] = cc_tiled!(1, 2, 3, 4, 5);
 
 /// All kernels of a device. Modules that nearly every registration needs are loaded when it is opened, side by side: where the
 /// driver has not kept them from an earlier run, it compiles each.
@@ -109,7 +104,7 @@ macro_rules! load_at_once {
             cc_tiled: [[OnceLock<Alone>; 5]; CC_TILED.len()],
         }
 
-        const AT_ONCE: &[Ptx] = &[$($type::PTX),+];
+        const AT_ONCE: &[Code] = &[$($type::CODE),+];
 
         impl Kernels {
             pub(super) fn load(device: &Arc<Device>) -> Result<Kernels, Error> {
@@ -134,7 +129,7 @@ macro_rules! load_later {
             $($field: OnceLock<$type>,)+
         }
 
-        const LATER: &[Ptx] = &[$($type::PTX),+];
+        const LATER: &[Code] = &[$($type::CODE),+];
 
         impl Kernels {
             $(pub(super) fn $field(&self, device: &Arc<Device>) -> Result<&$type, Error> {
@@ -192,13 +187,13 @@ impl Kernels {
 }
 
 /// Every compiled source file, with the kernels that are loaded together of it.
-fn groups() -> impl Iterator<Item = &'static Ptx> {
-    [AT_ONCE, LATER, &CC_TILED, &super::histograms::PTX].into_iter().flatten()
+fn groups() -> impl Iterator<Item = &'static Code> {
+    [AT_ONCE, LATER, &CC_TILED, &super::histograms::CODE].into_iter().flatten()
 }
 
-/// Name and text of every compiled source file, in the order of their names.
-pub fn all_ptx() -> BTreeMap<&'static str, &'static str> {
-    groups().map(|ptx| (ptx.name, ptx.text)).collect()
+/// Every compiled source file by its name.
+pub fn all_code() -> BTreeMap<&'static str, &'static Code> {
+    groups().map(|code| (code.name, code)).collect()
 }
 
 #[cfg(test)]
@@ -206,18 +201,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kernel_stands_in_its_ptx() {
-        for ptx in groups() {
-            for kernel in ptx.kernels {
-                assert!(ptx.text.contains(&format!(".entry {kernel}(")), "{kernel} is not in {}.ptx", ptx.name);
+    fn every_kernel_stands_in_its_files() {
+        for Code { name, ptx, cubin, kernels } in groups() {
+            for kernel in *kernels {
+                let section = format!("\0.text.{kernel}\0");
+                assert!(ptx.contains(&format!(".entry {kernel}(")), "{kernel} is not in {name}.ptx");
+                assert!(
+                    cubin.windows(section.len()).any(|at| at == section.as_bytes()),
+                    "nor in the cubin: {kernel}"
+                );
             }
         }
     }
 
     #[test]
     fn the_ptx_is_for_volta_and_later() {
-        for (name, text) in all_ptx() {
-            assert!(text.contains(".target sm_70\n"), "{name}.ptx has another target");
+        for (name, code) in all_code() {
+            assert!(code.ptx.contains(".target sm_70\n"), "{name}.ptx has another target");
         }
     }
 }

@@ -9,6 +9,7 @@ mod arrays;
 mod backend;
 mod bins;
 mod buffer;
+mod code;
 mod correlation_ratio;
 mod cross_correlation;
 mod device;
@@ -29,7 +30,6 @@ mod module;
 mod moments;
 mod pending;
 mod profile;
-mod ptx;
 mod ratio_bricks;
 mod relax;
 mod resample;
@@ -44,12 +44,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use bins::FixedBins;
+pub use code::Code;
 pub use cross_correlation::CcWorkspace;
 pub use device::{DeviceInfo, Memory, see_first};
 pub use direct::DirectCc;
 pub use field::Field;
 pub use image::Image;
-pub use kernels::all_ptx;
+pub use kernels::all_code;
 pub use mattes::MiWorkspace;
 pub use profile::KernelTime;
 pub use relax::Relaxation;
@@ -97,7 +98,18 @@ impl Cuda {
 
     /// Prepares the device of this index: context, stream, kernels.
     pub fn open(index: usize) -> Result<Cuda, Error> {
-        let device = Arc::new(Device::open(index)?);
+        Cuda::load(Device::open(index)?)
+    }
+
+    /// The same, but the driver compiles all kernels from PTX, as it does on chips that no machine code is shipped for.
+    pub fn open_compiling(index: usize) -> Result<Cuda, Error> {
+        let mut device = Device::open(index)?;
+        device.takes_machine_code = false;
+        Cuda::load(device)
+    }
+
+    fn load(device: Device) -> Result<Cuda, Error> {
+        let device = Arc::new(device);
         let kernels = Arc::new(Kernels::load(&device)?);
         Cuda::with(device, kernels)
     }

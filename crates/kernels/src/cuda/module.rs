@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use cust::module::Module;
 use cust::sys;
 
+use super::code::Code;
 use super::device::{Device, check, driver_error};
-use super::ptx::Ptx;
 use crate::Error;
 
 /// A kernel of a loaded module.
@@ -56,9 +56,12 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    pub(super) fn new(ptx: &Ptx, device: &Arc<Device>) -> Result<Loaded, Error> {
-        device.bind(ptx.name)?;
-        let module = Module::from_ptx(ptx.without_others(), &[]).map_err(|error| driver_error(ptx.name, error))?;
+    /// Takes the machine code where it is for this chip, and PTX where it is not or the driver does not know its form.
+    pub(super) fn new(code: &Code, device: &Arc<Device>) -> Result<Loaded, Error> {
+        device.bind(code.name)?;
+        let ready = device.takes_machine_code.then(|| Module::from_cubin(code.cubin, &[]).ok()).flatten();
+        let compile = || Module::from_ptx(code.ptx_without_others(), &[]);
+        let module = ready.map_or_else(compile, Ok).map_err(|error| driver_error(code.name, error))?;
         Ok(Loaded { module: Some(module), device: device.clone() })
     }
 
@@ -86,9 +89,9 @@ pub(super) struct Alone {
 
 impl Alone {
     /// The kernel of this number in the file.
-    pub(super) fn load(ptx: &Ptx, number: usize, device: &Arc<Device>) -> Result<Alone, Error> {
-        let name = ptx.kernels[number];
-        let loaded = Loaded::new(&Ptx { kernels: &ptx.kernels[number..=number], ..*ptx }, device)?;
+    pub(super) fn load(code: &Code, number: usize, device: &Arc<Device>) -> Result<Alone, Error> {
+        let name = code.kernels[number];
+        let loaded = Loaded::new(&Code { kernels: &code.kernels[number..=number], ..*code }, device)?;
         Ok(Alone { kernel: loaded.kernel(name)?, _loaded: loaded })
     }
 }

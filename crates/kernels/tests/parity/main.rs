@@ -1,13 +1,13 @@
 //! Every operation of the backend on the CPU and on a CUDA device: the same generic calls, their results compared, and the
-//! device's results compared with themselves from a second run.
+//! device's results compared with themselves from a second run, for which the driver compiles the kernels from their PTX.
 //!
 //! Runs only when named (`cargo test -p antsreg-kernels --test parity`), because it needs a device and fails without
 //! one. With `--record` it writes what it ran on to `cu/checked.json`, or to the file named next. For slow checkers of memory
 //! accesses, `--small` takes few small worlds, `--world` the one named next, and `--operations` or `--histograms` that part
 //! alone.
 
-#[path = "../ptx_digest/mod.rs"]
-mod ptx_digest;
+#[path = "../code_digest/mod.rs"]
+mod code_digest;
 
 mod costs;
 mod histograms;
@@ -93,7 +93,7 @@ impl std::fmt::Display for Summary {
 }
 
 fn check(worlds: &[World], large: bool, operations: bool, histograms: bool) -> Result<Summary, Error> {
-    let cuda = Cuda::open(0)?;
+    let (cuda, compiling) = (Cuda::open(0)?, Cuda::open_compiling(0)?);
     let info = cuda.info();
     let mut summary = Summary {
         device: info.name.clone(),
@@ -105,15 +105,16 @@ fn check(worlds: &[World], large: bool, operations: bool, histograms: bool) -> R
     };
     if histograms {
         histograms::check(&cuda, worlds, &mut summary)?;
+        histograms::check(&compiling, worlds, &mut summary)?;
     }
     if !operations {
         return Ok(summary);
     }
     for world in worlds {
-        summary.add(world.name, &run(&Cpu, world)?, [&run(&cuda, world)?, &run(&cuda, world)?]);
+        summary.add(world.name, &run(&Cpu, world)?, [&run(&cuda, world)?, &run(&compiling, world)?]);
     }
     if large {
-        summary.add("large", &run_large(&Cpu)?, [&run_large(&cuda)?, &run_large(&cuda)?]);
+        summary.add("large", &run_large(&Cpu)?, [&run_large(&cuda)?, &run_large(&compiling)?]);
     }
     Ok(summary)
 }
@@ -124,7 +125,7 @@ fn compare(cpu: &Outcome, cuda: &Outcome, again: &Outcome) -> Option<String> {
         return Some("results do not correspond".into());
     }
     if cuda.values.iter().zip(&again.values).any(|(a, b)| a.to_bits() != b.to_bits()) {
-        return Some("two runs gave different bits".into());
+        return Some("two runs, machine code and PTX, gave different bits".into());
     }
     let largest = cpu.values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
     let allowed = cpu.tolerance * largest.max(1e-30);

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::{Summary, ptx_digest};
+use crate::{Summary, code_digest};
 
 /// Where the record belongs.
 pub fn default_file() -> String {
@@ -12,10 +12,10 @@ pub fn default_file() -> String {
 /// The record as JSON.
 pub fn json(summary: &Summary) -> String {
     let Summary { device, capability, driver, compared, values, failed } = summary;
-    let digest = ptx_digest::digest();
+    let digest = code_digest::digest();
     let date = today();
     format!(
-        "{{\n  \"ptx_sha256\": \"{digest}\",\n  \"device\": \"{device}\",\n  \"capability\": \"{}.{}\",\n  \
+        "{{\n  \"code_sha256\": \"{digest}\",\n  \"device\": \"{device}\",\n  \"capability\": \"{}.{}\",\n  \
          \"driver_cuda\": \"{}.{}\",\n  \"date\": \"{date}\",\n  \"results_compared\": {compared},\n  \
          \"values_compared\": {values},\n  \"differ\": {failed}\n}}\n",
         capability.0, capability.1, driver.0, driver.1

@@ -3,34 +3,30 @@
 use std::sync::Arc;
 
 use crate::Error;
+use crate::cuda::code::{Code, code};
 use crate::cuda::device::Device;
 use crate::cuda::module::{Kernel, Loaded};
-use crate::cuda::ptx::Ptx;
 
-macro_rules! ptx {
+macro_rules! scheme {
     ($file:literal, [$($kernel:ident),+ $(,)?]) => {
-        Ptx {
-            name: concat!("histograms/", $file),
-            text: include_str!(concat!("../../../cu/histograms/", $file, ".ptx")),
-            kernels: &[$(stringify!($kernel)),+],
-        }
+        code!(concat!("histograms/", $file), &[$(stringify!($kernel)),+])
     };
 }
 
 /// All of them.
-pub(in crate::cuda) const PTX: [Ptx; 15] = [
-    ptx!("cr_bricks", [cr_bricks_given, cr_bricks_exact, cr_bricks_filtered]),
-    ptx!("cr_conflict_free", [cr_conflict_free]),
-    ptx!("cr_global", [cr_global_atomic, cr_global_atomic_double, cr_global_shadows]),
-    ptx!("cr_shared", [cr_shared_atomic, cr_shared_rows, cr_warp_rows]),
-    ptx!("cr_slabs", [cr_slabs_given, cr_slabs_exact, cr_slabs_filtered]),
-    ptx!("cr_tiled", [cr_tiled_given, cr_tiled_exact, cr_tiled_filtered]),
-    ptx!("merge", [merge_sums, merge_parts, merge_counts, sum_rows, hold]),
-    ptx!("mi_adaptive", [mi_adaptive]),
-    ptx!("mi_bricks", [mi_bricks_given, mi_bricks_exact, mi_bricks_filtered]),
-    ptx!("mi_global", [mi_global_atomic, mi_columns]),
-    ptx!("mi_rows", [mi_rows]),
-    ptx!(
+pub(in crate::cuda) const CODE: [Code; 15] = [
+    scheme!("cr_bricks", [cr_bricks_given, cr_bricks_exact, cr_bricks_filtered]),
+    scheme!("cr_conflict_free", [cr_conflict_free]),
+    scheme!("cr_global", [cr_global_atomic, cr_global_atomic_double, cr_global_shadows]),
+    scheme!("cr_shared", [cr_shared_atomic, cr_shared_rows, cr_warp_rows]),
+    scheme!("cr_slabs", [cr_slabs_given, cr_slabs_exact, cr_slabs_filtered]),
+    scheme!("cr_tiled", [cr_tiled_given, cr_tiled_exact, cr_tiled_filtered]),
+    scheme!("merge", [merge_sums, merge_parts, merge_counts, sum_rows, hold]),
+    scheme!("mi_adaptive", [mi_adaptive]),
+    scheme!("mi_bricks", [mi_bricks_given, mi_bricks_exact, mi_bricks_filtered]),
+    scheme!("mi_global", [mi_global_atomic, mi_columns]),
+    scheme!("mi_rows", [mi_rows]),
+    scheme!(
         "mi_slabs",
         [
             mi_slabs_16_given,
@@ -41,12 +37,12 @@ pub(in crate::cuda) const PTX: [Ptx; 15] = [
             mi_slabs_32_filtered
         ]
     ),
-    ptx!("mi_sort_count", [mi_sort_count]),
-    ptx!(
+    scheme!("mi_sort_count", [mi_sort_count]),
+    scheme!(
         "mi_thread_shadows",
         [mi_thread_shadows_0, mi_thread_shadows_1, mi_thread_shadows_2, mi_thread_shadows_4, mi_thread_shadows_8]
     ),
-    ptx!("mi_warp_shadows", [mi_warp_shadows]),
+    scheme!("mi_warp_shadows", [mi_warp_shadows]),
 ];
 
 /// The schemes' kernels, by name.
@@ -57,10 +53,10 @@ pub(super) struct Kernels {
 
 impl Kernels {
     pub(super) fn load(device: &Arc<Device>) -> Result<Kernels, Error> {
-        let loaded = PTX.iter().map(|ptx| Loaded::new(ptx, device)).collect::<Result<Vec<_>, _>>()?;
+        let loaded = CODE.iter().map(|code| Loaded::new(code, device)).collect::<Result<Vec<_>, _>>()?;
         let mut kernels = Vec::new();
-        for (ptx, module) in PTX.iter().zip(&loaded) {
-            for name in ptx.kernels {
+        for (code, module) in CODE.iter().zip(&loaded) {
+            for name in code.kernels {
                 kernels.push(module.kernel(name)?);
             }
         }

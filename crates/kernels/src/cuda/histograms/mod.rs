@@ -20,7 +20,7 @@ mod tiles;
 use std::sync::Arc;
 
 pub use brosch::CostModel;
-pub(super) use kernels::PTX;
+pub(super) use kernels::CODE;
 pub use pair::{FixedVolume, Pair, Values};
 pub use plan::Plan;
 pub use scheme::{CrScheme, MiScheme, Order, Settings};
