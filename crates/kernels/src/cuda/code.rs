@@ -13,7 +13,7 @@ pub struct Code {
     pub name: &'static str,
     /// The whole PTX.
     pub ptx: &'static str,
-    /// The same, compiled for [`MACHINE`].
+    /// The same, compiled for compute capability 9.0.
     pub cubin: &'static [u8],
     /// The kernels that are looked up in it.
     pub kernels: &'static [&'static str],
