@@ -124,6 +124,25 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
 }
 
 #[test]
+fn what_was_undone_of_a_subject_is_told_and_tabled() {
+    let place = cohort();
+    // The fixed image is brought to itself, which no level improves.
+    let run = place.succeed("batch f.nii.gz a.nii.gz -f f.nii.gz -o out --device cpu --preset fast");
+    let told = |name: &str| {
+        let lines = run.stderr.lines().filter(|line| line.starts_with(&format!("{name}: syn ")));
+        lines.filter(|line| line.contains("undone, as it left the images no more alike")).count()
+    };
+    for (row, name) in summary(&place, "out").iter().zip(["f", "a"]) {
+        let levels = place.record(&format!("out/{name}_record.json"))["syn"]["levels"].clone();
+        let levels = levels.as_array().expect("levels").clone();
+        let undone = levels.iter().filter(|level| level["undone"] == true).count();
+        assert_eq!(undone == levels.len(), name == "f", "{name}: {undone} of {} levels", levels.len());
+        assert_eq!((told(name), cell(row, "undone_levels")), (undone, undone.to_string().as_str()), "{}", run.stderr);
+        assert_eq!((cell(row, "voxels_beyond_limits"), cell(row, "warnings")), ("0", ""));
+    }
+}
+
+#[test]
 fn further_channels_are_those_of_register() {
     let place = cohort();
     for name in ["f", "a", "b"] {

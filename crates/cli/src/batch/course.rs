@@ -4,9 +4,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use antsreg_core::report::{Observer, Report};
+use antsreg_syn as syn;
 
 use super::show;
-use super::summary::{Row, Status};
+use super::summary::{self, Row, Status};
 use crate::cohort::{Aside, Crew, Engine, Engines};
 use crate::error::CliError;
 use crate::progress::Console;
@@ -64,7 +65,7 @@ pub fn run(
     };
     let compute = |engine: &mut Engine, Passing { job, mut seconds, what }: Passing<Inputs>| {
         let began = Instant::now();
-        let mut lines = Lines { console: iterations.then_some(&console), name: &job.name };
+        let mut lines = Lines { console: &console, iterations, name: &job.name };
         let what = what.and_then(|inputs| compute(engine, &job, inputs, &mut seconds, &mut lines));
         *lock(&computing) += began.elapsed().as_secs_f64();
         Passing { job, seconds, what }
@@ -91,6 +92,7 @@ pub fn run(
         match what {
             Ok(record) => {
                 console.note(format_args!("[{ended}/{count}] {}: {}", job.name, show::done(&record)));
+                summary::warnings(&record).for_each(|text| console.warn(format_args!("{}: {text}", job.name)));
                 (row.status, row.record) = (Status::Done, record);
             }
             Err(error) => {
@@ -117,22 +119,28 @@ fn compute(
     Ok(Computed { inputs, plan, found })
 }
 
-/// Reports iterations under the subject's name, where they are wanted.
+/// Tells under the subject's name what was undone of it, and of iterations where they are wanted.
 struct Lines<'a, 'b> {
-    console: Option<&'a Mutex<&'b mut Console>>,
+    console: &'a Mutex<&'b mut Console>,
+    iterations: bool,
     name: &'a str,
 }
 
 impl Observer for Lines<'_, '_> {
     fn report(&mut self, report: &Report) {
-        if let Some(console) = self.console {
-            lock(console).iteration(Some(self.name), report);
+        if self.iterations {
+            lock(self.console).iteration(Some(self.name), report);
         }
     }
 }
 
-/// Its stages are told of when its files are written.
-impl Listener for Lines<'_, '_> {}
+/// How long its stages took is told when its files are written.
+impl Listener for Lines<'_, '_> {
+    fn warps_found(&mut self, course: &syn::Course, _: f64) {
+        let mut console = lock(self.console);
+        register::undone(course).for_each(|line| console.note(format_args!("{}: {line}", self.name)));
+    }
+}
 
 /// The lock, also after a panic in another thread: nothing is left half done under it.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

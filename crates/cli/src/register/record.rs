@@ -41,6 +41,8 @@ pub struct Record {
     pub jacobian: Option<JacobianRecord>,
     /// How alike the fixed and the warped moving image are.
     pub similarity: Similarity,
+    /// What there is to doubt about the result.
+    pub warnings: Vec<String>,
     /// Overlap of the labels.
     pub overlap: Option<OverlapRecord>,
     /// Wall time of each part.

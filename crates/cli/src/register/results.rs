@@ -10,6 +10,7 @@ use antsreg_kernels::apply;
 
 use super::args::Args;
 use super::device_memory::DeviceMemory;
+use super::doubts::doubts;
 use super::files::Files;
 use super::found::{Diffeomorphism, Found};
 use super::images::{Images, Pair, WantedImages};
@@ -93,6 +94,7 @@ pub fn write(
     seconds.outputs += began.elapsed().as_secs_f64();
     seconds.total = total_seconds(&seconds);
     let record = Record {
+        warnings: doubts(course.as_ref()),
         linear: linear.as_ref().map(LinearRecord::from),
         syn: course,
         jacobian,
@@ -205,6 +207,7 @@ fn blank(of: Registration, affine: &AffineTransform) -> Record {
         affine_ras: std::array::from_fn(|row| std::array::from_fn(|column| matrix[(row, column)])),
         jacobian: None,
         similarity: Similarity { correlation_at_start: None, correlation: None },
+        warnings: Vec::new(),
         overlap: None,
         seconds: Seconds::default(),
         peak_memory_bytes: memory::peak(),

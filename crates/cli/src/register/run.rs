@@ -8,6 +8,7 @@ use antsreg_syn as syn;
 use super::args::Args;
 use super::check::check;
 use super::compute::{self, Listener};
+use super::doubts::undone;
 use super::files::Files;
 use super::fit::Fitted;
 use super::found::Wanted;
@@ -69,6 +70,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliErr
     for path in files.left_over(args) {
         console.warn(format_args!("{} is from an earlier run and does not belong to these files", path.display()));
     }
+    record.warnings.iter().for_each(|warning| console.warn(warning));
     crate::output::print(&show::outcome(&record))?;
     Ok(overlap)
 }
@@ -120,11 +122,7 @@ impl Listener for Watcher<'_> {
 
     fn warps_found(&mut self, course: &syn::Course, seconds: f64) {
         let console = self.end_stage();
-        let levels = &course.levels;
-        for (n, _) in levels.iter().enumerate().filter(|(_, level)| level.undone) {
-            let (number, all) = (n + 1, levels.len());
-            console.note(format_args!("syn {number}/{all}: undone, as it left the images no more alike"));
-        }
+        undone(course).for_each(|line| console.note(line));
         console.note(format_args!("syn: {seconds:.2} s"));
     }
 }

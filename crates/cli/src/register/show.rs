@@ -105,15 +105,6 @@ pub fn outcome(record: &Record) -> String {
         row("Warp, then its inverse", jacobian.warp_then_inverse.to_string());
         row("The inverse, then the warp", jacobian.inverse_then_warp.to_string());
     }
-    if let Some(syn) = record.syn.as_ref().filter(|syn| syn.beyond_limits > 0) {
-        row(
-            "Beyond limits",
-            format!(
-                "{} voxels still fold, or miss their inverse by more than --inverse-limit, after {} rounds",
-                syn.beyond_limits, syn.relaxing_rounds
-            ),
-        );
-    }
     if let Some(overlap) = &record.overlap {
         row(
             "Overlap",
