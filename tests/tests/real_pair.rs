@@ -17,8 +17,10 @@ fn colin27_comes_to_icbm152() {
     let place = Workplace::new();
     let [fixed, moving, labels] =
         ["icbm152_t1_2mm", "colin27_t1_2mm", "colin27_aal_2mm"].map(|name| format!("{EXAMPLES}/{name}.nii.gz"));
-    place.succeed(&format!("register -f {fixed} -m {moving} --moving-labels {labels} -o p"));
+    let run = place.succeed(&format!("register -f {fixed} -m {moving} --moving-labels {labels} -o p"));
+    assert!(!run.stderr.contains("warning"), "{}", run.stderr);
     let record: Value = serde_json::from_slice(&place.read("precord.json")).expect("the record is JSON");
+    assert_eq!(record["warnings"], Value::from([""; 0]));
     let number =
         |pointer: &str| record.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {pointer}"));
 

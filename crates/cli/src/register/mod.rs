@@ -7,6 +7,7 @@ mod channels;
 mod check;
 mod choices;
 pub mod compute;
+mod coverage;
 pub mod device_memory;
 mod doubts;
 mod files;

@@ -8,6 +8,7 @@ use antsreg_linear as linear;
 use antsreg_syn as syn;
 use serde::Serialize;
 
+use super::coverage::Coverage;
 use super::device_memory::DeviceMemory;
 use super::parameters::Parameters;
 use super::profile::Profile;
@@ -41,6 +42,8 @@ pub struct Record {
     pub jacobian: Option<JacobianRecord>,
     /// How alike the fixed and the warped moving image are.
     pub similarity: Similarity,
+    /// How much of the fixed image the moving one covers.
+    pub coverage: Coverage,
     /// What there is to doubt about the result.
     pub warnings: Vec<String>,
     /// Overlap of the labels.

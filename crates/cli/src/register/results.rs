@@ -9,6 +9,7 @@ use antsreg_core::{AffineTransform, Transform, TransformChain};
 use antsreg_kernels::apply;
 
 use super::args::Args;
+use super::coverage::Coverage;
 use super::device_memory::DeviceMemory;
 use super::doubts::doubts;
 use super::files::Files;
@@ -71,7 +72,7 @@ pub fn write(
     measured: Measured,
     total_seconds: impl FnOnce(&Seconds) -> f64,
 ) -> Result<Written, CliError> {
-    let Registration { args, inputs, files, .. } = of;
+    let Registration { args, inputs, plan, files, .. } = of;
     let began = Instant::now();
     let mut outputs = Outputs::new();
     let Found { affine, linear, syn, images } = found;
@@ -89,12 +90,15 @@ pub fn write(
     };
     write_volumes(inputs, files, &affine, &ways, &images, &mut outputs)?;
     let similarity = images.similarity;
+    let grids = [&inputs.fixed.grid, &inputs.moving.grid];
+    let coverage = Coverage::of(grids[0], inputs.masks()[0], grids[1], [&inputs.initial, &affine]);
     drop(images);
     let overlap = labels(of, &ways.forward, &mut outputs)?;
     seconds.outputs += began.elapsed().as_secs_f64();
     seconds.total = total_seconds(&seconds);
     let record = Record {
-        warnings: doubts(course.as_ref()),
+        warnings: doubts(plan, &similarity, &coverage, course.as_ref()),
+        coverage,
         linear: linear.as_ref().map(LinearRecord::from),
         syn: course,
         jacobian,
@@ -207,6 +211,7 @@ fn blank(of: Registration, affine: &AffineTransform) -> Record {
         affine_ras: std::array::from_fn(|row| std::array::from_fn(|column| matrix[(row, column)])),
         jacobian: None,
         similarity: Similarity { correlation_at_start: None, correlation: None },
+        coverage: Coverage { at_start: None, now: None },
         warnings: Vec::new(),
         overlap: None,
         seconds: Seconds::default(),

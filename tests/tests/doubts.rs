@@ -1,0 +1,47 @@
+//! Results that are there and yet to be doubted: the command succeeds, and warns.
+
+use antsreg_core::Grid;
+use antsreg_tests::{Brain, Workplace};
+use nalgebra::{Matrix3, Point3, Vector3};
+
+/// A slab of two thick slices, and another brain's: they do not determine an affine.
+fn slabs() -> Workplace {
+    let place = Workplace::new();
+    let (shape, spacing) = ([24, 28, 2], 6.0);
+    let half = Vector3::from_fn(|axis, _| (shape[axis] as f64 - 1.0) / 2.0 * spacing);
+    let grid = Grid {
+        shape,
+        spacing: Vector3::repeat(spacing),
+        origin: Point3::from(-half),
+        direction: Matrix3::identity(),
+    };
+    Brain::standard().write_image(&grid, &place.path("f.nii.gz"));
+    Brain { warp_mm: 3.0, ..Brain::standard() }.write_image(&grid, &place.path("m.nii.gz"));
+    place
+}
+
+#[test]
+fn a_search_that_runs_off_is_told_of() {
+    let place = slabs();
+    // The cost of what little still meets is below that of the right place.
+    let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t affine --quiet");
+    let record = place.record("precord.json");
+    let [start, now] = ["correlation_at_start", "correlation"].map(|name| record["similarity"][name].as_f64());
+    assert!(
+        start > Some(0.95) && now < Some(0.6),
+        "{start:?}, {now:?}: the search finds its way, and tests nothing here"
+    );
+    let warning = format!("warning: {}\n", record["warnings"][0].as_str().expect("a warning"));
+    assert_eq!(run.stderr, warning);
+    for word in ["worse than the start", "correlation", "covers", "--transform rigid", "--no-search"] {
+        assert!(warning.contains(word), "`{word}` is missing in: {warning}");
+    }
+    // The advice is good.
+    let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o r -t rigid --no-search --quiet");
+    assert_eq!(run.stderr, "");
+    // Of many subjects it is told by name.
+    let run = place.succeed("batch m.nii.gz -f f.nii.gz -o out -t affine --quiet");
+    assert_eq!(run.stderr, warning.replace("warning: ", "warning: m: "));
+    let table = String::from_utf8(place.read("out/summary.csv")).expect("text");
+    assert!(table.contains(record["warnings"][0].as_str().expect("a warning")), "{table}");
+}
