@@ -1,13 +1,10 @@
 #!/usr/bin/env python3
-"""Sharpness of templates and how alike they are, measured apart from the program that made them.
-
-`scripts/atlas_score.py FOLDER` with the templates that scripts/atlas_bars.sh kept.
-"""
+"""Sharpness of templates and how alike they are, measured apart from the program that made them."""
 
 from __future__ import annotations
 
+import argparse
 import itertools
-import sys
 from pathlib import Path
 
 import environment
@@ -45,5 +42,11 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="folder of the templates that scripts/atlas_bars.sh kept")
+    options = parser.parse_args()
+    for name in ("template.nii", "affine_average.nii"):
+        if not (options.folder / name).is_file():
+            parser.error(f"{options.folder} has no {name}")
     environment.enter()
-    main(Path(sys.argv[1]))
+    main(options.folder)

@@ -12,9 +12,11 @@ environment under target/ and installs requirements.txt into it.
 import sys
 
 import environment
+from benchmark.arguments import arguments
 
+options = arguments(__doc__)
 environment.enter()
 
 from benchmark.main import main  # noqa: E402  (numpy and the peers exist only inside the environment)
 
-sys.exit(main())
+sys.exit(main(options))

@@ -30,7 +30,14 @@ def make() -> None:
     if stamp.exists() and stamp.read_text() == wanted:
         return
     print(f"making {ENVIRONMENT}", file=sys.stderr)
-    venv.create(ENVIRONMENT, with_pip=True)
-    pip = [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "-r", REQUIREMENTS], check=True, stdout=sys.stderr)
+    try:
+        venv.create(ENVIRONMENT, with_pip=True)
+        pip = [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "-r", REQUIREMENTS], check=True, stdout=sys.stderr)
+    except (OSError, subprocess.CalledProcessError) as error:
+        packages = [line for line in wanted.splitlines() if line and not line.startswith("#")]
+        sys.exit(
+            f"error: {Path(sys.argv[0]).name} needs {', '.join(packages)}, which could not be installed into "
+            f"{ENVIRONMENT}: {error}. Python's venv and pip must be there, and a package index within reach."
+        )
     stamp.write_text(wanted)

@@ -8,8 +8,16 @@ Columns: the fixed image, the moving image after the affine, the moving image af
 tissue borders, the same in all three.
 """
 
+import argparse
+
 import environment
 
+PROGRAM = environment.REPOSITORY / "target" / "release" / "antsreg-gpu"
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.parse_args()
+if not PROGRAM.exists():
+    parser.error(f"{PROGRAM} is missing: cargo build --release")
 environment.enter()
 
 import io  # noqa: E402  (everything below exists only inside the environment)
@@ -23,7 +31,6 @@ from scipy.ndimage import gaussian_filter  # noqa: E402
 
 from benchmark.images import Image, Mapping, carry, read_image, read_mapping  # noqa: E402
 
-PROGRAM = environment.REPOSITORY / "target" / "release" / "antsreg-gpu"
 EXAMPLES = environment.REPOSITORY / "examples"
 FIXED, MOVING = EXAMPLES / "icbm152_t1_2mm.nii.gz", EXAMPLES / "colin27_t1_2mm.nii.gz"
 OUTPUT = environment.REPOSITORY / "docs" / "images" / "example.png"

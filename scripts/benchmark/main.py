@@ -1,10 +1,9 @@
-"""Command line of the benchmark."""
+"""The course of the benchmark: section after section."""
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import os
 import platform
 import shlex
 import sys
@@ -12,57 +11,11 @@ import tempfile
 import traceback
 from pathlib import Path
 
-from benchmark import peers
+from benchmark import sections
 from benchmark.context import Context
-from benchmark.data import PAIRS, Data
+from benchmark.data import Data
 from benchmark.process import Program, run
 from benchmark.report import update
-from benchmark.sections import SECTIONS
-from environment import REPOSITORY
-
-
-def arguments() -> argparse.Namespace:
-    """What was typed."""
-    parser = argparse.ArgumentParser(prog="benchmark.py", description=__doc__)
-    parser.add_argument("data", type=Path, help="folder of the volumes")
-    parser.add_argument("--only", default=",".join(SECTIONS), help="sections, comma-separated (all: %(default)s)")
-    parser.add_argument("--peers", default="none", help=f"none, or some of {','.join(peers.GROUPS)}")
-    parser.add_argument("--pairs", help="some of " + ",".join(f"{pair.moving}-{pair.fixed}" for pair in PAIRS))
-    parser.add_argument("--presets", default="default", help="presets of the syn section (%(default)s)")
-    parser.add_argument("--headers", type=int, default=20, help="number of random headers (%(default)s)")
-    parser.add_argument("--transforms", type=int, default=30, help="random transforms of multimodal (%(default)s)")
-    parser.add_argument("--jobs", type=int, default=0, help="registrations of multimodal at once (as batch has it)")
-    parser.add_argument(
-        "--registrations", type=Path, help="folder of multimodal's, made by scripts/benchmark/modalities.py elsewhere"
-    )
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of every program (%(default)s)")
-    parser.add_argument("--device", default="cpu", help="device to register on: cpu, cuda or cuda:N (%(default)s)")
-    parser.add_argument("--program", type=Path, default=REPOSITORY / "target" / "release" / "antsreg-gpu")
-    parser.add_argument("--work", type=Path, help="folder for files on the way, kept (default: one that is removed)")
-    parser.add_argument("--update", type=Path, metavar="FILE.md", help="replace the sections' tables in this file")
-    options = parser.parse_args()
-    options.only = chosen(parser, "section", options.only, list(SECTIONS))
-    pairs = {f"{pair.moving}-{pair.fixed}": pair for pair in PAIRS}
-    options.pairs = [pairs[name] for name in chosen(parser, "pair", options.pairs or ",".join(pairs), list(pairs))]
-    options.presets = chosen(parser, "preset", options.presets, ["fast", "default", "best"])
-    try:
-        options.peers = peers.chosen(options.peers)
-    except ValueError as error:
-        parser.error(str(error))
-    if not (options.data / "oasis").is_dir():
-        parser.error(f"{options.data} has no folder oasis")
-    if not options.program.exists():
-        parser.error(f"{options.program} is missing: cargo build --release")
-    return options
-
-
-def chosen(parser: argparse.ArgumentParser, what: str, typed: str, valid: list[str]) -> list[str]:
-    """The names in a comma-separated list."""
-    names = typed.split(",")
-    for name in names:
-        if name not in valid:
-            parser.error(f"unknown {what} {name!r}: one of {', '.join(valid)}")
-    return names
 
 
 def processor() -> str:
@@ -95,9 +48,8 @@ def typed_command(section: str) -> str:
     return shlex.join(words)
 
 
-def main() -> int:
-    """Run the sections; 1 if a bar was missed or a section failed."""
-    options = arguments()
+def main(options: argparse.Namespace) -> int:
+    """Run the sections that were asked for; 1 if a bar was missed or a section failed."""
     with tempfile.TemporaryDirectory(prefix="antsreg-benchmark-") as temporary:
         work = Path(temporary)
         if options.work:
@@ -122,7 +74,7 @@ def main() -> int:
         for section in options.only:
             print(section, file=sys.stderr, flush=True)
             try:
-                report = SECTIONS[section](context)
+                report = sections.section(section)(context)
             except Exception:  # One section's failure must not cost the hours of the others.
                 traceback.print_exc()
                 bad += 1

@@ -18,13 +18,6 @@ import numpy as np
 from benchmark import images
 from benchmark.process import run
 
-#: What --peers accepts, and the registrations each stands for.
-GROUPS = {
-    "greedy": ["greedy-affine", "greedy"],
-    "ants-quick": ["ants-affine", "ants-quick"],
-    "ants": ["ants-affine", "ants-quick", "ants-syn"],
-}
-
 #: The registrations of each stage, by the name that the tables print.
 AFFINE = {"greedy-affine": "greedy, NCC 2x2x2", "ants-affine": "ANTs, MI"}
 DEFORMABLE = {"greedy": "greedy, affine + NCC 2x2x2", "ants-quick": "ANTs SyNQuick", "ants-syn": "ANTs SyN, CC"}
@@ -43,18 +36,6 @@ class PeerResult:
     seconds: float
     peak_gb: float
     prefix: str
-
-
-def chosen(groups: str) -> list[str]:
-    """The registrations that a comma-separated list of groups stands for."""
-    if groups == "none":
-        return []
-    names: dict[str, None] = {}
-    for group in groups.split(","):
-        if group not in GROUPS:
-            raise ValueError(f"unknown peer {group!r}: none, or some of {', '.join(GROUPS)}")
-        names.update(dict.fromkeys(GROUPS[group]))
-    return list(names)
 
 
 def register(name: str, fixed: Path, moving: Path, prefix: str, threads: int) -> PeerResult:

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Whether every Python script answers --help without any package, and names those that it could not install."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parent
+
+
+def run(*words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run Python as if nothing but its own library were installed."""
+    environment = os.environ | variables
+    return subprocess.run([sys.executable, "-S", *words], capture_output=True, text=True, env=environment, check=False)
+
+
+def check_help(script: Path) -> str | None:
+    """What is wrong with the help of a script."""
+    done = run(script, "--help")
+    if done.returncode == 0 and done.stdout.startswith(f"usage: {script.name}") and not done.stderr:
+        return None
+    return f"{script.name} --help: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def check_missing() -> str | None:
+    """What is wrong with the message where no package index is within reach."""
+    with tempfile.TemporaryDirectory() as folder:
+        # Scripts keep their environment beside themselves: these are elsewhere, and have none.
+        here = Path(folder) / "scripts"
+        here.mkdir()
+        for name in ("environment.py", "requirements.txt", "atlas_score.py"):
+            (here / name).write_text((SCRIPTS / name).read_text())
+        for name in ("template.nii", "affine_average.nii"):
+            (Path(folder) / name).touch()
+        done = run(here / "atlas_score.py", folder, PIP_NO_INDEX="1")
+    names_them = all(word in done.stderr for word in ("atlas_score.py needs", "nibabel", "numpy", "scipy"))
+    if done.returncode == 1 and names_them and "Traceback" not in done.stderr:
+        return None
+    return f"without packages: exit code {done.returncode}\n{done.stderr}"
+
+
+def main() -> int:
+    """Check all; 1 if one of them fails."""
+    ours = {"environment.py", Path(__file__).name}
+    scripts = sorted(script for script in SCRIPTS.glob("*.py") if script.name not in ours)
+    scripts.append(SCRIPTS / "benchmark" / "modalities.py")
+    wrong = [fault for fault in [*map(check_help, scripts), check_missing()] if fault]
+    print("\n".join(wrong) if wrong else f"{len(scripts)} scripts answer --help without packages")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
