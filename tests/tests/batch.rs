@@ -295,7 +295,7 @@ fn after_an_interruption_whole_subjects_stay_and_the_rest_follows() {
     }
     assert_eq!(child.try_wait().expect("its state"), None, "the program ended before the signal");
     kill_process(Pid::from_raw(child.id() as i32).expect("a process"), Signal::TERM).expect("the signal is sent");
-    assert_eq!(child.wait().expect("the program ends").code(), Some(130));
+    assert_eq!(child.wait().expect("the program ends").code(), Some(143));
     // Whatever stands is whole: it bears the name of a file of the uninterrupted run, and all of its subject's are there.
     let (stands, whole) = (names(&place, "out"), names(&place, "whole"));
     let of = |subject: &str| whole.iter().filter(|name| name.starts_with(subject)).count();

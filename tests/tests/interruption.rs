@@ -53,12 +53,12 @@ fn an_interrupted_run_leaves_what_was_there() {
             .map(|name| place.path(&name))
             .any(|folder| folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()))
     };
-    let cases: [(Signal, &dyn Fn() -> bool); 3] =
-        [(Signal::INT, &computing), (Signal::INT, &writing), (Signal::TERM, &writing)];
-    for (signal, ready) in cases {
+    let cases: [(Signal, &dyn Fn() -> bool, i32); 3] =
+        [(Signal::INT, &computing, 130), (Signal::INT, &writing, 130), (Signal::TERM, &writing, 143)];
+    for (signal, ready, expected) in cases {
         let (code, message) = interrupted(&place, &log, signal, ready);
         std::fs::remove_file(&log).expect("the log");
-        assert_eq!(code, Some(130), "{message}");
+        assert_eq!(code, Some(expected), "{message}");
         assert!(message.contains("interrupted: no output was written"), "{message}");
         assert_eq!(place.names(), before);
         assert_eq!(place.read("pWarped.nii.gz"), b"from an earlier run");

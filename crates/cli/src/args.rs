@@ -13,8 +13,8 @@ use crate::{apply, atlas, batch, bench, compare, completions, convert, info, jac
 ///
 /// Transforms and file names are those of ANTs. Results go to standard output, everything else to standard error.
 ///
-/// Exit code: 0 done, 1 failed, 2 not understood, 3 some of many subjects failed, 130 interrupted. A command that fails
-/// leaves no file behind.
+/// Exit code: 0 done, 1 failed, 2 not understood, 3 some of many subjects failed, 130 interrupted (143 by SIGTERM). A
+/// command that fails leaves no file behind.
 #[derive(Debug, Parser)]
 #[command(name = "antsreg-gpu", version, max_term_width = 110, propagate_version = true)]
 #[command(subcommand_required = true, arg_required_else_help = true)]

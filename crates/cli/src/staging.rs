@@ -15,8 +15,8 @@ use tempfile::TempDir;
 
 use crate::error::{CliError, UsageError};
 
-/// Exit code after Ctrl-C: 128 + SIGINT.
-const INTERRUPTED: i32 = 130;
+/// What a signal's number is added to for an exit code, as shells have it: 130 after Ctrl-C, 143 after SIGTERM.
+const INTERRUPTED: i32 = 128;
 
 /// How often a hidden folder is tried to be removed.
 const TRIES: usize = 20;
@@ -100,8 +100,8 @@ fn watch_signals() -> std::io::Result<()> {
         signals.add_signal(SIGHUP)?;
     }
     std::thread::Builder::new().name("signals".into()).spawn(move || {
-        if signals.forever().next().is_some() {
-            clean_up();
+        if let Some(signal) = signals.forever().next() {
+            clean_up(signal);
         }
     })?;
     Ok(())
@@ -116,7 +116,7 @@ fn starts_ignored(signal: i32) -> bool {
 }
 
 /// Ends the program as a signal asks for.
-fn clean_up() -> ! {
+fn clean_up(signal: i32) -> ! {
     // A commit that has begun holds the lock, so that either all files have their names or none has.
     let mut staged = lock();
     let what = if RESUMABLE.load(Ordering::Relaxed) {
@@ -129,7 +129,7 @@ fn clean_up() -> ! {
     crate::output::say(format_args!("\ninterrupted: {what}"));
     antsreg_core::io::remove_unfinished();
     staged.sets.drain(..).for_each(Set::clear);
-    std::process::exit(INTERRUPTED);
+    std::process::exit(INTERRUPTED + signal);
 }
 
 /// From now on no output takes the place of this file, which is being written.
