@@ -70,6 +70,26 @@ fn auto_takes_the_cpu_where_there_is_no_gpu_and_says_why() {
 }
 
 #[test]
+fn auto_takes_the_cpu_for_windows_that_no_gpu_has_and_says_why() {
+    let place = pair();
+    let of_a_pair = "register -f f.nii.gz -m m.nii.gz -o p --dry-run";
+    let of_many = "batch m.nii.gz -f f.nii.gz -o out --dry-run";
+    let told = "device: cpu, because on GPUs windows with the exact derivative or masks have a --cc-radius of up to 5, \
+        asked for was 6\n";
+    for line in [of_a_pair, of_many] {
+        let wide = format!("{line} --cc-radius 6 --cc-derivative exact");
+        assert_eq!(place.succeed(&wide).stderr, told, "{wide}");
+        // Who asked for it is not told why.
+        assert_eq!(place.succeed(&format!("{wide} --device cpu")).stderr, "");
+        // As wide as GPUs have them, they are taken where there are any.
+        let run = without_gpu(&place, &format!("{line} --cc-radius 5 --cc-derivative exact"));
+        assert!(run.stderr.contains("device: cpu, because there is no CUDA d"), "{}", run.stderr);
+    }
+    let message = place.refuse(2, &format!("{of_a_pair} --cc-radius 6 --cc-derivative exact --profile"));
+    assert!(message.contains("--profile has no effect with the CPU") && message.contains("was 6"), "{message}");
+}
+
+#[test]
 fn info_says_why_there_is_no_gpu() {
     let run = without_gpu(&Workplace::new(), "info");
     assert_eq!(run.code, Some(0), "{}", run.stderr);

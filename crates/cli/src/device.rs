@@ -159,10 +159,15 @@ impl Opened {
     pub fn note(&self) -> Option<String> {
         match (self.seconds, &self.instead_of_gpu) {
             (Some(seconds), _) => Some(format!("device: {}, ready in {seconds:.2} s", self.description)),
-            (None, Some(reason)) => Some(format!("device: cpu, because {reason}")),
+            (None, Some(reason)) => Some(instead(reason)),
             (None, None) => None,
         }
     }
+}
+
+/// Why `auto` takes the processor.
+pub fn instead(reason: &dyn Display) -> String {
+    format!("device: cpu, because {reason}")
 }
 
 /// A GPU has too little memory for what it is to do.

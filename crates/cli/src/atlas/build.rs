@@ -17,6 +17,7 @@ use crate::device::Description;
 use crate::devices;
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
+use crate::register;
 
 /// What the last run of the command took.
 #[derive(Debug, Serialize)]
@@ -47,7 +48,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let Some(folder) = &args.output else {
         return Err(UsageError::Missing { option: "--output", why: "to have a place for the atlas" }.into());
     };
-    let opening = (!args.plan_only).then(|| devices::open(&args.settings.device, None));
+    let devices = || register::devices(&args.settings, &[], false, console);
+    let opening = (!args.plan_only).then(devices).map(|devices| devices::open(&devices, None));
     let (plan, images) = Plan::make(args)?;
     let session = Session::new(plan, folder);
     session.keep(images);

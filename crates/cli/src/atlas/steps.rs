@@ -12,9 +12,10 @@ use super::start::make_folder;
 use super::{Error, average, finish, parameters, register_one, update};
 use crate::cohort::{Aside, Backlog, Engines};
 use crate::device::DeviceChoice;
-use crate::devices;
+use crate::devices::{self, Devices};
 use crate::error::CliError;
 use crate::progress::Console;
+use crate::register::{self, Settings};
 
 /// Runs a step of a planned atlas.
 pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
@@ -24,7 +25,8 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
         Step::Update(args) => update(args, console),
         Step::Finish(args) => {
             let session = open(&args.folder)?;
-            let engines = Engines::of(devices::open(&args.device, None), || parameters::needed_bytes(&session))?;
+            let devices = chosen(&args.device, &session, console);
+            let engines = Engines::of(devices::open(&devices, None), || parameters::needed_bytes(&session))?;
             engines.notes().tell(console);
             let threads = session.included.len();
             let aside = Aside::of(&engines, console.threads)?;
@@ -64,8 +66,15 @@ fn register(args: &RegisterOne, console: &mut Console) -> Result<(), CliError> {
     register_one::write(&session, pass, subject, &brought)?().map(drop)
 }
 
+/// What `auto` stands for is the same in every step, whether it registers or not: so are the bytes that it gives.
+fn chosen(device: &Devices, session: &Session, console: &mut Console) -> Devices {
+    let settings = Settings { device: device.clone(), ..session.plan.args.settings.clone() };
+    register::devices(&settings, &[], false, console)
+}
+
 /// One worker on this device.
 fn engines(choice: DeviceChoice, session: &Session, console: &mut Console) -> Result<Engines, CliError> {
+    let choice = chosen(&Devices::One(choice), session, console).one()?;
     let engines = Engines::of(devices::open_alone(choice), || parameters::needed_bytes(session))?;
     engines.notes().tell(console);
     Ok(engines)

@@ -23,7 +23,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let subjects = args.jobs()?;
     let shared = args.shared();
     register::check(&args.settings, &shared.channels)?;
-    let opening = devices::open(&args.settings.device, args.workers);
+    let masked = args.fixed_mask.is_some() || subjects.iter().any(|(subject, _)| subject.mask.is_some());
+    let chosen = register::devices(&args.settings, &shared.channels, masked, console);
+    let opening = devices::open(&chosen, args.workers);
     let fixed = FixedInputs::read(&shared)?;
     // Finds what no subject could change: levels that do not fit the image, for instance.
     let plan = Plan::new(&args.settings, fixed.image.grid.shape, fixed.linear_start(), Description::Cpu)?

@@ -15,7 +15,7 @@ use crate::devices;
 use crate::error::CliError;
 use crate::interpolation::LabelInterpolation;
 use crate::progress::Console;
-use crate::register::{Diffeomorphism, FixedInputs, Found, Plan, Request, Seconds, Settings, Wanted};
+use crate::register::{self, Diffeomorphism, FixedInputs, Found, Plan, Request, Seconds, Settings, Wanted};
 
 /// The image that gets labels.
 #[derive(Debug)]
@@ -72,9 +72,11 @@ impl<'a> Propagation<'a> {
         targets: &[&Volume],
         console: &mut Console,
     ) -> Result<Propagation<'a>, CliError> {
+        let masked = atlases.iter().any(|atlas| atlas.mask.is_some());
+        let chosen = register::devices(settings, &[], masked, console);
         let needed_bytes = || {
             let largest = atlases.iter().map(|atlas| &atlas.image.grid).max_by_key(|grid| grid.len());
-            let masked = [atlases.iter().any(|atlas| atlas.mask.is_some()); 2];
+            let masked = [masked; 2];
             let needed = |target: &&Volume| {
                 let plan = Plan::new(settings, target.grid.shape, linear::Start::Headers, Description::Cpu)?;
                 let (fixed, moving) = (vec![&target.grid], largest.cloned());
@@ -83,7 +85,7 @@ impl<'a> Propagation<'a> {
             let all = targets.iter().map(needed).collect::<Result<Vec<u64>, CliError>>()?;
             Ok(all.into_iter().max().unwrap_or(0))
         };
-        let engines = Engines::of(devices::open(&settings.device, None), needed_bytes)?.all()?;
+        let engines = Engines::of(devices::open(&chosen, None), needed_bytes)?.all()?;
         engines.notes().tell(console);
         Ok(Propagation { settings, interpolation, keep_warps, engines })
     }

@@ -25,6 +25,7 @@ mod results;
 mod run;
 mod settings;
 mod show;
+mod window;
 mod writing;
 
 pub use args::Args;
@@ -43,4 +44,5 @@ pub use results::{Measured, Registration, write};
 pub use run::run;
 pub use settings::{Filling, Measure, Model, Settings, Start};
 pub use show::stages;
+pub use window::devices;
 pub use writing::{Format, WritingArgs};

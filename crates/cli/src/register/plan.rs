@@ -1,7 +1,6 @@
 //! The options resolved: presets filled in, what contradicts the images refused, every number known before the work starts.
 
 use antsreg_core::schedule::{Convergence, Level};
-use antsreg_kernels::{CcDerivative, Cuda};
 use antsreg_linear::{self as linear, AngleSearch, Dof, Search};
 use antsreg_syn as syn;
 
@@ -9,6 +8,7 @@ use super::args::Args;
 use super::channels::{self, ChannelFiles};
 use super::inputs::Inputs;
 use super::settings::{Model, Settings};
+use super::window::TooWide;
 use crate::device::Description;
 use crate::error::UsageError;
 
@@ -66,11 +66,10 @@ impl Plan {
     /// Refuses a window that the device lacks before the affine stage has taken its time.
     pub fn check_radius(&self, masked: bool) -> Result<(), UsageError> {
         let (Description::Cuda { .. }, Some(syn)) = (&self.device, &self.syn) else { return Ok(()) };
-        let (radius, most) = (syn.radius, Cuda::MOST_CC_RADIUS);
-        if syn.uses(syn::Metric::Cc) && radius > most && (masked || syn.derivative == CcDerivative::Exact) {
-            return Err(UsageError::Radius { radius, device: self.device.choice(), most });
+        match TooWide::of(syn.radius, syn.derivative, masked).filter(|_| syn.uses(syn::Metric::Cc)) {
+            Some(TooWide { radius, most }) => Err(UsageError::Radius { radius, device: self.device.choice(), most }),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -204,6 +203,8 @@ fn part<T: Copy>(
 
 #[cfg(test)]
 mod tests {
+    use antsreg_kernels::CcDerivative;
+
     use super::*;
 
     #[derive(clap::Parser)]

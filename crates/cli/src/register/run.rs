@@ -1,5 +1,7 @@
 //! One registration from files to files: read (`inputs`), planned, computed (`compute`), written (`results`).
 
+use std::fmt::Display;
+
 use antsreg_core::overlap::Overlap;
 use antsreg_kernels::Cpu;
 use antsreg_linear as linear;
@@ -17,19 +19,28 @@ use super::profile::Profile;
 use super::record::Seconds;
 use super::results::{self, Measured, Registration, Written};
 use super::show;
-use crate::device::{Device, DeviceChoice, Opened};
+use super::window::choose;
+use crate::device::{self, Device, DeviceChoice, Opened};
 use crate::error::{CliError, UsageError};
 use crate::progress::{Console, Watcher};
 
 /// Runs `register`. Gives the overlap of the labels, if there were any to score.
 pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliError> {
     check(&args.settings, &args.channels)?;
-    let choice = args.settings.device.one()?;
+    let masked = args.fixed_mask.is_some() || args.moving_mask.is_some();
+    let (devices, too_wide) = choose(&args.settings, &args.channels, masked);
+    let choice = devices.one()?;
+    if let Some(reason) = too_wide.filter(|_| args.profile) {
+        return Err(no_profile(&reason).into());
+    }
     if args.profile && choice == DeviceChoice::Cpu {
         return Err(UsageError::NoEffect { option: "--profile", with: "--device cpu".into() }.into());
     }
     let files = Files::new(args);
     files.check(args)?;
+    if let Some(reason) = too_wide {
+        console.note(device::instead(&reason));
+    }
     let (inputs, opened) = read_and_open(args, choice, console)?;
     let opening = opened.seconds;
     let (device, Fitted { plan, memory, .. }) = settle(args, &inputs, choice, opened, console)?;
@@ -103,8 +114,7 @@ fn settle(
     let too_little = fitted.too_little_for_auto.as_ref().map(ToString::to_string);
     let instead_of_gpu = instead_of_gpu.as_ref().map(ToString::to_string).or_else(|| too_little.clone());
     if let (true, Some(reason)) = (args.profile, instead_of_gpu) {
-        let with = format!("the CPU, which --device auto takes because {reason}");
-        return Err(UsageError::NoEffect { option: "--profile", with }.into());
+        return Err(no_profile(&reason).into());
     }
     match too_little {
         None => Ok((device, fitted)),
@@ -113,6 +123,12 @@ fn settle(
             Ok((Device::Cpu, fitted))
         }
     }
+}
+
+/// Without a GPU there is nothing to profile.
+fn no_profile(reason: &dyn Display) -> UsageError {
+    let with = format!("the CPU, which --device auto takes because {reason}");
+    UsageError::NoEffect { option: "--profile", with }
 }
 
 impl Listener for Watcher<'_> {
