@@ -77,6 +77,8 @@ pub struct Ready {
     pub free_bytes: Option<u64>,
     /// Workers of the devices that are not ready yet.
     pub to_come: usize,
+    /// Why it has no worker: one of those that `auto` stands for, which cannot be used.
+    pub unusable: Option<String>,
 }
 
 /// Begins to prepare the devices, each for so many workers. Unless told, a GPU has three, as its kernels fill only half of a
@@ -109,13 +111,41 @@ fn begin(
         });
         match all {
             Ok(choices) => {
-                let after = |n: usize| choices.len() - n - 1;
-                choices.iter().enumerate().all(|(n, choice)| tell(open_one(*choice, after(n), workers)))
+                let auto = devices == Devices::default();
+                open_all(&choices, auto, workers, |choice, others| open_one(choice, others, workers), tell)
             }
-            Err(error) => tell(Err(error)),
-        };
+            Err(error) => {
+                tell(Err(error));
+            }
+        }
     });
     Opening { asked: asked.clone(), workers, ready, opening: Some(opening) }
+}
+
+/// Prepares one device after the other, each followed by so many others, and tells of it for as long as anyone listens. Of
+/// those that `auto` stands for, one that cannot be used has no workers.
+fn open_all(
+    choices: &[DeviceChoice],
+    auto: bool,
+    workers: Option<usize>,
+    open: impl Fn(DeviceChoice, usize) -> Result<Ready, CliError>,
+    tell: impl Fn(Result<Ready, CliError>) -> bool,
+) {
+    for (n, choice) in choices.iter().enumerate() {
+        let others = choices.len() - n - 1;
+        let ready = open(*choice, others).or_else(|error| match error {
+            CliError::NoDevice { reason, .. } | CliError::Device(reason) if auto => Ok(Ready {
+                workers: Vec::new(),
+                free_bytes: None,
+                to_come: others * workers.unwrap_or(USUAL_WORKERS),
+                unusable: Some(format!("{choice} cannot be used: {reason}")),
+            }),
+            other => Err(other),
+        });
+        if !tell(ready) {
+            break;
+        }
+    }
 }
 
 /// Prepares a device that so many others follow.
@@ -128,7 +158,8 @@ fn open_one(choice: DeviceChoice, others: usize, workers: Option<usize>) -> Resu
         all.push(all[0].beside()?);
     }
     let memory = all[0].device.cuda().map(|cuda| cuda.memory().map_err(CliError::Device)).transpose()?;
-    Ok(Ready { to_come: others * all.len(), free_bytes: memory.map(|memory| memory.free), workers: all })
+    let (to_come, free_bytes) = (others * all.len(), memory.map(|memory| memory.free));
+    Ok(Ready { workers: all, free_bytes, to_come, unusable: None })
 }
 
 impl Opening {
@@ -253,6 +284,40 @@ mod tests {
         let all = |devices: Devices| devices.all().expect("there is nothing to look up");
         assert_eq!(all(Devices::One(DeviceChoice::Cpu)), [DeviceChoice::Cpu]);
         assert_eq!(all(Devices::Several(vec![2, 0])), [DeviceChoice::Cuda(2), DeviceChoice::Cuda(0)]);
+    }
+
+    /// Workers, those to come, and why there are none; or the error.
+    type Told = Result<(usize, usize, Option<String>), String>;
+
+    /// What is told of three GPUs whose second one cannot be opened.
+    fn three_but_the_second(auto: bool) -> Vec<Told> {
+        let choices = [0, 1, 2].map(DeviceChoice::Cuda);
+        let open = |choice: DeviceChoice, others| match choice {
+            DeviceChoice::Cuda(1) => Err(CliError::NoDevice {
+                asked: choice.to_string(),
+                reason: Error::NoDevice { index: 1, count: 1 },
+                there: "--device cpu".into(),
+            }),
+            _ => open_one(DeviceChoice::Cpu, others, Some(2)),
+        };
+        let told = std::cell::RefCell::new(Vec::new());
+        open_all(&choices, auto, Some(2), open, |ready| {
+            let ready = ready.map(|Ready { workers, to_come, unusable, .. }| (workers.len(), to_come, unusable));
+            told.borrow_mut().push(ready.map_err(|error| error.to_string()));
+            true
+        });
+        told.into_inner()
+    }
+
+    #[test]
+    fn auto_goes_on_without_a_gpu_that_cannot_be_opened_and_one_that_was_asked_for_is_an_error() {
+        let [Ok(first), Ok((0, 2, Some(reason))), Ok(last)] = &three_but_the_second(true)[..] else {
+            panic!("{:?}", three_but_the_second(true));
+        };
+        assert_eq!((first, last), (&(2, 4, None), &(2, 0, None)));
+        assert!(reason.starts_with("cuda:1 cannot be used: "), "{reason}");
+        let asked_for = three_but_the_second(false);
+        assert!(asked_for[1].as_ref().is_err_and(|error| error.starts_with("--device cuda:1 cannot be used")));
     }
 
     #[test]

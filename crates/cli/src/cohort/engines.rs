@@ -61,7 +61,7 @@ impl Engines {
     pub fn of(coming: Opening, needed_bytes: impl FnOnce() -> Result<u64, CliError>) -> Result<Engines, CliError> {
         let first = coming.next()?;
         // Only where it counts: there may be many headers to read.
-        let counts = coming.is_auto() && first.free_bytes.is_some();
+        let counts = coming.is_auto() && (first.free_bytes.is_some() || first.unusable.is_some());
         let needed_bytes = if counts { needed_bytes()? } else { 0 };
         let ((there, devices, leaving), (say, said), to_come) =
             (Default::default(), unbounded(), AtomicUsize::new(0));
@@ -132,15 +132,16 @@ impl Engines {
     }
 
     /// The workers of a device that is ready; none where it is of no use.
-    fn admit(&self, Ready { workers, free_bytes, to_come }: Ready) -> Vec<Engine> {
+    fn admit(&self, Ready { workers, free_bytes, to_come, unusable }: Ready) -> Vec<Engine> {
         self.to_come.store(to_come, Ordering::Relaxed);
         let too_little = free_bytes.zip(workers.first()).and_then(|(free_bytes, worker)| {
             TooLittle::of(worker.description.choice(), self.needed_bytes, free_bytes)
         });
-        if let Some(too_little) = too_little.filter(|_| self.coming.is_auto()) {
+        let too_little = too_little.filter(|_| self.coming.is_auto());
+        if let Some(reason) = unusable.or_else(|| too_little.map(|too_little| too_little.to_string())) {
             let alone = to_come == 0 && lock(&self.devices).is_empty();
             let instead = if alone { "takes the CPU" } else { "leaves it out" };
-            self.say(Said::Warning(format!("{too_little}; --device auto {instead}")));
+            self.say(Said::Warning(format!("{reason}; --device auto {instead}")));
             return Vec::new();
         }
         workers.iter().filter_map(Opened::note).for_each(|note| self.say(Said::Note(note)));
@@ -215,7 +216,36 @@ mod tests {
                 memory_bytes: free_bytes,
             };
         }
-        Ready { workers, free_bytes: Some(free_bytes), to_come }
+        Ready { workers, free_bytes: Some(free_bytes), to_come, unusable: None }
+    }
+
+    /// A GPU that could not be opened.
+    fn unusable(number: usize, to_come: usize) -> Ready {
+        let unusable = Some(format!("cuda:{number} cannot be used: it fell off the bus"));
+        Ready { workers: Vec::new(), free_bytes: None, to_come, unusable }
+    }
+
+    #[test]
+    fn auto_goes_on_without_gpus_that_cannot_be_opened() {
+        let of = |ready| Engines::of(Opening::of(Devices::default(), ready), || Ok(500_000_000)).expect("devices");
+        let leaves = |number, instead: &str| {
+            warning(&format!("cuda:{number} cannot be used: it fell off the bus; --device auto {instead}"))
+        };
+        // The first of them: the memory of the others counts all the same.
+        let engines = of(vec![unusable(2, 4), ready(3_000_000, 2), ready(600_000_000, 0)]).all().expect("devices");
+        assert_eq!(engines.devices().len(), 2);
+        let said: Vec<Said> = engines.said.try_iter().collect();
+        assert_eq!((said.len(), &said[0]), (2, &leaves(2, "leaves it out")));
+        // The last of them: its workers are waited for no longer.
+        let engines = of(vec![ready(600_000_000, 2), unusable(0, 0)]);
+        assert_eq!(engines.workers(), 4);
+        let engines = engines.all().expect("devices");
+        assert_eq!((engines.workers(), engines.said.try_iter().collect()), (2, vec![leaves(0, "leaves it out")]));
+        // All of them.
+        let engines = of(vec![unusable(1, 2), unusable(0, 0)]);
+        assert_eq!(engines.devices(), [Description::Cpu]);
+        let said: Vec<Said> = engines.said.try_iter().collect();
+        assert_eq!(said, [leaves(1, "leaves it out"), leaves(0, "takes the CPU")]);
     }
 
     /// What comes of devices with so much memory free, in 10⁶ bytes, where 500 are needed: the workers in all when the first
