@@ -18,12 +18,13 @@ pub fn sparse(mask: &Volume) -> Volume {
     let every = shape.map(|voxels| if voxels > 1 { EVERY } else { 1 });
     let sparse: [usize; 3] = std::array::from_fn(|axis| shape[axis].div_ceil(every[axis]));
     let spacing = Vector3::from_fn(|axis, _| spacing[axis] * every[axis] as f64);
-    let row = |row: usize| {
+    let mut few = Volume::filled(Grid { shape: sparse, spacing, ..mask.grid.clone() }, 0.0);
+    few.voxels.par_chunks_mut(sparse[0]).with_min_len(64).enumerate().for_each(|(row, few)| {
         let from = (row / sparse[1] * every[2] * ny + row % sparse[1] * every[1]) * nx;
-        mask.voxels[from..from + nx].iter().step_by(every[0]).copied()
-    };
-    let voxels = (0..sparse[1] * sparse[2]).flat_map(row).collect();
-    Volume { grid: Grid { shape: sparse, spacing, ..mask.grid.clone() }, voxels }
+        let all = mask.voxels[from..from + nx].iter().step_by(every[0]);
+        few.iter_mut().zip(all).for_each(|(value, all)| *value = *all);
+    });
+    few
 }
 
 /// The affine map nearest to a transform (`affine` after `warp`) where a mask exceeds ½, `sparse` being what
