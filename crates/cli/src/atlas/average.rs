@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::content::{Content, write_all};
-use super::gather::{Accumulator, Means};
+use super::gather::{Gathering, Means};
 use super::manifest::Manifest;
 use super::register_one::{Contribution, RegistrationResults};
 use super::session::Session;
@@ -96,11 +96,12 @@ pub fn from_files(session: &Session, pass: usize, template: &Template) -> Result
         true => outliers(session, &correlations(session, pass)?),
         false => Vec::new(),
     };
-    let mut accumulator = Accumulator::new(averaging(session, pass), template);
+    let mut gathering = Gathering::new(averaging(session, pass), template, false);
     for &subject in session.included.iter().filter(|subject| !outliers.contains(subject)) {
-        accumulator.add(&Contribution::read(session, pass, subject, &template.images[0].grid)?)?;
+        let contribution = Contribution::read(session, pass, subject, &template.images[0].grid)?;
+        gathering.add(Arc::new(contribution), false)?;
     }
-    Summed::of(session, pass, accumulator.finish(), &outliers)
+    Summed::of(session, pass, gathering.finish()?, &outliers)
 }
 
 /// Writes the files of an average; what it gives records them.

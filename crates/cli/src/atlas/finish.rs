@@ -6,20 +6,18 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use antsreg_cohort::template::{Averaging, Movement, sharpen, sharpness};
+use antsreg_cohort::template::{Movement, sharpen, sharpness};
 use antsreg_core::{LabelVolume, Volume};
 use serde::Serialize;
 
 use super::carry::{self, Arrived, Carried, Carrying, Last, Passing};
 use super::content::{Content, write_all};
 use super::forward::{Forward, There};
-use super::gather::{Accumulator, Means, fit};
+use super::gather::{Gathering, Means, fit};
 use super::manifest::{self, Manifest, Stage};
 use super::page::Row;
 use super::pass::Done;
-use super::register_one::Contribution;
 use super::session::{Drawn, Session};
 use super::start::make_folder;
 use super::{average, labels, report, slices};
@@ -59,9 +57,12 @@ pub fn run<'a>(
     let carrying = Carrying { session, pass, extension, last };
     make_folder(&session.layout.subjects())?;
     let mut sums = Sums::new(session, &carrying.last);
-    let (mut waiting, mut next) = (BTreeMap::new(), 0);
-    let mut take = |job: usize, arrived: Arrived| -> Result<(), CliError> {
-        let Arrived { carried, to_write } = arrived;
+    let engines = engines.last();
+    let (all, crew) = (session.included.len(), Crew::for_workers(engines.workers()));
+    let (mut waiting, mut next, mut arrived) = (BTreeMap::new(), 0, 0);
+    let mut take = |job: usize, there: Arrived| -> Result<(), CliError> {
+        let Arrived { carried, to_write } = there;
+        arrived += 1;
         if let Some(inverse_warp) = to_write {
             let (carried, subject) = (carried.clone(), session.included[job]);
             backlog.push(move || {
@@ -71,7 +72,7 @@ pub fn run<'a>(
         }
         waiting.insert(job, carried);
         while let Some(carried) = waiting.remove(&next) {
-            sums.add(&carried)?;
+            sums.add(&carried, arrived + crew.readers > all)?;
             next += 1;
         }
         Ok(())
@@ -88,8 +89,7 @@ pub fn run<'a>(
         (job, brought.and_then(|brought| carrying.judge(session.included[job], brought)))
     };
     let mut failed = None;
-    let (jobs, crew) = ((0..session.included.len()).collect(), Crew::for_workers(engines.workers()));
-    engines.last().run(jobs, crew, read, compute, judge, |(job, arrived)| {
+    engines.run((0..all).collect(), crew, read, compute, judge, |(job, arrived)| {
         if let Err(error) = arrived.and_then(|arrived| take(job, arrived)) {
             failed.get_or_insert(error);
         }
@@ -101,10 +101,7 @@ pub fn run<'a>(
 /// What the subjects on the last template add up to.
 struct Sums<'a> {
     last: &'a Last<'a>,
-    averaging: Averaging,
-    /// All of them, where there is memory for that.
-    kept: Option<Vec<Arc<Contribution>>>,
-    accumulator: Option<Accumulator>,
+    gathering: Gathering<'a>,
     /// Figures of each, for the report.
     notes: Vec<String>,
     maps: Vec<LabelVolume>,
@@ -112,16 +109,14 @@ struct Sums<'a> {
 
 impl<'a> Sums<'a> {
     fn new(session: &Session, last: &'a Last) -> Sums<'a> {
-        let averaging = session.plan.args.average.into();
-        let kept = fit(session.included.len(), &last.template, true).then(Vec::new);
-        let accumulator = kept.is_none().then(|| Accumulator::new(averaging, &last.template));
-        Sums { last, averaging, kept, accumulator, notes: Vec::new(), maps: Vec::new() }
+        let memory = fit(session.included.len(), &last.template, true);
+        let gathering = Gathering::new(session.plan.args.average.into(), &last.template, memory);
+        Sums { last, gathering, notes: Vec::new(), maps: Vec::new() }
     }
 
-    fn add(&mut self, carried: &Carried) -> Result<(), CliError> {
+    fn add(&mut self, carried: &Carried, is_near_end: bool) -> Result<(), CliError> {
         let Carried { results, contribution, labels, .. } = carried;
-        self.kept.iter_mut().for_each(|kept| kept.push(contribution.clone()));
-        self.accumulator.iter_mut().try_for_each(|accumulator| accumulator.add(contribution))?;
+        self.gathering.add(contribution.clone(), is_near_end)?;
         self.maps.extend(labels.clone());
         self.notes.push(format!(
             "correlation {:.4}, warp {:.2} voxels",
@@ -140,15 +135,7 @@ impl<'a> Sums<'a> {
         console: &mut Console,
     ) -> Result<(), CliError> {
         let extension = session.plan.args.format.extension();
-        let means = match (self.accumulator, &self.kept) {
-            (Some(accumulator), _) => accumulator.finish(),
-            (None, kept) => {
-                let all: Vec<&Contribution> = kept.iter().flatten().map(Arc::as_ref).collect();
-                Means::of(self.averaging, &self.last.template, &all)?
-            }
-        };
-        drop(self.kept);
-        let Means { images, warp, brain, .. } = means;
+        let Means { images, warp, brain, .. } = self.gathering.finish()?;
         let moved = warp.map(|warp| Movement::of(&warp, &self.last.template.mask)).transpose()?;
         let mean_final_warp_voxels = moved.map_or(0.0, |moved| moved.mean_voxels);
         let images: Vec<Volume> =

@@ -1,5 +1,7 @@
 //! What subjects on a template's grid add up to.
 
+use std::sync::Arc;
+
 use antsreg_cohort::template::{Averaging, Coverage, ImageMean, WarpMean};
 use antsreg_core::same_grid::GridMismatch;
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
@@ -7,6 +9,9 @@ use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use super::register_one::Contribution;
 use super::session::KEPT_VOXELS;
 use super::template::Template;
+
+/// So many are added up at once while others are still to come: sums stay in the processor's cache for all of them.
+const SEVERAL: usize = 6;
 
 /// The means of contributions.
 pub struct Means {
@@ -30,23 +35,80 @@ impl Means {
     /// Of contributions that are all there.
     pub fn of(averaging: Averaging, template: &Template, all: &[&Contribution]) -> Result<Means, GridMismatch> {
         let grid = &template.images[0].grid;
-        let of_channel = |channel: usize| {
-            let images = all.iter().map(|one| (&one.warped[channel], one.brightness[channel].mean));
-            ImageMean::of(grid, averaging, &images.collect::<Vec<_>>())
-        };
-        let warps: Vec<&DisplacementField> = all.iter().filter_map(|one| one.warp.as_ref()).collect();
-        let first: Vec<_> = all.iter().map(|one| (&one.warped[0], one.brightness[0].foreground)).collect();
-        Ok(Means {
-            images: (0..template.images.len()).map(of_channel).collect::<Result<_, _>>()?,
-            warp: if warps.is_empty() { None } else { Some(WarpMean::of(grid, &warps)?) },
-            affines: all.iter().map(|one| one.affine).collect(),
-            brain: Coverage::half_of(grid, &first)?,
-        })
+        let of_channel = |channel: usize| ImageMean::of(grid, averaging, &images(all, channel));
+        let warps = warps(all);
+        let ((images, brain), warp) = rayon::join(
+            || {
+                let images = || (0..template.images.len()).map(of_channel).collect::<Result<_, _>>();
+                rayon::join(images, || Coverage::half_of(grid, &firsts(all)))
+            },
+            || if warps.is_empty() { Ok(None) } else { WarpMean::of(grid, &warps).map(Some) },
+        );
+        Ok(Means { images: images?, warp: warp?, affines: affines(all).collect(), brain: brain? })
     }
 }
 
-/// Adds contributions up as they come, in the order of the subjects: the same bits, without memory for all.
-pub struct Accumulator {
+/// A channel of each, and its mean intensity.
+fn images<'a>(all: &[&'a Contribution], channel: usize) -> Vec<(&'a Volume, f64)> {
+    all.iter().map(|one| (&one.warped[channel], one.brightness[channel].mean)).collect()
+}
+
+fn warps<'a>(all: &[&'a Contribution]) -> Vec<&'a DisplacementField> {
+    all.iter().filter_map(|one| one.warp.as_ref()).collect()
+}
+
+fn affines(all: &[&Contribution]) -> impl Iterator<Item = AffineTransform> {
+    all.iter().map(|one| one.affine)
+}
+
+/// The first channel of each, and what is foreground in it.
+fn firsts<'a>(all: &[&'a Contribution]) -> Vec<(&'a Volume, f32)> {
+    all.iter().map(|one| (&one.warped[0], one.brightness[0].foreground)).collect()
+}
+
+/// Adds contributions up as they come, in the order of the subjects: the same bits, however many at once.
+pub struct Gathering<'a> {
+    averaging: Averaging,
+    template: &'a Template,
+    /// Those that came since the last were added.
+    waiting: Vec<Arc<Contribution>>,
+    /// So many of them are added at once.
+    several: usize,
+    sums: Option<Sums>,
+}
+
+impl<'a> Gathering<'a> {
+    /// On a template's grid; each is added at once where there is no memory for several.
+    pub fn new(averaging: Averaging, template: &'a Template, memory: bool) -> Gathering<'a> {
+        let several = if memory { SEVERAL } else { 1 };
+        Gathering { averaging, template, waiting: Vec::new(), several, sums: None }
+    }
+
+    /// Takes one. The last ones are left for the end, so that nobody waits twice.
+    pub fn add(&mut self, contribution: Arc<Contribution>, is_near_end: bool) -> Result<(), GridMismatch> {
+        self.waiting.push(contribution);
+        if self.several == 1 || self.waiting.len() >= self.several && !is_near_end {
+            let Gathering { averaging, template, .. } = *self;
+            let all: Vec<&Contribution> = self.waiting.iter().map(Arc::as_ref).collect();
+            self.sums.get_or_insert_with(|| Sums::new(averaging, template)).add(&all)?;
+            self.waiting.clear();
+        }
+        Ok(())
+    }
+
+    /// The means of all.
+    pub fn finish(self) -> Result<Means, GridMismatch> {
+        let Gathering { averaging, template, waiting, sums, .. } = self;
+        let last: Vec<&Contribution> = waiting.iter().map(Arc::as_ref).collect();
+        match sums {
+            Some(sums) => sums.finish(&last),
+            None => Means::of(averaging, template, &last),
+        }
+    }
+}
+
+/// Sums of contributions.
+struct Sums {
     grid: Grid,
     images: Vec<ImageMean>,
     warp: Option<WarpMean>,
@@ -54,11 +116,10 @@ pub struct Accumulator {
     coverage: Coverage,
 }
 
-impl Accumulator {
-    /// On a template's grid.
-    pub fn new(averaging: Averaging, template: &Template) -> Accumulator {
+impl Sums {
+    fn new(averaging: Averaging, template: &Template) -> Sums {
         let grid = template.images[0].grid.clone();
-        Accumulator {
+        Sums {
             images: template.images.iter().map(|_| ImageMean::new(&grid, averaging)).collect(),
             warp: None,
             affines: Vec::new(),
@@ -67,26 +128,74 @@ impl Accumulator {
         }
     }
 
-    /// Adds one.
-    pub fn add(&mut self, contribution: &Contribution) -> Result<(), GridMismatch> {
-        let Contribution { affine, warp, warped, brightness } = contribution;
-        for ((mean, image), brightness) in self.images.iter_mut().zip(warped).zip(brightness) {
-            mean.add(image, brightness.mean)?;
+    fn add(&mut self, all: &[&Contribution]) -> Result<(), GridMismatch> {
+        for (channel, mean) in self.images.iter_mut().enumerate() {
+            mean.add_all(&images(all, channel))?;
         }
-        if let Some(warp) = warp {
-            self.warp.get_or_insert_with(|| WarpMean::new(&self.grid)).add(warp)?;
+        let warps = warps(all);
+        if !warps.is_empty() {
+            self.warp.get_or_insert_with(|| WarpMean::new(&self.grid)).add_all(&warps)?;
         }
-        self.affines.push(*affine);
-        self.coverage.add(&warped[0], brightness[0].foreground)
+        self.affines.extend(affines(all));
+        self.coverage.add_all(&firsts(all))
     }
 
-    /// The means.
-    pub fn finish(self) -> Means {
-        Means {
-            images: self.images.into_iter().map(ImageMean::finish).collect(),
-            warp: self.warp.map(WarpMean::finish),
-            affines: self.affines,
-            brain: self.coverage.half(),
+    /// The means with the last ones, too.
+    fn finish(self, last: &[&Contribution]) -> Result<Means, GridMismatch> {
+        let Sums { images: means, warp, coverage, .. } = self;
+        let finish = |(channel, mean): (usize, ImageMean)| mean.finish_with(&images(last, channel));
+        let ((images, brain), warp) = rayon::join(
+            || {
+                let images = || means.into_iter().enumerate().map(finish).collect::<Result<_, _>>();
+                rayon::join(images, || coverage.half_with(&firsts(last)))
+            },
+            || warp.map(|mean| mean.finish_with(&warps(last))).transpose(),
+        );
+        let affines = self.affines.into_iter().chain(affines(last)).collect();
+        Ok(Means { images: images?, warp: warp?, affines, brain: brain? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_cohort::template::Brightness;
+
+    use super::*;
+
+    fn contribution(grid: &Grid, of: usize) -> Arc<Contribution> {
+        let wave = |n: usize| (0.37 * (n * (of + 2) % 1013) as f32).sin();
+        let image = Volume { grid: grid.clone(), voxels: (0..grid.len()).map(|n| 1.0 + wave(n)).collect() };
+        let vectors = (0..grid.len()).map(|n| [wave(n), wave(n + 5), wave(n + 9)]).collect();
+        let translation = [of as f64, 0.0, 1.0].into();
+        Arc::new(Contribution {
+            affine: AffineTransform { translation, ..AffineTransform::identity() },
+            warp: Some(DisplacementField { grid: grid.clone(), vectors }),
+            brightness: vec![Brightness::of(&image)],
+            warped: vec![image],
+        })
+    }
+
+    #[test]
+    fn a_few_at_once_come_to_the_same_as_all() {
+        let grid = Grid::axis_aligned([11, 7, 5], [1.0; 3]);
+        let all: Vec<_> = (0..2 * SEVERAL + 3).map(|of| contribution(&grid, of)).collect();
+        let template = Template::new(all[0].warped.clone());
+        for averaging in [Averaging::Mean, Averaging::Trimmed] {
+            let whole: Vec<&Contribution> = all.iter().map(Arc::as_ref).collect();
+            let expected = Means::of(averaging, &template, &whole).expect("one grid");
+            // The end is near from so many on; without memory nothing waits for it.
+            for (near, memory, left) in
+                [(100, true, 3), (SEVERAL + 2, true, SEVERAL + 3), (2, true, 15), (2, false, 0)]
+            {
+                let mut gathering = Gathering::new(averaging, &template, memory);
+                for (n, one) in all.iter().enumerate() {
+                    gathering.add(one.clone(), n >= near).expect("one grid");
+                }
+                assert_eq!(gathering.waiting.len(), left);
+                let found = gathering.finish().expect("one grid");
+                assert_eq!((&found.images, &found.warp), (&expected.images, &expected.warp));
+                assert_eq!((&found.affines, &found.brain), (&expected.affines, &expected.brain));
+            }
         }
     }
 }

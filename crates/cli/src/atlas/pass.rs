@@ -9,7 +9,7 @@ use antsreg_core::{AffineTransform, Volume};
 use serde::Serialize;
 
 use super::average::{self, Summed, results_of};
-use super::gather::{Accumulator, fit};
+use super::gather::{Gathering, fit};
 use super::register_one::{self, Brought, Contribution};
 use super::session::Session;
 use super::template::Template;
@@ -164,24 +164,22 @@ impl<'a> Round<'a, '_> {
         let (session, pass) = (self.session, self.pass);
         let mut kept = fit(session.included.len(), &self.template, !session.is_affine(pass)).then(Vec::new);
         let mut correlations = Vec::new();
-        // Beyond the memory for all; outliers of the affine pass are known only when all subjects are.
-        let one_by_one = kept.is_none() && !session.is_affine(pass);
-        let mut accumulator = one_by_one.then(|| Accumulator::new(average::averaging(session, pass), &self.template));
+        let gathering = || Gathering::new(average::averaging(session, pass), &self.template, kept.is_some());
+        // Outliers of the affine pass are known only when all subjects are.
+        let mut gathering = (!session.is_affine(pass)).then(gathering);
         let hold = kept.is_some().then_some(hold);
-        self.register_all(engines, console, hold, |contribution, correlation| {
-            if let Some(accumulator) = &mut accumulator {
-                accumulator.add(&contribution)?;
-            }
+        self.register_all(engines, console, hold, |contribution, correlation, is_near_end| {
             correlations.push(correlation.unwrap_or(-1.0));
             kept.iter_mut().for_each(|kept| kept.push(contribution.clone()));
+            gathering.iter_mut().try_for_each(|gathering| gathering.add(contribution.clone(), is_near_end))?;
             Ok(())
         })?;
         let outliers = match session.is_affine(pass) {
             true => average::outliers(session, &correlations),
             false => Vec::new(),
         };
-        let summed = match (accumulator, &kept) {
-            (Some(accumulator), _) => Summed::of(session, pass, accumulator.finish(), &[])?,
+        let summed = match (gathering, &kept) {
+            (Some(gathering), _) => Summed::of(session, pass, gathering.finish()?, &[])?,
             (None, Some(kept)) => average::of_contributions(session, pass, &self.template, kept, &outliers)?,
             (None, None) => {
                 self.backlog.settle()?;
@@ -191,14 +189,14 @@ impl<'a> Round<'a, '_> {
         Ok((summed, kept))
     }
 
-    /// Registers whoever is not registered yet, and hands all on in the order of the subjects, with their correlations. At the
-    /// end the backlog may be made to `hold`.
+    /// Registers whoever is not registered yet, and hands all on in the order of the subjects, with their correlations and
+    /// whether the end is near. Then the backlog may be made to `hold`.
     fn register_all<'b>(
         &'b self,
         engines: &mut Engines,
         console: &mut Console,
         mut hold: Option<&mut Option<Hold<'b, 'a>>>,
-        mut next: impl FnMut(Arc<Contribution>, Option<f64>) -> Result<(), CliError>,
+        mut next: impl FnMut(Arc<Contribution>, Option<f64>, bool) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
         let Round { session, pass, template, backlog, .. } = self;
         let (session, pass, all) = (*session, *pass, self.session.included.len());
@@ -229,8 +227,9 @@ impl<'a> Round<'a, '_> {
         let (mut waiting, mut following, mut finished, mut failed) = (BTreeMap::new(), 0, 0, None);
         let mut take = |job: usize, found: Found| -> Result<(), CliError> {
             finished += 1;
-            if let Some(hold) = hold.as_mut().filter(|_| finished + crew.readers > all) {
-                // No worker has another subject to register: the GPUs wait for what is added up next.
+            // No worker has another subject to register: the GPUs wait for what is added up next.
+            let is_near_end = finished + crew.readers > all;
+            if let Some(hold) = hold.as_mut().filter(|_| is_near_end) {
                 hold.get_or_insert_with(|| backlog.hold());
             }
             let subject = session.included[job];
@@ -255,7 +254,7 @@ impl<'a> Round<'a, '_> {
             console.note(format_args!("pass {pass}: {finished} of {all}, {name}: correlation {shown:.4}, {took}"));
             waiting.insert(job, (contribution, correlation));
             while let Some((contribution, correlation)) = waiting.remove(&following) {
-                next(contribution, correlation)?;
+                next(contribution, correlation, is_near_end)?;
                 following += 1;
             }
             Ok(())

@@ -22,10 +22,14 @@ impl Coverage {
 
     /// Adds a subject's image, whose foreground is what is brighter than `foreground`.
     pub fn add(&mut self, image: &Volume, foreground: f32) -> Result<(), GridMismatch> {
-        same_grid("the count and an image", &self.grid, &image.grid)?;
-        let pieces = self.counts.par_chunks_mut(PIECE).zip(image.voxels.par_chunks(PIECE));
-        pieces.for_each(|(counts, voxels)| count(counts, voxels, foreground));
-        self.images += 1;
+        self.add_all(&[(image, foreground)])
+    }
+
+    /// Adds several.
+    pub fn add_all(&mut self, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
+        check(&self.grid, images)?;
+        self.counts.par_chunks_mut(PIECE).enumerate().for_each(|(n, counts)| count_all(counts, n, images));
+        self.images += images.len();
         Ok(())
     }
 
@@ -38,18 +42,40 @@ impl Coverage {
         half
     }
 
+    /// The same with the last subjects, too: sooner than if they were added first.
+    pub fn half_with(mut self, last: &[(&Volume, f32)]) -> Result<Volume, GridMismatch> {
+        check(&self.grid, last)?;
+        let all = self.images + last.len();
+        let mut half = Volume::filled(self.grid, 0.0);
+        let pieces = half.voxels.par_chunks_mut(PIECE).zip(self.counts.par_chunks_mut(PIECE)).enumerate();
+        pieces.for_each(|(n, (half, counts))| {
+            count_all(counts, n, last);
+            reach(half, counts, all);
+        });
+        Ok(half)
+    }
+
     /// The same of images that are all there, with what is foreground in each.
     pub fn half_of(grid: &Grid, images: &[(&Volume, f32)]) -> Result<Volume, GridMismatch> {
-        images.iter().try_for_each(|(image, _)| same_grid("the count and an image", grid, &image.grid))?;
+        check(grid, images)?;
         let mut half = Volume::filled(grid.clone(), 0.0);
         half.voxels.par_chunks_mut(PIECE).enumerate().for_each(|(n, half)| {
             let mut counts = vec![0; half.len()];
-            for (image, foreground) in images {
-                count(&mut counts, &image.voxels[n * PIECE..][..half.len()], *foreground);
-            }
+            count_all(&mut counts, n, images);
             reach(half, &counts, images.len());
         });
         Ok(half)
+    }
+}
+
+fn check(grid: &Grid, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
+    images.iter().try_for_each(|(image, _)| same_grid("the count and an image", grid, &image.grid))
+}
+
+/// A piece of all of them after the other.
+fn count_all(counts: &mut [u32], n: usize, images: &[(&Volume, f32)]) {
+    for (image, foreground) in images {
+        count(counts, &image.voxels[n * PIECE..], *foreground);
     }
 }
 
@@ -86,6 +112,9 @@ mod tests {
         coverage.add(&fourth, 0.5).expect("one grid");
         assert_eq!(coverage.half().voxels, [0.0, 1.0, 1.0, 1.0, 0.0], "two of four");
         assert_eq!(at_once(&[first, second, third, &fourth]), coverage.half().voxels);
+        let mut few = Coverage::new(&grid);
+        few.add_all(&[(first, 0.5), (second, 0.5)]).expect("one grid");
+        assert_eq!(few.half_with(&[(third, 0.5), (&fourth, 0.5)]).expect("one grid"), coverage.half());
         let elsewhere = Volume::filled(Grid::axis_aligned([4, 1, 1], [1.0; 3]), 1.0);
         assert!(coverage.add(&elsewhere, 0.5).is_err());
         assert!(Coverage::half_of(&grid, &[(&elsewhere, 0.5)]).is_err());

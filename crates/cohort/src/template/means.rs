@@ -44,6 +44,16 @@ impl Units {
         })
     }
 
+    /// Of more images on a grid: their values, and what those are multiplied by.
+    fn of<'a>(&mut self, grid: &Grid, images: &[(&'a Volume, f64)]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
+        let mut all = Vec::new();
+        for (image, intensity) in images {
+            same_grid("the mean and an image", grid, &image.grid)?;
+            all.extend(self.factor(*intensity).map(|factor| (image.voxels.as_slice(), factor)));
+        }
+        Ok(all)
+    }
+
     /// The mean of them.
     fn mean(&self) -> f64 {
         self.sum / self.images.max(1) as f64
@@ -58,27 +68,35 @@ impl ImageMean {
 
     /// Adds an image whose positive voxels have the mean `intensity`. One without any is left out.
     pub fn add(&mut self, image: &Volume, intensity: f64) -> Result<(), GridMismatch> {
-        same_grid("the mean and an image", &self.grid, &image.grid)?;
-        if let Some(factor) = self.units.factor(intensity) {
-            add(&mut self.pieces, &image.voxels, factor);
-        }
+        self.add_all(&[(image, intensity)])
+    }
+
+    /// Adds several, one after the other.
+    pub fn add_all(&mut self, images: &[(&Volume, f64)]) -> Result<(), GridMismatch> {
+        let all = self.units.of(&self.grid, images)?;
+        add_all(&mut self.pieces, &all);
         Ok(())
     }
 
     /// The mean; zero everywhere without any image.
     pub fn finish(self) -> Volume {
         let mut mean = Volume::filled(self.grid, 0.0);
-        finish(&self.pieces, self.units.mean(), &mut mean.voxels);
+        finish(self.pieces, &[], self.units.mean(), &mut mean.voxels);
         mean
+    }
+
+    /// The mean with the last images, too: sooner than if they were added first.
+    pub fn finish_with(mut self, last: &[(&Volume, f64)]) -> Result<Volume, GridMismatch> {
+        let all = self.units.of(&self.grid, last)?;
+        let mut mean = Volume::filled(self.grid, 0.0);
+        finish(self.pieces, &all, self.units.mean(), &mut mean.voxels);
+        Ok(mean)
     }
 
     /// The mean of images that are all there, with the means of their positive voxels.
     pub fn of(grid: &Grid, averaging: Averaging, images: &[(&Volume, f64)]) -> Result<Volume, GridMismatch> {
-        let (mut units, mut all) = (Units::default(), Vec::new());
-        for (image, intensity) in images {
-            same_grid("the mean and an image", grid, &image.grid)?;
-            all.extend(units.factor(*intensity).map(|factor| (image.voxels.as_slice(), factor)));
-        }
+        let mut units = Units::default();
+        let all = units.of(grid, images)?;
         let mut mean = Volume::filled(grid.clone(), 0.0);
         at_once(&all, averaging, units.mean(), &mut mean.voxels);
         Ok(mean)
@@ -100,29 +118,45 @@ impl WarpMean {
 
     /// Adds a warp.
     pub fn add(&mut self, warp: &DisplacementField) -> Result<(), GridMismatch> {
-        same_grid("the mean and a warp", &self.grid, &warp.grid)?;
-        add(&mut self.pieces, warp.vectors.as_flattened(), 1.0);
+        self.add_all(&[warp])
+    }
+
+    /// Adds several, one after the other.
+    pub fn add_all(&mut self, warps: &[&DisplacementField]) -> Result<(), GridMismatch> {
+        add_all(&mut self.pieces, &components(&self.grid, warps)?);
         Ok(())
     }
 
     /// The mean; zero everywhere without any warp.
     pub fn finish(self) -> DisplacementField {
         let mut mean = DisplacementField::zeros(self.grid);
-        finish(&self.pieces, 1.0, mean.vectors.as_flattened_mut());
+        finish(self.pieces, &[], 1.0, mean.vectors.as_flattened_mut());
         mean
+    }
+
+    /// The mean with the last warps, too: sooner than if they were added first.
+    pub fn finish_with(self, last: &[&DisplacementField]) -> Result<DisplacementField, GridMismatch> {
+        let all = components(&self.grid, last)?;
+        let mut mean = DisplacementField::zeros(self.grid);
+        finish(self.pieces, &all, 1.0, mean.vectors.as_flattened_mut());
+        Ok(mean)
     }
 
     /// The mean of warps that are all there.
     pub fn of(grid: &Grid, warps: &[&DisplacementField]) -> Result<DisplacementField, GridMismatch> {
-        let mut all = Vec::new();
-        for warp in warps {
-            same_grid("the mean and a warp", grid, &warp.grid)?;
-            all.push((warp.vectors.as_flattened(), 1.0));
-        }
+        let all = components(grid, warps)?;
         let mut mean = DisplacementField::zeros(grid.clone());
         at_once(&all, Averaging::Mean, 1.0, mean.vectors.as_flattened_mut());
         Ok(mean)
     }
+}
+
+/// The components of warps on a grid, each counted once.
+fn components<'a>(grid: &Grid, warps: &[&'a DisplacementField]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
+    let of_warp = |warp: &&'a DisplacementField| {
+        same_grid("the mean and a warp", grid, &warp.grid).map(|()| (warp.vectors.as_flattened(), 1.0))
+    };
+    warps.iter().map(of_warp).collect()
 }
 
 /// Sums of so many values, of none yet.
@@ -131,21 +165,34 @@ fn pieces(values: usize, averaging: Averaging) -> Vec<Sums> {
     (0..values.div_ceil(PIECE)).map(piece).collect()
 }
 
-fn add(pieces: &mut [Sums], values: &[f32], factor: f64) {
-    pieces.par_iter_mut().zip(values.par_chunks(PIECE)).for_each(|(sums, values)| sums.add(values, factor));
+/// A piece of all of them after the other.
+fn add_all(pieces: &mut [Sums], all: &[(&[f32], f64)]) {
+    pieces.par_iter_mut().enumerate().for_each(|(n, sums)| add_piece(sums, n, all));
 }
 
-fn finish(pieces: &[Sums], unit: f64, mean: &mut [f32]) {
-    pieces.par_iter().zip(mean.par_chunks_mut(PIECE)).for_each(|(sums, mean)| sums.mean(unit, mean));
+/// The means with the last of them, too.
+fn finish(mut pieces: Vec<Sums>, last: &[(&[f32], f64)], unit: f64, mean: &mut [f32]) {
+    let of_piece = |(n, (sums, mean)): (usize, (&mut Sums, &mut [f32]))| {
+        add_piece(sums, n, last);
+        sums.mean(unit, mean);
+    };
+    pieces.par_iter_mut().zip(mean.par_chunks_mut(PIECE)).enumerate().for_each(of_piece);
+    // The system takes its time to have so much memory back.
+    rayon::spawn(move || drop(pieces));
+}
+
+fn add_piece(sums: &mut Sums, n: usize, all: &[(&[f32], f64)]) {
+    for (values, factor) in all {
+        let values = &values[n * PIECE..];
+        sums.add(&values[..values.len().min(PIECE)], *factor);
+    }
 }
 
 /// A piece after the other of all of them: its sums stay in the processor's cache.
 fn at_once(all: &[(&[f32], f64)], averaging: Averaging, unit: f64, mean: &mut [f32]) {
     let of_piece = |sums: &mut Sums, (n, mean): (usize, &mut [f32])| {
         sums.clear(mean.len());
-        for (values, factor) in all {
-            sums.add(&values[n * PIECE..][..mean.len()], *factor);
-        }
+        add_piece(sums, n, all);
         sums.mean(unit, mean);
     };
     mean.par_chunks_mut(PIECE).enumerate().for_each_init(|| Sums::new(0, averaging), of_piece);
@@ -160,7 +207,7 @@ mod tests {
         Volume { grid: Grid::axis_aligned([voxels.len(), 1, 1], [1.0; 3]), voxels: voxels.to_vec() }
     }
 
-    /// One after the other and all at once.
+    /// One after the other, the last ones at the end, and all at once.
     fn both(averaging: Averaging, images: &[Volume]) -> Volume {
         let images: Vec<(&Volume, f64)> = images.iter().map(|image| (image, Brightness::of(image).mean)).collect();
         let grid = &images[0].0.grid;
@@ -168,6 +215,12 @@ mod tests {
         images.iter().for_each(|(image, intensity)| mean.add(image, *intensity).expect("one grid"));
         let mean = mean.finish();
         assert_eq!(mean, ImageMean::of(grid, averaging, &images).expect("one grid"));
+        for first in 0..=images.len() {
+            let (first, last) = images.split_at(first);
+            let mut few = ImageMean::new(grid, averaging);
+            few.add_all(first).expect("one grid");
+            assert_eq!(mean, few.finish_with(last).expect("one grid"));
+        }
         mean
     }
 
@@ -214,13 +267,18 @@ mod tests {
         warps.iter().for_each(|warp| mean.add(warp).expect("one grid"));
         let mean = mean.finish();
         assert_eq!(mean.vectors, [[-1.0, 0.0, 3.0], [0.0, -2.0, 1.0]]);
-        assert_eq!(mean, WarpMean::of(&grid, &warps.each_ref()).expect("one grid"));
+        let all = warps.each_ref();
+        assert_eq!(mean, WarpMean::of(&grid, &all).expect("one grid"));
+        let mut few = WarpMean::new(&grid);
+        few.add_all(&all[..2]).expect("one grid");
+        assert_eq!(mean, few.finish_with(&all[2..]).expect("one grid"));
     }
 
     #[test]
     fn other_grids_are_refused() {
         let (grid, other) = (image(&[1.0]).grid, image(&[1.0, 2.0]));
         assert!(ImageMean::new(&grid, Averaging::Mean).add(&other, 1.5).is_err());
+        assert!(ImageMean::new(&grid, Averaging::Mean).finish_with(&[(&other, 1.5)]).is_err());
         assert!(ImageMean::of(&grid, Averaging::Mean, &[(&other, 1.5)]).is_err());
     }
 }
