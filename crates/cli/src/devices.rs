@@ -182,6 +182,11 @@ impl Opening {
         }
     }
 
+    /// Begins no further one.
+    pub fn end(&mut self) {
+        self.ready = never();
+    }
+
     /// Where the others come out; closed when all have come.
     pub fn ready(&self) -> &Receiver<Result<Ready, CliError>> {
         &self.ready

@@ -57,8 +57,10 @@ pub fn run<'a>(
     let carrying = Carrying { session, pass, extension, last };
     make_folder(&session.layout.subjects())?;
     let mut sums = Sums::new(session, &carrying.last);
-    let engines = engines.last();
-    let (all, crew) = (session.included.len(), Crew::for_workers(engines.workers()));
+    // One device: files and the processor's memory are what bounds this, however many devices share them, and a driver takes
+    // longer to let go of two than files take to be written.
+    let engines = engines.last_device();
+    let (all, crew) = (session.included.len(), Crew::for_workers(engines.there()));
     let (mut waiting, mut next, mut arrived) = (BTreeMap::new(), 0, 0);
     let mut take = |job: usize, there: Arrived| -> Result<(), CliError> {
         let Arrived { carried, to_write } = there;

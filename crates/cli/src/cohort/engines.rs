@@ -131,6 +131,20 @@ impl Engines {
         self
     }
 
+    /// For a last run on one of the devices that are there: all others are let go of at once, in the background as well.
+    pub fn last_device(&mut self) -> &mut Engines {
+        let stays = self.one().description.choice();
+        self.coming.end();
+        let others: Vec<Engine> = lock(&self.there).extract_if(.., |one| one.description.choice() != stays).collect();
+        lock(&self.leaving).push(std::thread::spawn(move || drop(others)));
+        self.last()
+    }
+
+    /// Workers who are there, and at work on nothing.
+    pub fn there(&self) -> usize {
+        lock(&self.there).len()
+    }
+
     /// The workers of a device that is ready; none where it is of no use.
     fn admit(&self, Ready { workers, free_bytes, to_come, unusable }: Ready) -> Vec<Engine> {
         self.to_come.store(to_come, Ordering::Relaxed);
@@ -258,6 +272,24 @@ mod tests {
         let engines = engines.all().expect("devices");
         let devices = engines.devices().iter().map(|device| device.choice().to_string()).collect();
         ([first, engines.workers()], devices, engines.said.try_iter().collect())
+    }
+
+    #[test]
+    fn the_last_run_may_be_on_one_device_alone() {
+        let of = || {
+            let ready = vec![ready(600_000_000, 2), ready(600_000_000, 0)];
+            Engines::of(Opening::of(Devices::AllGpus, ready), || Ok(0)).expect("devices")
+        };
+        let crew = Crew { readers: 4, writers: 4 };
+        // Whether the other one is there or still to come.
+        for mut engines in [of().all().expect("devices"), of()] {
+            let engines = engines.last_device();
+            assert_eq!(engines.there(), 2);
+            let mut who = Vec::new();
+            let compute = |engine: &mut Engine, _| engine.description.choice();
+            engines.run((0..20).collect(), crew, |job| job, compute, |it| it, |it| who.push(it)).expect("no failure");
+            assert!(who.len() == 20 && who.iter().all(|choice| *choice == who[0]), "{who:?}");
+        }
     }
 
     fn warning(text: &str) -> Said {
