@@ -111,6 +111,7 @@ fn masks_and_labels_that_do_not_fit() {
     write(&place, "fractions.nii.gz", &fractions);
     let message = place.refuse(1, &format!("{line} --moving-labels fractions.nii.gz"));
     assert!(message.contains("fractions.nii.gz") && message.contains("whole numbers"), "{message}");
+    assert!(message.contains("-n generic-label"), "{message}");
     place.file("other.txt", b"41\n42\n0\n");
     for (list, word) in [("1,two", "two"), ("list.txt", "1.5"), ("void.txt", "empty"), ("other.txt", "fl.nii.gz")] {
         place.file("list.txt", b"1 2\n1.5\n");

@@ -123,6 +123,9 @@ pub enum CliError {
         /// The mask.
         path: PathBuf,
     },
+    /// Fractions where labels belong.
+    #[error("{0}; what `apply` carries stays a label map with -n generic-label")]
+    NotLabels(#[source] io::Error),
     /// A label map with background only.
     #[error("{}: no voxel has a label other than 0; is it the right file?", path.display())]
     NoLabels {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use antsreg_core::io::nifti;
+use antsreg_core::io::{self, nifti};
 use antsreg_core::{Grid, LabelVolume, Volume};
 use rayon::prelude::*;
 
@@ -66,7 +66,10 @@ pub fn mask(path: &Path, image: &Path, grid: &Grid) -> Result<Volume, CliError> 
 
 /// A label map with at least one label.
 pub fn labels(path: &Path) -> Result<LabelVolume, CliError> {
-    let labels = nifti::read_labels(path)?;
+    let labels = nifti::read_labels(path).map_err(|error| match error.kind {
+        io::ErrorKind::NotLabels { .. } => CliError::NotLabels(error),
+        _ => error.into(),
+    })?;
     if labels.voxels.iter().all(|label| *label == 0) {
         return Err(CliError::NoLabels { path: path.into() });
     }
