@@ -84,6 +84,11 @@ fn nothing_is_written_over_what_is_read() {
     assert!(files.map(|name| place.read(name)) == before, "a file has changed");
     let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o . --dry-run");
     assert!(message.contains("give ./"), "{message}");
+    // As FLIRT's -o: one name, where several begin.
+    for verb in ["register -f f.nii.gz -m m.nii.gz", "labels -l fl.nii.gz -r f.nii.gz --apply identity"] {
+        let message = place.refuse(2, &format!("{verb} -o out.nii.gz"));
+        assert!(message.contains("begin with") && message.contains("found out.nii.gz"), "{message}");
+    }
     std::fs::create_dir(place.path("sub")).expect("a folder");
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o sub --dry-run");
     assert!(run.stderr.contains("sub is a folder") && run.stderr.contains("give sub/"), "{}", run.stderr);

@@ -232,9 +232,28 @@ impl std::fmt::Display for TransformFile {
     }
 }
 
+/// Ends of names of images and transforms.
+const FILES: [&str; 8] = [".nii", ".nii.gz", ".hdr", ".img", ".mat", ".txt", ".tfm", ".h5"];
+
+/// What several names begin with, and not the name of one file, which other programs want there.
+pub fn prefix(text: &str) -> Result<String, ValueError> {
+    let expected = "what the names of all outputs begin with, such as out_ for out_Warped.nii.gz";
+    let name = text.to_lowercase();
+    check(!FILES.iter().any(|end| name.ends_with(end)), expected, text)?;
+    Ok(text.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prefix_is_no_file() {
+        for text in ["p", "out/", "out/sub-01_", "a.nii.gz_", "scan.mat."] {
+            assert_eq!(prefix(text), Ok(text.to_owned()));
+        }
+        assert!(["out.nii.gz", "out/a.nii", "A.MAT", "a.h5"].into_iter().all(|text| prefix(text).is_err()));
+    }
 
     #[test]
     fn levels_are_read_as_ants_writes_them() {

@@ -19,7 +19,7 @@ use crate::error::{CliError, UsageError};
 use crate::interpolation::LabelInterpolation;
 use crate::progress::Console;
 use crate::register::{Format, Settings};
-use crate::values::TransformFile;
+use crate::values::{self, TransformFile};
 
 /// Carry labels to another image and score them against its own.
 ///
@@ -48,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "LIST", help_heading = "Labels", requires = "scored")]
     label_list: Option<String>,
     /// Start of all output names, folder included
-    #[arg(short, long, value_name = "PREFIX", help_heading = "Labels")]
+    #[arg(short, long, value_name = "PREFIX", value_parser = values::prefix, help_heading = "Labels")]
     output: String,
     /// How the labels are read between voxels
     #[arg(short = 'n', long, value_enum, default_value_t, value_name = "HOW", help_heading = "Labels")]

@@ -6,6 +6,7 @@ use super::channels::ChannelFiles;
 use super::settings::Settings;
 use super::writing::WritingArgs;
 use crate::interpolation::LabelInterpolation;
+use crate::values;
 
 /// Register a moving image to a fixed one.
 ///
@@ -52,7 +53,7 @@ pub struct Args {
     pub label_list: Option<String>,
 
     /// Start of all output names, folder included: PREFIX0GenericAffine.mat and so on
-    #[arg(short, long, value_name = "PREFIX", help_heading = "Output")]
+    #[arg(short, long, value_name = "PREFIX", value_parser = values::prefix, help_heading = "Output")]
     pub output: String,
     #[command(flatten)]
     pub writing: WritingArgs,
