@@ -57,6 +57,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ ${#images[@]} -gt 0 ] || refuse 'no image was given'
+command -v "$program" > /dev/null || refuse "$program: no such program; cargo install --path crates/cli, or name it by ANTSREG_GPU"
 options+=("$@")
 
 exec "$program" atlas --output "$output" "${options[@]+"${options[@]}"}" "${images[@]}"

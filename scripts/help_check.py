@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether every Python script answers --help without any package, and names those that it could not install."""
+"""Whether every Python script answers --help without any package, and names the packages or the program that it lacks."""
 
 from __future__ import annotations
 
@@ -43,12 +43,22 @@ def check_missing() -> str | None:
     return f"without packages: exit code {done.returncode}\n{done.stderr}"
 
 
+def check_program(script: Path, *arguments: str) -> str | None:
+    """What is wrong with the message where the program has not been built."""
+    done = run(script, *arguments, "--program", "nowhere/antsreg-gpu")
+    if done.returncode == 2 and "nowhere/antsreg-gpu is missing: cargo build --release" in done.stderr:
+        return None
+    return f"{script.name} without the program: exit code {done.returncode}\n{done.stderr}"
+
+
 def main() -> int:
     """Check all; 1 if one of them fails."""
     ours = {"environment.py", Path(__file__).name}
     scripts = sorted(script for script in SCRIPTS.glob("*.py") if script.name not in ours)
-    scripts.append(SCRIPTS / "benchmark" / "modalities.py")
-    wrong = [fault for fault in [*map(check_help, scripts), check_missing()] if fault]
+    modalities = SCRIPTS / "benchmark" / "modalities.py"
+    scripts.append(modalities)
+    missing = [check_missing(), check_program(SCRIPTS / "metrics.py", "."), check_program(modalities, ".", ".")]
+    wrong = [fault for fault in [*map(check_help, scripts), *missing] if fault]
     print("\n".join(wrong) if wrong else f"{len(scripts)} scripts answer --help without packages")
     return 1 if wrong else 0
 

@@ -65,6 +65,7 @@ shift $((OPTIND - 1))
 [ -n "$prefix" ] || refuse '-o PREFIX is needed'
 [ ${#images[@]} -gt 0 ] || refuse '-g ATLAS -l LABELS is needed'
 [ ${#images[@]} -eq ${#labels[@]} ] || refuse "${#images[@]} images (-g) but ${#labels[@]} label maps (-l) were given"
+command -v "$program" > /dev/null || refuse "$program: no such program; cargo install --path crates/cli, or name it by ANTSREG_GPU"
 for n in "${!images[@]}"; do
     options+=(--atlas "${images[n]}=${labels[n]}")
 done

@@ -221,6 +221,11 @@ def main() -> int:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--update", type=pathlib.Path, metavar="PAGE", help="write the figures into this page")
     arguments = parser.parse_args()
+    if not pathlib.Path(arguments.program).is_file():
+        parser.error(f"{arguments.program} is missing: cargo build --release")
+    for needed in ("sri24", "oasis", "multimodal"):
+        if not (arguments.data / needed).is_dir():
+            parser.error(f"{arguments.data} has no folder {needed}")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(arguments.program, arguments.device, arguments.data, pathlib.Path(folder))
         text = "\n\n".join("\n".join(shown(section(bench))) for section in (known_warp, people, patient)) + "\n"

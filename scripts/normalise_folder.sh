@@ -47,6 +47,7 @@ for needed in "-f TEMPLATE:$fixed" "-i FOLDER:$input" "-o FOLDER:$output"; do
     [ -n "${needed#*:}" ] || refuse "${needed%%:*} is needed"
 done
 [ -d "$input" ] || refuse "$input: no such folder"
+command -v "$program" > /dev/null || refuse "$program: no such program; cargo install --path crates/cli, or name it by ANTSREG_GPU"
 options+=("$@")
 
 shopt -s nullglob

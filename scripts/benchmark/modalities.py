@@ -222,6 +222,8 @@ def main() -> int:
     parser.add_argument("--transforms", type=int, default=30, help="random transforms (%(default)s)")
     parser.add_argument("--pairs", default="1001-1000,1002-1000,1006-1002,1104-1007", help="(%(default)s)")
     typed = parser.parse_args()
+    if not typed.program.is_file():
+        parser.error(f"{typed.program} is missing: cargo build --release")
     pairs = [tuple(pair.split("-")) for pair in typed.pairs.split(",")]
     program, folder = typed.program.resolve(), typed.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)

@@ -125,6 +125,24 @@ fn a_template_is_built_and_taken_up_again() {
 }
 
 #[test]
+fn a_script_without_the_program_says_how_to_get_it() {
+    let place = brains();
+    for (name, line) in [
+        ("build_template.sh", "-o t in/a.nii.gz in/b.nii.gz"),
+        ("normalise_folder.sh", "-f in/a.nii.gz -i in -o out"),
+        ("joint_label_fusion.sh", "-t in/a.nii.gz -o p -g in/b.nii.gz -l b_labels.nii.gz"),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name);
+        let mut command = Command::new("bash");
+        command.arg(path).args(line.split_whitespace()).current_dir(place.path("."));
+        let output = command.env("ANTSREG_GPU", "no-such-program").output().expect("bash starts");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains("no-such-program: no such program; cargo install"), "{message}");
+    }
+}
+
+#[test]
 fn what_a_script_does_not_understand_it_says_with_its_usage() {
     let place = brains();
     for (name, line, word) in [
