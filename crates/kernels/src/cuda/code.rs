@@ -19,7 +19,7 @@ pub struct Code {
     pub kernels: &'static [&'static str],
 }
 
-/// The code of a file of `cu/`, named from a file in this folder.
+/// The code of a file of `cu/`, with the kernels that are looked up in it.
 macro_rules! code {
     ($file:expr, $kernels:expr) => {
         $crate::cuda::code::Code {
