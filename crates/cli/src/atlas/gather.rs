@@ -130,26 +130,26 @@ impl Sums {
 
     fn add(&mut self, all: &[&Contribution]) -> Result<(), GridMismatch> {
         for (channel, mean) in self.images.iter_mut().enumerate() {
-            mean.add_all(&images(all, channel))?;
+            mean.add(&images(all, channel))?;
         }
         let warps = warps(all);
         if !warps.is_empty() {
-            self.warp.get_or_insert_with(|| WarpMean::new(&self.grid)).add_all(&warps)?;
+            self.warp.get_or_insert_with(|| WarpMean::new(&self.grid)).add(&warps)?;
         }
         self.affines.extend(affines(all));
-        self.coverage.add_all(&firsts(all))
+        self.coverage.add(&firsts(all))
     }
 
     /// The means with the last ones, too.
     fn finish(self, last: &[&Contribution]) -> Result<Means, GridMismatch> {
         let Sums { images: means, warp, coverage, .. } = self;
-        let finish = |(channel, mean): (usize, ImageMean)| mean.finish_with(&images(last, channel));
+        let finish = |(channel, mean): (usize, ImageMean)| mean.finish(&images(last, channel));
         let ((images, brain), warp) = rayon::join(
             || {
                 let images = || means.into_iter().enumerate().map(finish).collect::<Result<_, _>>();
-                rayon::join(images, || coverage.half_with(&firsts(last)))
+                rayon::join(images, || coverage.half(&firsts(last)))
             },
-            || warp.map(|mean| mean.finish_with(&warps(last))).transpose(),
+            || warp.map(|mean| mean.finish(&warps(last))).transpose(),
         );
         let affines = self.affines.into_iter().chain(affines(last)).collect();
         Ok(Means { images: images?, warp: warp?, affines, brain: brain? })

@@ -207,17 +207,10 @@ mod tests {
 
     use super::*;
 
-    #[derive(clap::Parser)]
-    struct Line {
-        #[command(flatten)]
-        settings: Settings,
-    }
-
     #[test]
     fn typed_levels_are_reinverted_as_those_of_the_preset_that_are_as_coarse() {
         let levels = |line: &str| {
-            let Line { settings } = clap::Parser::parse_from(["register"].into_iter().chain(line.split_whitespace()));
-            let levels = syn_options(&settings, [200; 3]).expect("a schedule").levels;
+            let levels = syn_options(&Settings::typed(line), [200; 3]).expect("a schedule").levels;
             levels.iter().map(|level| (level.shrink, level.reinvert_every)).collect::<Vec<_>>()
         };
         let typed = "--smoothing-sigmas 1x0 --iterations 5x5 --shrink-factors";

@@ -215,3 +215,17 @@ fn angles(preset: Preset) -> String {
         [x, y, z] => format!("{x},{y},{z}"),
     }
 }
+
+#[cfg(test)]
+impl Settings {
+    /// As typed.
+    pub(super) fn typed(line: &str) -> Settings {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            settings: Settings,
+        }
+        let Line { settings } = clap::Parser::parse_from(["register"].into_iter().chain(line.split_whitespace()));
+        settings
+    }
+}

@@ -68,21 +68,10 @@ pub fn choose(settings: &Settings, further: &[ChannelFiles], masked: bool) -> (D
 mod tests {
     use super::*;
 
-    #[derive(clap::Parser)]
-    struct Line {
-        #[command(flatten)]
-        settings: Settings,
-    }
-
-    fn settings(line: &str) -> Settings {
-        let Line { settings } = clap::Parser::parse_from(["register"].into_iter().chain(line.split_whitespace()));
-        settings
-    }
-
     #[test]
     fn auto_takes_the_cpu_for_windows_that_no_gpu_has() {
         let chosen = |line: &str, masked| {
-            let (devices, why) = choose(&settings(line), &[], masked);
+            let (devices, why) = choose(&Settings::typed(line), &[], masked);
             assert_eq!(why.is_some(), devices == Devices::One(DeviceChoice::Cpu), "{line}");
             devices.to_string()
         };
@@ -105,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_further_pair_may_be_the_one_that_correlates() {
-        let settings = settings("--metric mattes --cc-radius 9 --cc-derivative exact");
+        let settings = Settings::typed("--metric mattes --cc-radius 9 --cc-derivative exact");
         let further: ChannelFiles = "a.nii,b.nii,cc".parse().expect("a pair");
         let (chosen, why) = choose(&settings, &[further], false);
         assert_eq!(chosen, Devices::One(DeviceChoice::Cpu));

@@ -20,30 +20,17 @@ impl Coverage {
         Coverage { counts: vec![0; grid.len()], grid: grid.clone(), images: 0 }
     }
 
-    /// Adds a subject's image, whose foreground is what is brighter than `foreground`.
-    pub fn add(&mut self, image: &Volume, foreground: f32) -> Result<(), GridMismatch> {
-        self.add_all(&[(image, foreground)])
-    }
-
-    /// Adds several.
-    pub fn add_all(&mut self, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
+    /// Adds subjects' images, each with the value that foreground is brighter than.
+    pub fn add(&mut self, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
         check(&self.grid, images)?;
         self.counts.par_chunks_mut(PIECE).enumerate().for_each(|(n, counts)| count_all(counts, n, images));
         self.images += images.len();
         Ok(())
     }
 
-    /// 1 where at least half of the subjects have foreground, else 0: the brain of their average, however blurred its edge
-    /// is.
-    pub fn half(&self) -> Volume {
-        let mut half = Volume::filled(self.grid.clone(), 0.0);
-        let pieces = half.voxels.par_chunks_mut(PIECE).zip(self.counts.par_chunks(PIECE));
-        pieces.for_each(|(half, counts)| reach(half, counts, self.images));
-        half
-    }
-
-    /// The same with the last subjects, too: sooner than if they were added first.
-    pub fn half_with(mut self, last: &[(&Volume, f32)]) -> Result<Volume, GridMismatch> {
+    /// 1 where at least half of the subjects have foreground, the last ones as well, else 0: the brain of their average,
+    /// however blurred its edge is. Sooner than if the last were added first.
+    pub fn half(mut self, last: &[(&Volume, f32)]) -> Result<Volume, GridMismatch> {
         check(&self.grid, last)?;
         let all = self.images + last.len();
         let mut half = Volume::filled(self.grid, 0.0);
@@ -103,20 +90,27 @@ mod tests {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             Coverage::half_of(&grid, &images).expect("one grid").voxels
         };
+        // So many of them one after the other, the others at the end.
+        let in_parts = |images: &[&Volume], first: usize| {
+            let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
+            let mut coverage = Coverage::new(&grid);
+            images[..first].iter().for_each(|image| coverage.add(&[*image]).expect("one grid"));
+            coverage.half(&images[first..]).expect("one grid").voxels
+        };
         let [first, second, third] = images.each_ref();
-        let mut coverage = Coverage::new(&grid);
-        assert_eq!(coverage.half().voxels, [0.0; 5]);
-        images.iter().for_each(|image| coverage.add(image, 0.5).expect("one grid"));
-        assert_eq!(coverage.half().voxels, [0.0, 1.0, 1.0, 0.0, 0.0], "two of three");
-        assert_eq!(at_once(&[first, second, third]), coverage.half().voxels);
-        coverage.add(&fourth, 0.5).expect("one grid");
-        assert_eq!(coverage.half().voxels, [0.0, 1.0, 1.0, 1.0, 0.0], "two of four");
-        assert_eq!(at_once(&[first, second, third, &fourth]), coverage.half().voxels);
-        let mut few = Coverage::new(&grid);
-        few.add_all(&[(first, 0.5), (second, 0.5)]).expect("one grid");
-        assert_eq!(few.half_with(&[(third, 0.5), (&fourth, 0.5)]).expect("one grid"), coverage.half());
+        for (images, expected) in [
+            (vec![], [0.0; 5]),
+            (vec![first, second, third], [0.0, 1.0, 1.0, 0.0, 0.0]),
+            (vec![first, second, third, &fourth], [0.0, 1.0, 1.0, 1.0, 0.0]),
+        ] {
+            assert_eq!(at_once(&images), expected, "of {}", images.len());
+            for parts in 0..=images.len() {
+                assert_eq!(in_parts(&images, parts), expected, "{parts} of {} first", images.len());
+            }
+        }
         let elsewhere = Volume::filled(Grid::axis_aligned([4, 1, 1], [1.0; 3]), 1.0);
-        assert!(coverage.add(&elsewhere, 0.5).is_err());
+        assert!(Coverage::new(&grid).add(&[(&elsewhere, 0.5)]).is_err());
+        assert!(Coverage::new(&grid).half(&[(&elsewhere, 0.5)]).is_err());
         assert!(Coverage::half_of(&grid, &[(&elsewhere, 0.5)]).is_err());
     }
 }

@@ -66,27 +66,15 @@ impl ImageMean {
         ImageMean { pieces: pieces(grid.len(), averaging), grid: grid.clone(), units: Units::default() }
     }
 
-    /// Adds an image whose positive voxels have the mean `intensity`. One without any is left out.
-    pub fn add(&mut self, image: &Volume, intensity: f64) -> Result<(), GridMismatch> {
-        self.add_all(&[(image, intensity)])
-    }
-
-    /// Adds several, one after the other.
-    pub fn add_all(&mut self, images: &[(&Volume, f64)]) -> Result<(), GridMismatch> {
+    /// Adds images with the means of their positive voxels, one after the other. One without any is left out.
+    pub fn add(&mut self, images: &[(&Volume, f64)]) -> Result<(), GridMismatch> {
         let all = self.units.of(&self.grid, images)?;
         add_all(&mut self.pieces, &all);
         Ok(())
     }
 
-    /// The mean; zero everywhere without any image.
-    pub fn finish(self) -> Volume {
-        let mut mean = Volume::filled(self.grid, 0.0);
-        finish(self.pieces, &[], self.units.mean(), &mut mean.voxels);
-        mean
-    }
-
-    /// The mean with the last images, too: sooner than if they were added first.
-    pub fn finish_with(mut self, last: &[(&Volume, f64)]) -> Result<Volume, GridMismatch> {
+    /// The mean with the last images, too: sooner than if they were added first. Zero everywhere without any image.
+    pub fn finish(mut self, last: &[(&Volume, f64)]) -> Result<Volume, GridMismatch> {
         let all = self.units.of(&self.grid, last)?;
         let mut mean = Volume::filled(self.grid, 0.0);
         finish(self.pieces, &all, self.units.mean(), &mut mean.voxels);
@@ -116,26 +104,14 @@ impl WarpMean {
         WarpMean { pieces: pieces(3 * grid.len(), Averaging::Mean), grid: grid.clone() }
     }
 
-    /// Adds a warp.
-    pub fn add(&mut self, warp: &DisplacementField) -> Result<(), GridMismatch> {
-        self.add_all(&[warp])
-    }
-
-    /// Adds several, one after the other.
-    pub fn add_all(&mut self, warps: &[&DisplacementField]) -> Result<(), GridMismatch> {
+    /// Adds warps, one after the other.
+    pub fn add(&mut self, warps: &[&DisplacementField]) -> Result<(), GridMismatch> {
         add_all(&mut self.pieces, &components(&self.grid, warps)?);
         Ok(())
     }
 
-    /// The mean; zero everywhere without any warp.
-    pub fn finish(self) -> DisplacementField {
-        let mut mean = DisplacementField::zeros(self.grid);
-        finish(self.pieces, &[], 1.0, mean.vectors.as_flattened_mut());
-        mean
-    }
-
-    /// The mean with the last warps, too: sooner than if they were added first.
-    pub fn finish_with(self, last: &[&DisplacementField]) -> Result<DisplacementField, GridMismatch> {
+    /// The mean with the last warps, too: sooner than if they were added first. Zero everywhere without any warp.
+    pub fn finish(self, last: &[&DisplacementField]) -> Result<DisplacementField, GridMismatch> {
         let all = components(&self.grid, last)?;
         let mut mean = DisplacementField::zeros(self.grid);
         finish(self.pieces, &all, 1.0, mean.vectors.as_flattened_mut());
@@ -212,14 +188,14 @@ mod tests {
         let images: Vec<(&Volume, f64)> = images.iter().map(|image| (image, Brightness::of(image).mean)).collect();
         let grid = &images[0].0.grid;
         let mut mean = ImageMean::new(grid, averaging);
-        images.iter().for_each(|(image, intensity)| mean.add(image, *intensity).expect("one grid"));
-        let mean = mean.finish();
+        images.iter().for_each(|image| mean.add(&[*image]).expect("one grid"));
+        let mean = mean.finish(&[]).expect("one grid");
         assert_eq!(mean, ImageMean::of(grid, averaging, &images).expect("one grid"));
         for first in 0..=images.len() {
             let (first, last) = images.split_at(first);
             let mut few = ImageMean::new(grid, averaging);
-            few.add_all(first).expect("one grid");
-            assert_eq!(mean, few.finish_with(last).expect("one grid"));
+            few.add(first).expect("one grid");
+            assert_eq!(mean, few.finish(last).expect("one grid"));
         }
         mean
     }
@@ -264,21 +240,21 @@ mod tests {
             DisplacementField { grid: grid.clone(), vectors }
         });
         let mut mean = WarpMean::new(&grid);
-        warps.iter().for_each(|warp| mean.add(warp).expect("one grid"));
-        let mean = mean.finish();
+        warps.iter().for_each(|warp| mean.add(&[warp]).expect("one grid"));
+        let mean = mean.finish(&[]).expect("one grid");
         assert_eq!(mean.vectors, [[-1.0, 0.0, 3.0], [0.0, -2.0, 1.0]]);
         let all = warps.each_ref();
         assert_eq!(mean, WarpMean::of(&grid, &all).expect("one grid"));
         let mut few = WarpMean::new(&grid);
-        few.add_all(&all[..2]).expect("one grid");
-        assert_eq!(mean, few.finish_with(&all[2..]).expect("one grid"));
+        few.add(&all[..2]).expect("one grid");
+        assert_eq!(mean, few.finish(&all[2..]).expect("one grid"));
     }
 
     #[test]
     fn other_grids_are_refused() {
         let (grid, other) = (image(&[1.0]).grid, image(&[1.0, 2.0]));
-        assert!(ImageMean::new(&grid, Averaging::Mean).add(&other, 1.5).is_err());
-        assert!(ImageMean::new(&grid, Averaging::Mean).finish_with(&[(&other, 1.5)]).is_err());
+        assert!(ImageMean::new(&grid, Averaging::Mean).add(&[(&other, 1.5)]).is_err());
+        assert!(ImageMean::new(&grid, Averaging::Mean).finish(&[(&other, 1.5)]).is_err());
         assert!(ImageMean::of(&grid, Averaging::Mean, &[(&other, 1.5)]).is_err());
     }
 }
