@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use antsreg_core::chain::ChainError;
 use antsreg_core::io;
+use antsreg_core::io::outputs::{NamesPath, OutputError, OutputErrorKind};
 
 use crate::device::TooLittle;
 pub use subjects::SubjectsError;
@@ -43,44 +44,9 @@ pub enum CliError {
     /// Standard output was closed or is full.
     #[error("standard output: {0}")]
     Stdout(#[source] std::io::Error),
-    /// The folder for the output does not exist.
-    #[error("{}: no such folder; make it first, or give another output name", folder.display())]
-    NoOutputFolder {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// The folder for the output takes no files.
-    #[error("{}: no file can be made in this folder: {source}; give another output name", folder.display())]
-    OutputFolder {
-        /// The folder.
-        folder: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// An output name is that of a folder.
-    #[error("{}: is a folder, expected the name of a file to write", path.display())]
-    OutputIsFolder {
-        /// The name.
-        path: PathBuf,
-    },
-    /// An output name is that of something that no file may replace.
-    #[error("{}: is a pipe or a device, expected the name of a file to write", path.display())]
-    OutputIsDevice {
-        /// The name.
-        path: PathBuf,
-    },
-    /// An output name is that of a file that nobody may write.
-    #[error("{}: is write-protected; give another output name, or allow writing (chmod u+w)", path.display())]
-    OutputProtected {
-        /// The name.
-        path: PathBuf,
-    },
-    /// An output name is that of the log.
-    #[error("{}: the name of both the log and an output; give another name for one of them", path.display())]
-    OutputIsLog {
-        /// The name.
-        path: PathBuf,
-    },
+    /// An output cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// An output name does not say its format.
     #[error("{}: unknown file extension, expected {expected}", path.display())]
     OutputExtension {
@@ -359,20 +325,23 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             CliError::Usage(_) | CliError::Subjects(SubjectsError::Channels { .. }) => 2,
+            CliError::Output(OutputError { kind: OutputErrorKind::IsInput, .. }) => 2,
             CliError::SomeFailed { failed, of, .. } if failed.len() == *of => 1,
             CliError::SomeFailed { .. } | CliError::AtlasesLeftOut { .. } | CliError::NotEveryPair => 3,
             CliError::BuildAtlas(error) => error.exit_code(),
             _ => 1,
         }
     }
+}
 
-    /// The same error, said of `target` when it came while the file was written under a temporary name.
-    pub fn about(self, target: &Path) -> CliError {
+impl NamesPath for CliError {
+    fn about(self, path: &Path) -> CliError {
         match self {
-            CliError::File(io::Error { kind, .. }) => CliError::File(io::Error { path: target.into(), kind }),
-            CliError::Write { source, .. } => CliError::Write { path: target.into(), source },
-            CliError::Table { source, .. } => CliError::Table { path: target.into(), source },
-            CliError::Json { source, .. } => CliError::Json { path: target.into(), source },
+            CliError::File(error) => CliError::File(error.about(path)),
+            CliError::Output(error) => CliError::Output(error.about(path)),
+            CliError::Write { source, .. } => CliError::Write { path: path.into(), source },
+            CliError::Table { source, .. } => CliError::Table { path: path.into(), source },
+            CliError::Json { source, .. } => CliError::Json { path: path.into(), source },
             other => other,
         }
     }

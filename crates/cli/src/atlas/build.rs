@@ -59,7 +59,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let _lock = lock(folder)?;
     session.plan.settle(folder)?;
     remove_leftovers(folder);
-    crate::staging::resumable();
+    crate::interruption::resumable();
     let left_out: Vec<String> = session.plan.file.subjects.iter().filter_map(|subject| subject.complaint()).collect();
     for complaint in &left_out {
         console.warn(format_args!("left out: {complaint}"));

@@ -1,8 +1,8 @@
 //! What a step read and wrote. A step whose manifest stands, made of the same things, need not be run again.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use antsreg_core::io::outputs::write_file;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -106,20 +106,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, CliError> {
 /// Writes JSON, whole or not at all.
 pub fn write(path: &Path, value: &impl Serialize) -> Result<(), CliError> {
     let json = serde_json::to_string_pretty(value).map_err(|source| CliError::Json { path: path.into(), source })?;
-    write_whole(path, (json + "\n").as_bytes())
-}
-
-/// Writes a file, whole or not at all.
-pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), CliError> {
-    let wrap = |source| CliError::Write { path: path.into(), source };
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".").suffix(".part");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder).map_err(wrap)?;
-    file.write_all(contents).map_err(wrap)?;
-    file.persist(path).map(drop).map_err(|error| wrap(error.error))
+    Ok(write_file(path, (json + "\n").as_bytes())?)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use antsreg_core::Volume;
+use antsreg_core::io::outputs;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ use crate::cohort::{self, Listing};
 use crate::devices::Devices;
 use crate::error::{CliError, UsageError};
 use crate::register::{self, Model, Start};
-use crate::{args, inputs, staging};
+use crate::{args, inputs};
 
 /// The plan of an atlas.
 #[derive(Debug, Clone)]
@@ -264,7 +265,7 @@ fn start(args: &Args, channels: &[String], included: &[&Subject]) -> Result<Star
             let of_passes = (0..=args.passes).map(Some).chain([None]);
             let made = of_passes.flat_map(|pass| layout.template(pass).images);
             for output in made.chain(layout.result(args.format.extension())) {
-                staging::check_not_input(&output, &files)?;
+                outputs::check_not_input(&output, &files)?;
             }
         }
         self::channels(&files)?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use antsreg_cohort::template::grid_around;
-use antsreg_core::io::nifti;
+use antsreg_core::io::{nifti, outputs};
 use antsreg_core::{Grid, TransformChain, Volume};
 use antsreg_kernels::apply;
 
@@ -65,5 +65,5 @@ pub fn write<'a>(
 
 /// Makes a folder and those above it.
 pub fn make_folder(path: &Path) -> Result<(), CliError> {
-    std::fs::create_dir_all(path).map_err(|source| CliError::OutputFolder { folder: path.into(), source })
+    Ok(outputs::make_folder(path)?)
 }

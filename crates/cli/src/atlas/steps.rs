@@ -37,7 +37,7 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
 }
 
 fn open(folder: &Path) -> Result<Session, CliError> {
-    crate::staging::resumable();
+    crate::interruption::resumable();
     Ok(Session::new(Plan::read(folder)?, folder))
 }
 
