@@ -22,6 +22,9 @@ pub enum CliError {
     /// The thread pool could not be made.
     #[error("the threads could not be started: {0}; try a smaller --threads")]
     Threads(#[source] rayon::ThreadPoolBuildError),
+    /// A thread beside the thread pool could not be started.
+    #[error("{0}; try a smaller --threads or --workers, or allow more processes (ulimit -u)")]
+    Pool(#[from] antsreg_pool::Error),
     /// A file of images or transforms could not be read or written.
     #[error(transparent)]
     File(#[from] io::Error),

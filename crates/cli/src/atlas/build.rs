@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use antsreg_pool::WriteQueue;
 use serde::Serialize;
 
 use super::args::Args;
@@ -12,7 +13,7 @@ use super::plan::Plan;
 use super::session::Session;
 use super::start::{First, make_folder};
 use super::{Error, finish, manifest, parameters, pass, start};
-use crate::cohort::{Aside, Backlog, Engines};
+use crate::cohort::Engines;
 use crate::device::Description;
 use crate::devices;
 use crate::error::{CliError, UsageError};
@@ -84,13 +85,13 @@ fn passes(
     console: &mut Console,
 ) -> Result<(), CliError> {
     let mut seconds = Seconds { ready: console.elapsed().as_secs_f64(), ..Seconds::default() };
-    let aside = Aside::of(&engines, console.threads)?;
+    let background = engines.background(console.threads)?;
     let notes = engines.notes();
     // Each task is a step with several files, all written at once.
-    let devices = Backlog::with(console.threads.div_ceil(4), session.included.len(), aside, |backlog| {
+    let devices = WriteQueue::with(console.threads.div_ceil(4), session.included.len(), background, |queue| {
         let first = first.map(|first| {
             let template = first.template.clone();
-            backlog.push(move || {
+            queue.push(move || {
                 let record = start::write(session, &first)?;
                 Ok(move || record().map(drop))
             });
@@ -104,7 +105,7 @@ fn passes(
                 (None, None) => Before::Files,
             };
             notes.tell(console);
-            match pass::run(session, &mut engines, number, before, backlog, console)? {
+            match pass::run(session, &mut engines, number, before, queue, console)? {
                 Pass::NotNeeded => break,
                 Pass::DoneBefore => {}
                 Pass::Done(done) => {
@@ -115,7 +116,7 @@ fn passes(
         }
         notes.tell(console);
         let devices = engines.devices();
-        finish::run(session, engines, last.as_deref(), backlog, console)?;
+        finish::run(session, engines, last.as_deref(), queue, console)?;
         Ok(devices)
     })?;
     seconds.total = console.elapsed().as_secs_f64();

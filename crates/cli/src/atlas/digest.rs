@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::thread::Builder;
 
 use antsreg_core::io::Listener;
 use crossbeam_channel::bounded;
@@ -54,7 +55,7 @@ pub fn while_written<E>(path: PathBuf, write: impl FnOnce(Listener) -> Result<()
     let (to_recorder, heard) = bounded::<Vec<u8>>(PIECES);
     let (to_writer, used) = bounded(PIECES);
     std::thread::scope(|scope| {
-        let recorder = scope.spawn(move || {
+        let record = move || {
             let mut recorder = Recorder::default();
             for bytes in heard {
                 recorder.hear(&bytes);
@@ -62,7 +63,16 @@ pub fn while_written<E>(path: PathBuf, write: impl FnOnce(Listener) -> Result<()
                 let _ = to_writer.try_send(bytes);
             }
             recorder
-        });
+        };
+        let Ok(recorder) = Builder::new().name("digest of a file".into()).spawn_scoped(scope, record) else {
+            // No thread could be started for it.
+            let mut recorder = Recorder::default();
+            let written = write(&mut |bytes| {
+                recorder.hear(&bytes);
+                bytes
+            });
+            return written.map(|()| recorder.finish(path));
+        };
         let mut tell = |bytes: Vec<u8>| {
             // It listens until there is nothing more, unless it panics, which the end of the scope tells.
             let _ = to_recorder.send(bytes);

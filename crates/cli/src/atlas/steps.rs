@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use antsreg_pool::WriteQueue;
+
 use super::args::{OfPass, RegisterOne, Step, Update};
 use super::digest::FileRecord;
 use super::layout::Layout;
@@ -10,7 +12,7 @@ use super::plan::Plan;
 use super::session::Session;
 use super::start::make_folder;
 use super::{Error, average, finish, parameters, register_one, update};
-use crate::cohort::{Aside, Backlog, Engines};
+use crate::cohort::Engines;
 use crate::device::DeviceChoice;
 use crate::devices::{self, Devices};
 use crate::error::CliError;
@@ -29,8 +31,10 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
             let engines = Engines::of(devices::open(&devices, None), || parameters::needed_bytes(&session))?;
             engines.notes().tell(console);
             let threads = session.included.len();
-            let aside = Aside::of(&engines, console.threads)?;
-            Backlog::with(threads, threads, aside, |backlog| finish::run(&session, engines, None, backlog, console))
+            let background = engines.background(console.threads)?;
+            WriteQueue::with(threads, threads, background, |queue| {
+                finish::run(&session, engines, None, queue, console)
+            })
         }
         Step::Verify(args) => verify(&args.folder, console),
     }

@@ -56,7 +56,7 @@ pub struct Args {
     pub dry_run: bool,
 
     /// Registrations at a time on each device [default: 3 on a GPU, 1 on the processor]
-    #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Registration")]
+    #[arg(long, value_name = "N", value_parser = values::workers, help_heading = "Registration")]
     pub workers: Option<usize>,
     #[command(flatten)]
     pub settings: Settings,

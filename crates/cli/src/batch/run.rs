@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use antsreg_pool::StageThreads;
 use serde_json::Value;
 
 use super::args::Args;
 use super::course::{self, Job};
 use super::summary::{self, Row, Status};
 use super::{resume, show};
-use crate::cohort::{Crew, Engines, Largest, Subject, largest_grid};
+use crate::cohort::{Engines, Largest, Subject, largest_grid};
 use crate::device::Description;
 use crate::devices;
 use crate::error::CliError;
@@ -30,7 +31,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let plan = Plan::new(&args.settings, fixed.image.grid.shape, fixed.linear_start(), Description::Cpu)?
         .with_channels(&args.settings, &shared.channels);
     let mut engines = Engines::of(opening, || Ok(needed_bytes(args, &subjects, &fixed, &plan)))?;
-    let crew = Crew::for_workers(engines.workers());
+    let stage_threads = StageThreads::for_workers(engines.workers());
     let jobs = subjects.into_iter().enumerate();
     let jobs: Vec<Job> = jobs.map(|(place, (subject, args))| Job { place, name: subject.name, args }).collect();
     let mut rows: Vec<Row> = jobs
@@ -46,13 +47,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     if args.dry_run {
         let engines = engines.all()?;
         engines.notes().tell(console);
-        return crate::output::print(&show::plan(args, &fixed, &plan, &engines.devices(), crew, &rows));
+        return crate::output::print(&show::plan(args, &fixed, &plan, &engines.devices(), stage_threads, &rows));
     }
     outputs::make_folder(&args.output)?;
     let jobs: Vec<Job> = jobs.into_iter().filter(|job| rows[job.place].status != Status::Skipped).collect();
     check_outputs(args, &jobs, &rows)?;
     let began = Instant::now();
-    let busy = course::run(jobs, &fixed, &mut engines, crew, console, &mut rows)?;
+    let busy = course::run(jobs, &fixed, &mut engines, stage_threads, console, &mut rows)?;
     let wall = began.elapsed().as_secs_f64();
     let mut outputs = Outputs::new();
     outputs.write(&args.summary(), |path| summary::write(path, &rows))?;
