@@ -1,6 +1,5 @@
 //! Everything that can stop a command, what to do about it, and the exit code it gives.
 
-mod subjects;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use antsreg_core::io;
 use antsreg_core::io::outputs::{NamesPath, OutputError, OutputErrorKind};
 
 use crate::device::TooLittle;
-pub use subjects::SubjectsError;
+pub use antsreg_study::subjects::Error as SubjectsError;
 pub use usage::UsageError;
 
 /// Why a command stopped.
@@ -20,7 +19,7 @@ pub enum CliError {
     #[error("{0}")]
     Usage(#[from] UsageError),
     /// The thread pool could not be made.
-    #[error("the threads could not be started: {0}; try a smaller --threads")]
+    #[error("no threads could be started: {0}; try a smaller --threads")]
     Threads(#[source] rayon::ThreadPoolBuildError),
     /// A thread beside the thread pool could not be started.
     #[error("{0}; try a smaller --threads or --workers, or allow more processes (ulimit -u)")]
@@ -304,6 +303,9 @@ pub enum CliError {
     /// The device failed outside the stages.
     #[error("device: {0}")]
     Device(#[source] antsreg_kernels::Error),
+    /// A file of a template could not be read or written, or is not there yet.
+    #[error(transparent)]
+    Template(#[from] antsreg_study::template::Error),
     /// An atlas could not be built.
     #[error(transparent)]
     BuildAtlas(#[from] crate::atlas::Error),

@@ -4,15 +4,15 @@ use std::fs::File;
 use std::path::Path;
 
 use antsreg_pool::WriteQueue;
+use antsreg_study::template::{Layout, write_json};
 use serde::Serialize;
 
 use super::args::Args;
-use super::layout::Layout;
 use super::pass::{Before, Done, Pass, PassSeconds};
 use super::plan::Plan;
 use super::session::Session;
 use super::start::{First, make_folder};
-use super::{Error, finish, manifest, parameters, pass, start};
+use super::{Error, finish, parameters, pass, start};
 use crate::cohort::Engines;
 use crate::device::Description;
 use crate::devices;
@@ -130,7 +130,7 @@ fn passes(
         threads: console.threads,
         seconds,
     };
-    manifest::write(&session.layout.root().join("record.json"), &record)
+    Ok(write_json(&session.layout.root().join("record.json"), &record)?)
 }
 
 /// Keeps other processes from building the same atlas; ends with the process, however it ends.
@@ -152,12 +152,16 @@ fn remove_leftovers(folder: &Path) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with('.') && name.ends_with(".part")
     };
-    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    for path in entries(folder) {
-        let inner = if path.is_dir() { entries(&path).collect() } else { vec![path] };
-        for leftover in inner.iter().filter(|path| is_leftover(path)) {
-            // One that cannot be removed is in nobody's way.
-            let _ = std::fs::remove_file(leftover);
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|found| found.is_dir()) {
+                folders.push(path);
+            } else if is_leftover(&path) {
+                // One that cannot be removed does no harm.
+                let _ = std::fs::remove_file(path);
+            }
         }
     }
 }

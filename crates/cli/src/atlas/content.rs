@@ -5,10 +5,9 @@ use std::thread::Builder;
 
 use antsreg_core::io::{Target, itk, nifti};
 use antsreg_core::{DisplacementField, LabelVolume, Volume};
+use antsreg_study::template::{FileRecord, Layout, while_written};
 use rayon::prelude::*;
 
-use super::digest::{self, FileRecord};
-use super::layout::Layout;
 use crate::error::CliError;
 
 /// What goes into a file.
@@ -27,10 +26,10 @@ impl Content<'_> {
     /// Writes it, unless it stands, and records the file.
     fn write(&self, path: &Path, name: PathBuf) -> Result<FileRecord, CliError> {
         if let Content::Written = self {
-            return FileRecord::of(path, name);
+            return Ok(FileRecord::of(path, name)?);
         }
         // While it is written: that saves reading it again.
-        digest::while_written(name, |listener| {
+        while_written(name, |listener| {
             let target = Target::heard(path, listener);
             match self {
                 Content::Image(image) => nifti::write_volume(target, image)?,

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use antsreg_cohort::template::{Movement, sharpen, sharpness};
 use antsreg_core::{LabelVolume, Volume};
 use antsreg_pool::{StageThreads, WriteQueue};
+use antsreg_study::template::{Manifest, Stage, read_json};
 use serde::Serialize;
 
 use super::carry::{self, Arrived, Carried, Carrying, Last, Passing};
 use super::content::{Content, write_all};
 use super::forward::{Forward, There};
 use super::gather::{Gathering, Means, fit};
-use super::manifest::{self, Manifest, Stage};
 use super::page::Row;
 use super::pass::Done;
 use super::session::{Drawn, Session};
@@ -159,7 +159,7 @@ impl<'a> Sums<'a> {
         let mut inputs = session.template(Some(pass))?.outputs.clone();
         for &subject in &session.included {
             let files = session.layout.subject(&session.subject(subject).name, extension);
-            inputs.extend(manifest::read::<Manifest>(&files.manifest)?.outputs);
+            inputs.extend(read_json::<Manifest>(&files.manifest)?.outputs);
         }
         let passes = report::passes(session, pass)?;
         let row = |(&subject, note)| -> Result<Row, CliError> {

@@ -7,15 +7,16 @@ use std::time::Instant;
 
 use antsreg_core::{AffineTransform, Volume};
 use antsreg_pool::{Pause, StageThreads, WriteQueue};
+use antsreg_study::template::Manifest;
 use serde::Serialize;
 
+use super::Error;
 use super::average::{self, Summed, results_of};
 use super::gather::{Gathering, fit};
 use super::register_one::{self, Brought, Contribution};
 use super::session::Session;
 use super::template::Template;
 use super::update::{self, Updated};
-use super::{Error, manifest::Manifest};
 use crate::cohort::{Engine, Engines};
 use crate::error::CliError;
 use crate::progress::Console;

@@ -10,13 +10,14 @@ use super::args::Args;
 use super::course::{self, Job};
 use super::summary::{self, Row, Status};
 use super::{resume, show};
-use crate::cohort::{Engines, Largest, Subject, largest_grid};
+use crate::cohort::{Engines, Largest, largest_grid};
 use crate::device::Description;
 use crate::devices;
 use crate::error::CliError;
 use crate::progress::Console;
 use crate::register::{self, Files, FixedInputs, Plan, WantedImages};
 use antsreg_core::io::outputs::{self, Outputs};
+use antsreg_study::subjects::Subject;
 
 /// Runs `batch`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
