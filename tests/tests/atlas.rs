@@ -1,5 +1,7 @@
 //! An atlas as a whole: of brains of formulas, whose mean shape is known.
 
+use std::path::PathBuf;
+
 use antsreg_core::AffineTransform;
 use antsreg_core::compare::Comparison;
 use antsreg_core::io::{itk, nifti};
@@ -112,6 +114,37 @@ fn the_steps_one_by_one_give_the_same_bytes() {
 }
 
 #[test]
+fn subjects_may_have_the_names_of_the_templates_own_files() {
+    let place = cohort(false);
+    let table = |names: [&str; 3]| {
+        let rows = names.iter().zip(["a", "b", "c"]).map(|(name, image)| format!("{name},{image}.nii.gz\n"));
+        String::from("subject,image\n") + &rows.collect::<String>()
+    };
+    place.file("plain.csv", table(["s", "a", "t"]).as_bytes());
+    place.file("own.csv", table(["shape", "average", "template"]).as_bytes());
+    place.succeed(&format!("atlas plain.csv -o plain --passes 2 {QUICK}"));
+    place.succeed(&format!("atlas own.csv -o own --passes 2 --plan-only {QUICK}"));
+    // One by one: each step reads what the others have left.
+    for pass in 0..=2 {
+        for name in ["shape", "average", "template"] {
+            place.succeed(&format!("atlas register-one own --pass {pass} --subject {name} --device cpu"));
+        }
+        place.succeed(&format!("atlas average own --pass {pass}"));
+        place.succeed(&format!("atlas update own --pass {pass} --device cpu"));
+    }
+    place.succeed("atlas finish own --device cpu");
+    place.succeed("atlas verify own");
+    assert_eq!(place.read("own/template.nii.gz"), place.read("plain/template.nii.gz"));
+    assert_eq!(place.read("own/subjects/shape_1Warp.nii.gz"), place.read("plain/subjects/s_1Warp.nii.gz"));
+    place.file("twins.csv", table(["s", "t", "S"]).as_bytes());
+    let message = place.refuse(1, &format!("atlas twins.csv -o twins {QUICK}"));
+    assert!(message.contains("two subjects are called `s` and `S`"), "{message}");
+    let message =
+        place.refuse(2, &format!("atlas a.nii.gz,b.nii.gz c.nii.gz,b.nii.gz --channels t1,labels -o x {QUICK}"));
+    assert!(message.contains("template_labels.nii.gz: two files of the atlas would have this name"), "{message}");
+}
+
+#[test]
 fn passes_end_when_the_template_no_longer_moves() {
     let place = cohort(false);
     let line = |folder: &str, more: &str| {
@@ -141,7 +174,7 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
     place.succeed(&line(1, ""));
     let first = place.read("out/pass_1/template.nii");
     // One file less and one cut short: both are made again, and nothing else is.
-    std::fs::remove_file(place.path("out/pass_1/c_1Warp.nii")).expect("a file");
+    std::fs::remove_file(place.path("out/pass_1/subjects/c_1Warp.nii")).expect("a file");
     std::fs::write(place.path("out/pass_1/template.nii"), b"half").expect("a file");
     let again = place.succeed(&line(1, "")).stderr;
     assert_eq!(again.matches("done before").count(), 2, "{again}");
@@ -233,8 +266,10 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     place.succeed(&line("whole"));
     // Each run is killed soon after its first new manifest: while it writes, registers, averages, hands out.
     let manifests = || {
-        let folders =
-            ["", "start", "pass_0", "pass_1", "pass_2", "subjects"].map(|name| place.path("killed").join(name));
+        let passes =
+            ["pass_0", "pass_1", "pass_2"].into_iter().flat_map(|pass| [pass.into(), format!("{pass}/subjects")]);
+        let folders = ["", "start", "subjects"].map(String::from).into_iter().chain(passes);
+        let folders: Vec<PathBuf> = folders.map(|name| place.path("killed").join(name)).collect();
         let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
         entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "json")).count()
     };
@@ -266,10 +301,10 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
         assert!(expected.1 == found.1, "{} differs after {killed} kills", found.0);
     }
     assert_eq!(whole.len(), resumed.len());
-    let leftovers = std::fs::read_dir(place.path("killed/pass_1")).expect("the pass");
     let is_part = |name: &str| name.starts_with('.') && name.ends_with(".part");
-    assert!(
-        !leftovers.map(|entry| entry.expect("an entry").file_name()).any(|name| is_part(&name.to_string_lossy()))
-    );
+    for folder in ["killed/pass_1", "killed/pass_1/subjects"] {
+        let mut left = std::fs::read_dir(place.path(folder)).expect("the pass");
+        assert!(!left.any(|entry| is_part(&entry.expect("an entry").file_name().to_string_lossy())));
+    }
     place.succeed("atlas verify killed");
 }

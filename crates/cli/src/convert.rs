@@ -10,8 +10,8 @@ use nalgebra::Point3;
 use crate::error::{CliError, UsageError};
 use crate::inputs;
 use crate::progress::Console;
-use crate::staging::{self, Outputs};
 use crate::transforms;
+use antsreg_core::io::outputs::{self, Outputs};
 
 /// Convert affine transforms between ITK (ANTs) and FSL.
 ///
@@ -65,9 +65,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         (None, "mat") => Format::Itk,
         (None, _) => return Err(UsageError::UnclearFormat(args.output.display().to_string()).into()),
     };
-    staging::check_writable(&args.output)?;
+    outputs::check_writable(&args.output)?;
     let read = [Some(&args.input), args.fixed.as_ref(), args.moving.as_ref()];
-    staging::check_not_input(&args.output, read.into_iter().flatten())?;
+    outputs::check_not_input(&args.output, read.into_iter().flatten())?;
     let grids = match (from, to) {
         (Format::Itk, Format::Itk) => {
             if args.fixed.is_some() || args.moving.is_some() {
@@ -86,10 +86,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         _ => itk::read_affine(&args.input)?,
     };
     outputs.write(&args.output, |path| match (&grids, to) {
-        (Some((fixed, moving)), Format::Fsl) => Ok(fsl::write_matrix(path, &affine, fixed, moving)?),
+        (Some((fixed, moving)), Format::Fsl) => fsl::write_matrix(path, &affine, fixed, moving),
         _ => {
             let centre = grids.as_ref().map_or_else(Point3::origin, |(fixed, _)| fixed.centre());
-            Ok(itk::write_affine(path, &affine, centre)?)
+            itk::write_affine(path, &affine, centre)
         }
     })?;
     outputs.commit()?;

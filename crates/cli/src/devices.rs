@@ -100,7 +100,8 @@ fn begin(
     choose: impl FnOnce(&Devices) -> Result<Vec<DeviceChoice>, CliError> + Send + 'static,
 ) -> Opening {
     let (devices, (to_ready, ready)) = (asked.clone(), unbounded());
-    let opening = std::thread::spawn(move || {
+    let to_say_why = to_ready.clone();
+    let opening = antsreg_pool::in_background("opening devices", move || {
         // False where nobody listens any more.
         let tell = |ready| to_ready.send(ready).is_ok();
         let all = choose(&devices).and_then(|choices| {
@@ -119,7 +120,15 @@ fn begin(
             }
         }
     });
-    Opening { asked: asked.clone(), workers, ready, opening: Some(opening) }
+    let opening = match opening {
+        Ok(thread) => Some(thread),
+        Err(error) => {
+            // The other end is this struct's own.
+            let _ = to_say_why.send(Err(error.into()));
+            None
+        }
+    };
+    Opening { asked: asked.clone(), workers, ready, opening }
 }
 
 /// Prepares one device after the other, each followed by so many others, and tells of it for as long as anyone listens. Of

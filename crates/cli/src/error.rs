@@ -1,15 +1,15 @@
 //! Everything that can stop a command, what to do about it, and the exit code it gives.
 
-mod subjects;
 mod usage;
 
 use std::path::{Path, PathBuf};
 
 use antsreg_core::chain::ChainError;
 use antsreg_core::io;
+use antsreg_core::io::outputs::{NamesPath, OutputError, OutputErrorKind};
 
 use crate::device::TooLittle;
-pub use subjects::SubjectsError;
+pub use antsreg_study::subjects::Error as SubjectsError;
 pub use usage::UsageError;
 
 /// Why a command stopped.
@@ -19,8 +19,11 @@ pub enum CliError {
     #[error("{0}")]
     Usage(#[from] UsageError),
     /// The thread pool could not be made.
-    #[error("the threads could not be started: {0}; try a smaller --threads")]
+    #[error("no threads could be started: {0}; try a smaller --threads")]
     Threads(#[source] rayon::ThreadPoolBuildError),
+    /// A thread beside the thread pool could not be started.
+    #[error("{0}; try a smaller --threads or --workers, or allow more processes (ulimit -u)")]
+    Pool(#[from] antsreg_pool::Error),
     /// A file of images or transforms could not be read or written.
     #[error(transparent)]
     File(#[from] io::Error),
@@ -43,44 +46,9 @@ pub enum CliError {
     /// Standard output was closed or is full.
     #[error("standard output: {0}")]
     Stdout(#[source] std::io::Error),
-    /// The folder for the output does not exist.
-    #[error("{}: no such folder; make it first, or give another output name", folder.display())]
-    NoOutputFolder {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// The folder for the output takes no files.
-    #[error("{}: no file can be made in this folder: {source}; give another output name", folder.display())]
-    OutputFolder {
-        /// The folder.
-        folder: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// An output name is that of a folder.
-    #[error("{}: is a folder, expected the name of a file to write", path.display())]
-    OutputIsFolder {
-        /// The name.
-        path: PathBuf,
-    },
-    /// An output name is that of something that no file may replace.
-    #[error("{}: is a pipe or a device, expected the name of a file to write", path.display())]
-    OutputIsDevice {
-        /// The name.
-        path: PathBuf,
-    },
-    /// An output name is that of a file that nobody may write.
-    #[error("{}: is write-protected; give another output name, or allow writing (chmod u+w)", path.display())]
-    OutputProtected {
-        /// The name.
-        path: PathBuf,
-    },
-    /// An output name is that of the log.
-    #[error("{}: the name of both the log and an output; give another name for one of them", path.display())]
-    OutputIsLog {
-        /// The name.
-        path: PathBuf,
-    },
+    /// An output cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// An output name does not say its format.
     #[error("{}: unknown file extension, expected {expected}", path.display())]
     OutputExtension {
@@ -335,6 +303,9 @@ pub enum CliError {
     /// The device failed outside the stages.
     #[error("device: {0}")]
     Device(#[source] antsreg_kernels::Error),
+    /// A file of a template could not be read or written, or is not there yet.
+    #[error(transparent)]
+    Template(#[from] antsreg_study::template::Error),
     /// An atlas could not be built.
     #[error(transparent)]
     BuildAtlas(#[from] crate::atlas::Error),
@@ -359,20 +330,23 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             CliError::Usage(_) | CliError::Subjects(SubjectsError::Channels { .. }) => 2,
+            CliError::Output(OutputError { kind: OutputErrorKind::IsInput, .. }) => 2,
             CliError::SomeFailed { failed, of, .. } if failed.len() == *of => 1,
             CliError::SomeFailed { .. } | CliError::AtlasesLeftOut { .. } | CliError::NotEveryPair => 3,
             CliError::BuildAtlas(error) => error.exit_code(),
             _ => 1,
         }
     }
+}
 
-    /// The same error, said of `target` when it came while the file was written under a temporary name.
-    pub fn about(self, target: &Path) -> CliError {
+impl NamesPath for CliError {
+    fn about(self, path: &Path) -> CliError {
         match self {
-            CliError::File(io::Error { kind, .. }) => CliError::File(io::Error { path: target.into(), kind }),
-            CliError::Write { source, .. } => CliError::Write { path: target.into(), source },
-            CliError::Table { source, .. } => CliError::Table { path: target.into(), source },
-            CliError::Json { source, .. } => CliError::Json { path: target.into(), source },
+            CliError::File(error) => CliError::File(error.about(path)),
+            CliError::Output(error) => CliError::Output(error.about(path)),
+            CliError::Write { source, .. } => CliError::Write { path: path.into(), source },
+            CliError::Table { source, .. } => CliError::Table { path: path.into(), source },
+            CliError::Json { source, .. } => CliError::Json { path: path.into(), source },
             other => other,
         }
     }

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::error::CliError;
 use crate::progress::Console;
-use crate::staging::{self, Outputs};
 use crate::{inputs, transforms};
+use antsreg_core::io::outputs::{self, Outputs};
 
 /// Jacobian determinant of a warp: where it grows, shrinks and folds.
 ///
@@ -40,9 +40,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         if !transforms::is_nifti(output) {
             return Err(CliError::OutputExtension { path: output.clone(), expected: ".nii.gz or .nii" });
         }
-        staging::check_writable(output)?;
+        outputs::check_writable(output)?;
         let read = [Some(&args.warp), args.mask.as_ref(), args.inverse.as_ref()];
-        staging::check_not_input(output, read.into_iter().flatten())?;
+        outputs::check_not_input(output, read.into_iter().flatten())?;
     }
     let warp = itk::read_warp(&args.warp)?;
     let mask = args.mask.as_deref().map(|mask| inputs::mask(mask, &args.warp, &warp.grid)).transpose()?;
@@ -58,7 +58,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
             determinants.voxels.iter_mut().for_each(|value| *value = value.ln());
         }
         let mut outputs = Outputs::new();
-        outputs.write(output, |path| Ok(nifti::write_volume(path, &determinants)?))?;
+        outputs.write(output, |path| nifti::write_volume(path, &determinants))?;
         outputs.commit()?;
         console.note(format_args!("wrote {}", output.display()));
     }

@@ -1,6 +1,6 @@
 //! antsreg-gpu: brain image registration, affine and diffeomorphic.
 //!
-//! Arguments as typed (`args`) become a checked plan, the plan runs, and its files appear together (`staging`).
+//! Arguments as typed (`args`) become a checked plan, the plan runs, and its files appear together (`antsreg_core::io::outputs`).
 
 mod apply;
 mod args;
@@ -18,6 +18,7 @@ mod geometry;
 mod info;
 mod inputs;
 mod interpolation;
+mod interruption;
 mod jacobian;
 mod labels;
 mod on_device;
@@ -26,7 +27,6 @@ mod overlap;
 mod presets;
 mod progress;
 mod register;
-mod staging;
 mod table;
 mod transforms;
 mod values;
@@ -37,8 +37,10 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
-    staging::clean_up_on_signals();
-    match args::run(cli) {
+    interruption::clean_up_on_signals();
+    let result = args::run(cli);
+    interruption::clean_up();
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             output::say(format_args!("error: {error}"));

@@ -7,8 +7,8 @@ use antsreg_core::overlap::{CSV_HEADER, Overlap};
 
 use crate::error::CliError;
 use crate::progress::Console;
-use crate::staging::{self, Outputs};
 use crate::{inputs, table};
+use antsreg_core::io::outputs::{self, Outputs};
 
 /// Overlap of two label maps: Jaccard, Dice and more, per label.
 ///
@@ -33,8 +33,8 @@ pub struct Args {
 /// Runs `overlap`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     if let Some(csv) = &args.csv {
-        staging::check_writable(csv)?;
-        staging::check_not_input(csv, [&args.source, &args.target])?;
+        outputs::check_writable(csv)?;
+        outputs::check_not_input(csv, [&args.source, &args.target])?;
     }
     let target = inputs::labels(&args.target)?;
     let source = inputs::labels_of(&args.source, &args.target, &target.grid)?;

@@ -8,6 +8,7 @@ use std::io::{BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use antsreg_core::io::outputs;
 use antsreg_core::report::{Observer, Report, Stage};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -53,7 +54,7 @@ impl Console {
             Some(path) if holds_something_else(path) => return Err(CliError::NotALog { path: path.clone() }),
             Some(path) => {
                 let file = File::create(path).map_err(|source| CliError::Write { path: path.clone(), source })?;
-                crate::staging::keep_log(path);
+                outputs::protect(path, "the log");
                 Some(Log { path: path.clone(), file: BufWriter::new(file), failed: false })
             }
         };

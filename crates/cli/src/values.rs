@@ -194,6 +194,15 @@ pub fn threads(text: &str) -> Result<usize, ValueError> {
     Ok(value)
 }
 
+/// Workers of each device.
+pub fn workers(text: &str) -> Result<usize, ValueError> {
+    const _: () = assert!(antsreg_pool::MOST_WORKERS == 64, "the message below says so");
+    let expected = "a whole number from 1 to 64";
+    let value: usize = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
+    check((1..=antsreg_pool::MOST_WORKERS).contains(&value), expected, text)?;
+    Ok(value)
+}
+
 fn check(holds: bool, expected: &'static str, found: &str) -> Result<(), ValueError> {
     if holds { Ok(()) } else { Err(ValueError::OutOfRange { expected, found: found.into() }) }
 }
@@ -271,6 +280,8 @@ mod tests {
     fn numbers_that_would_only_take_forever_or_overflow_are_refused() {
         assert_eq!(threads("1024"), Ok(1024));
         assert!(["0", "-1", "1025", "1e9"].into_iter().all(|text| threads(text).is_err()));
+        assert_eq!(workers("64"), Ok(64));
+        assert!(["0", "-1", "65", "20000"].into_iter().all(|text| workers(text).is_err()));
         assert_eq!(step_voxels("0.25"), Ok(0.25));
         assert!(["0", "-1", "nan", "10.5", "1e99"].into_iter().all(|text| step_voxels(text).is_err()));
         assert_eq!(variance("0"), Ok(0.0));

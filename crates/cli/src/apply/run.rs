@@ -12,8 +12,8 @@ use nalgebra::{Point3, Vector3};
 use super::args::{Args, Coordinates, Interpolation};
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
-use crate::staging::{self, Outputs};
 use crate::{inputs, transforms};
+use antsreg_core::io::outputs::{self, Outputs};
 
 /// Voxels that a coarser grid must keep along every axis: an image of fewer could not be read again.
 const LEAST_VOXELS: usize = 2;
@@ -41,7 +41,7 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
     if let Some(output) = &args.output {
         check_output(&args, output)?;
         let read = [&args.input, &args.reference, &args.points].into_iter().flatten();
-        staging::check_not_input(output, read.chain(args.transform.iter().map(|file| &file.path)))?;
+        outputs::check_not_input(output, read.chain(args.transform.iter().map(|file| &file.path)))?;
     }
     if args.interpolation == Interpolation::GenericLabel && args.outside != 0.0 {
         let with = "--interpolation generic-label, where the outside is background".into();
@@ -65,7 +65,7 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
             };
             let turned = |point: &Point3<f64>| Point3::from(point.coords.component_mul(&lps_to_typed));
             table.move_points(|point| turned(&chain.apply(&turned(point))));
-            outputs.write(output, |path| Ok(table.write(path)?))?;
+            outputs.write(output, |path| table.write(path))?;
             console.note(format_args!("{} points", table.points().len()));
         }
         (None, Some(input), Some(reference)) => {
@@ -183,5 +183,5 @@ fn check_output(args: &Args, output: &Path) -> Result<(), CliError> {
     if !fits {
         return Err(CliError::OutputExtension { path: output.into(), expected });
     }
-    staging::check_writable(output)
+    Ok(outputs::check_writable(output)?)
 }

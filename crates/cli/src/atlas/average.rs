@@ -6,12 +6,12 @@ use std::sync::Arc;
 use antsreg_cohort::template::{Averaging, mean_stretch, sharpness};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Volume};
+use antsreg_study::template::Manifest;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::content::{Content, write_all};
 use super::gather::{Gathering, Means};
-use super::manifest::Manifest;
 use super::register_one::{Contribution, RegistrationResults};
 use super::session::Session;
 use super::template::Template;
@@ -124,7 +124,7 @@ pub fn write<'a>(
         sharpness_per_mm: sharpness(&images[0], brain)?,
     };
     let written = write_all(&session.layout, &outputs)?;
-    Ok(move || session.average_stage(pass)?.finish(None, written, results))
+    Ok(move || Ok(session.average_stage(pass)?.finish(None, written, results)?))
 }
 
 /// What an average that is done came to.

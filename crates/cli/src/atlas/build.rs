@@ -3,16 +3,17 @@
 use std::fs::File;
 use std::path::Path;
 
+use antsreg_pool::WriteQueue;
+use antsreg_study::template::{Layout, write_json};
 use serde::Serialize;
 
 use super::args::Args;
-use super::layout::Layout;
 use super::pass::{Before, Done, Pass, PassSeconds};
 use super::plan::Plan;
 use super::session::Session;
 use super::start::{First, make_folder};
-use super::{Error, finish, manifest, parameters, pass, start};
-use crate::cohort::{Aside, Backlog, Engines};
+use super::{Error, finish, parameters, pass, start};
+use crate::cohort::Engines;
 use crate::device::Description;
 use crate::devices;
 use crate::error::{CliError, UsageError};
@@ -59,7 +60,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let _lock = lock(folder)?;
     session.plan.settle(folder)?;
     remove_leftovers(folder);
-    crate::staging::resumable();
+    crate::interruption::resumable();
     let left_out: Vec<String> = session.plan.file.subjects.iter().filter_map(|subject| subject.complaint()).collect();
     for complaint in &left_out {
         console.warn(format_args!("left out: {complaint}"));
@@ -84,13 +85,13 @@ fn passes(
     console: &mut Console,
 ) -> Result<(), CliError> {
     let mut seconds = Seconds { ready: console.elapsed().as_secs_f64(), ..Seconds::default() };
-    let aside = Aside::of(&engines, console.threads)?;
+    let background = engines.background(console.threads)?;
     let notes = engines.notes();
     // Each task is a step with several files, all written at once.
-    let devices = Backlog::with(console.threads.div_ceil(4), session.included.len(), aside, |backlog| {
+    let devices = WriteQueue::with(console.threads.div_ceil(4), session.included.len(), background, |queue| {
         let first = first.map(|first| {
             let template = first.template.clone();
-            backlog.push(move || {
+            queue.push(move || {
                 let record = start::write(session, &first)?;
                 Ok(move || record().map(drop))
             });
@@ -104,7 +105,7 @@ fn passes(
                 (None, None) => Before::Files,
             };
             notes.tell(console);
-            match pass::run(session, &mut engines, number, before, backlog, console)? {
+            match pass::run(session, &mut engines, number, before, queue, console)? {
                 Pass::NotNeeded => break,
                 Pass::DoneBefore => {}
                 Pass::Done(done) => {
@@ -115,7 +116,7 @@ fn passes(
         }
         notes.tell(console);
         let devices = engines.devices();
-        finish::run(session, engines, last.as_deref(), backlog, console)?;
+        finish::run(session, engines, last.as_deref(), queue, console)?;
         Ok(devices)
     })?;
     seconds.total = console.elapsed().as_secs_f64();
@@ -129,7 +130,7 @@ fn passes(
         threads: console.threads,
         seconds,
     };
-    manifest::write(&session.layout.root().join("record.json"), &record)
+    Ok(write_json(&session.layout.root().join("record.json"), &record)?)
 }
 
 /// Keeps other processes from building the same atlas; ends with the process, however it ends.
@@ -151,12 +152,16 @@ fn remove_leftovers(folder: &Path) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with('.') && name.ends_with(".part")
     };
-    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    for path in entries(folder) {
-        let inner = if path.is_dir() { entries(&path).collect() } else { vec![path] };
-        for leftover in inner.iter().filter(|path| is_leftover(path)) {
-            // One that cannot be removed is in nobody's way.
-            let _ = std::fs::remove_file(leftover);
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|found| found.is_dir()) {
+                folders.push(path);
+            } else if is_leftover(&path) {
+                // One that cannot be removed does no harm.
+                let _ = std::fs::remove_file(path);
+            }
         }
     }
 }

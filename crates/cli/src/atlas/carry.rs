@@ -8,14 +8,13 @@ use antsreg_cohort::template::{Brightness, Movement, likeness};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_kernels::apply;
+use antsreg_study::template::{Manifest, Stage, SubjectFiles};
 use nalgebra::Point3;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::content::{Content, write_all};
 use super::forward::{Forward, There};
-use super::layout::SubjectFiles;
-use super::manifest::{Manifest, Stage};
 use super::onto::Seen;
 use super::pass::Done;
 use super::register_one::Contribution;
@@ -141,7 +140,7 @@ pub fn write<'a>(
     let (written, drawn) = rayon::join(|| write_all(&session.layout, &outputs), draw);
     drawn?;
     let (written, results) = (written?, results.clone());
-    Ok(move || stage(session, pass, subject, extension, &files)?.finish(None, written, results))
+    Ok(move || Ok(stage(session, pass, subject, extension, &files)?.finish(None, written, results)?))
 }
 
 impl Carrying<'_> {

@@ -1,13 +1,13 @@
 //! What goes into the files of a step.
 
 use std::path::{Path, PathBuf};
+use std::thread::Builder;
 
 use antsreg_core::io::{Target, itk, nifti};
 use antsreg_core::{DisplacementField, LabelVolume, Volume};
+use antsreg_study::template::{FileRecord, Layout, while_written};
 use rayon::prelude::*;
 
-use super::digest::{self, FileRecord};
-use super::layout::Layout;
 use crate::error::CliError;
 
 /// What goes into a file.
@@ -26,10 +26,10 @@ impl Content<'_> {
     /// Writes it, unless it stands, and records the file.
     fn write(&self, path: &Path, name: PathBuf) -> Result<FileRecord, CliError> {
         if let Content::Written = self {
-            return FileRecord::of(path, name);
+            return Ok(FileRecord::of(path, name)?);
         }
         // While it is written: that saves reading it again.
-        digest::while_written(name, |listener| {
+        while_written(name, |listener| {
             let target = Target::heard(path, listener);
             match self {
                 Content::Image(image) => nifti::write_volume(target, image)?,
@@ -52,8 +52,13 @@ pub fn write_all(layout: &Layout, files: &[(&Path, Content)]) -> Result<Vec<File
     // Threads of their own: one of a pool's that waits for the others' files takes up another step meanwhile, and this one
     // is not recorded before that is done.
     std::thread::scope(|scope| {
-        let writing: Vec<_> = files.iter().map(|file| scope.spawn(|| write(file))).collect();
-        let joined = writing.into_iter().map(|file| file.join());
-        joined.map(|file| file.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        let spawn = |file| Builder::new().name("writing a file".into()).spawn_scoped(scope, move || write(file));
+        let writing: Vec<_> = files.iter().map(|file| spawn(file).map_err(|_| file)).collect();
+        let written = writing.into_iter().map(|writing| match writing {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // No thread could be started for it.
+            Err(file) => write(file),
+        });
+        written.collect()
     })
 }

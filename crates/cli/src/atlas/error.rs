@@ -78,13 +78,11 @@ pub enum Error {
         /// The folder.
         folder: PathBuf,
     },
-    /// A step whose input is not there.
-    #[error("{}: not there yet, or made of something else; first run `{first}`", missing.display())]
-    NotYet {
-        /// The manifest that is missing.
-        missing: PathBuf,
-        /// The command that makes it.
-        first: String,
+    /// Names with which two files would be one.
+    #[error("{}: two files of the atlas would have this name; rename a subject or a channel", path.display())]
+    Collision {
+        /// The path of both files, below the atlas's folder.
+        path: PathBuf,
     },
     /// A pass that the plan does not have.
     #[error("pass {pass}: the plan has passes {first} to {last}")]
@@ -145,7 +143,7 @@ impl Error {
         use Error::*;
         match self {
             TooFew { .. } | TooFewToTrim { .. } | BadName { .. } | NoSubject { .. } => 2,
-            Count { .. } | Changed { .. } | NoPass { .. } => 2,
+            Count { .. } | Changed { .. } | NoPass { .. } | Collision { .. } => 2,
             LeftOut { .. } => 3,
             _ => 1,
         }

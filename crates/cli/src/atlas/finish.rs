@@ -9,19 +9,20 @@ use std::path::PathBuf;
 
 use antsreg_cohort::template::{Movement, sharpen, sharpness};
 use antsreg_core::{LabelVolume, Volume};
+use antsreg_pool::{StageThreads, WriteQueue};
+use antsreg_study::template::{Manifest, Stage, read_json};
 use serde::Serialize;
 
 use super::carry::{self, Arrived, Carried, Carrying, Last, Passing};
 use super::content::{Content, write_all};
 use super::forward::{Forward, There};
 use super::gather::{Gathering, Means, fit};
-use super::manifest::{self, Manifest, Stage};
 use super::page::Row;
 use super::pass::Done;
 use super::session::{Drawn, Session};
 use super::start::make_folder;
 use super::{average, labels, report, slices};
-use crate::cohort::{Backlog, Crew, Engine, Engines};
+use crate::cohort::{Engine, Engines};
 use crate::error::CliError;
 use crate::progress::Console;
 
@@ -43,7 +44,7 @@ pub fn run<'a>(
     session: &'a Session,
     mut engines: Engines,
     last: Option<&Done>,
-    backlog: &Backlog<'a>,
+    queue: &WriteQueue<'a, CliError>,
     console: &mut Console,
 ) -> Result<(), CliError> {
     let (pass, last) = match last {
@@ -60,21 +61,21 @@ pub fn run<'a>(
     // One device: files and the processor's memory are what bounds this, however many devices share them, and a driver takes
     // longer to let go of two than files take to be written.
     let engines = engines.last_device();
-    let (all, crew) = (session.included.len(), Crew::for_workers(engines.there()));
+    let (all, stage_threads) = (session.included.len(), StageThreads::for_workers(engines.there()));
     let (mut waiting, mut next, mut arrived) = (BTreeMap::new(), 0, 0);
     let mut take = |job: usize, there: Arrived| -> Result<(), CliError> {
         let Arrived { carried, to_write } = there;
         arrived += 1;
         if let Some(inverse_warp) = to_write {
             let (carried, subject) = (carried.clone(), session.included[job]);
-            backlog.push(move || {
+            queue.push(move || {
                 let record = carry::write(session, pass, subject, extension, &carried, &inverse_warp)?;
                 Ok(move || record().map(drop))
             });
         }
         waiting.insert(job, carried);
         while let Some(carried) = waiting.remove(&next) {
-            sums.add(&carried, arrived + crew.readers > all)?;
+            sums.add(&carried, arrived + stage_threads.readers > all)?;
             next += 1;
         }
         Ok(())
@@ -91,13 +92,13 @@ pub fn run<'a>(
         (job, brought.and_then(|brought| carrying.judge(session.included[job], brought)))
     };
     let mut failed = None;
-    engines.run((0..all).collect(), crew, read, compute, judge, |(job, arrived)| {
+    engines.run((0..all).collect(), stage_threads, read, compute, judge, |(job, arrived)| {
         if let Err(error) = arrived.and_then(|arrived| take(job, arrived)) {
             failed.get_or_insert(error);
         }
     })?;
     failed.map_or(Ok(()), Err)?;
-    sums.finish(session, pass, backlog, console)
+    sums.finish(session, pass, queue, console)
 }
 
 /// What the subjects on the last template add up to.
@@ -133,7 +134,7 @@ impl<'a> Sums<'a> {
         self,
         session: &Session,
         pass: usize,
-        backlog: &Backlog,
+        queue: &WriteQueue<CliError>,
         console: &mut Console,
     ) -> Result<(), CliError> {
         let extension = session.plan.args.format.extension();
@@ -154,11 +155,11 @@ impl<'a> Sums<'a> {
             let maps: Vec<_> = maps.iter().map(|map| (map.as_path(), Content::Written)).collect();
             written.extend(write_all(&session.layout, &maps)?);
         }
-        backlog.settle()?;
+        queue.settle()?;
         let mut inputs = session.template(Some(pass))?.outputs.clone();
         for &subject in &session.included {
             let files = session.layout.subject(&session.subject(subject).name, extension);
-            inputs.extend(manifest::read::<Manifest>(&files.manifest)?.outputs);
+            inputs.extend(read_json::<Manifest>(&files.manifest)?.outputs);
         }
         let passes = report::passes(session, pass)?;
         let row = |(&subject, note)| -> Result<Row, CliError> {

@@ -17,7 +17,7 @@ pub fn write(session: &Session, maps: Vec<LabelVolume>, extension: &str) -> Resu
     let Some(majority) = votes.majority() else { return Ok(Vec::new()) };
     let folder = session.layout.probabilities();
     make_folder(&folder)?;
-    let name = session.layout.root().join(format!("template_labels.{extension}"));
+    let name = session.layout.labels(extension);
     nifti::write_labels(&name, &majority)?;
     let of_label = |label: &i32| -> Result<Option<PathBuf>, CliError> {
         let Some(probability) = votes.probability(*label) else { return Ok(None) };

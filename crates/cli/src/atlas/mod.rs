@@ -1,7 +1,7 @@
 //! `atlas`: an unbiased template of many subjects, on one machine or one step at a time by any engine.
 //!
-//! What will be done stands in a plan (`plan`), every file has its place (`layout`), and every step leaves a manifest of
-//! what it read and wrote (`manifest`): that is how a run goes on where another was stopped. The steps are functions from
+//! A plan says what will be done (`plan`), every file has its place, and every step leaves a manifest of what it read and
+//! wrote (both in `antsreg_study::template`), so that a run can go on where another was stopped. The steps are functions from
 //! files to files (`register_one`, `average`, `update`, `finish`); `build` calls them all on one machine, `steps` one each.
 
 mod args;
@@ -10,14 +10,11 @@ mod build;
 mod carry;
 mod chart;
 mod content;
-mod digest;
 mod error;
 mod finish;
 mod forward;
 mod gather;
 mod labels;
-mod layout;
-mod manifest;
 mod onto;
 mod page;
 mod parameters;

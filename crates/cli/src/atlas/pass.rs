@@ -6,16 +6,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use antsreg_core::{AffineTransform, Volume};
+use antsreg_pool::{Pause, StageThreads, WriteQueue};
+use antsreg_study::template::Manifest;
 use serde::Serialize;
 
+use super::Error;
 use super::average::{self, Summed, results_of};
 use super::gather::{Gathering, fit};
 use super::register_one::{self, Brought, Contribution};
 use super::session::Session;
 use super::template::Template;
 use super::update::{self, Updated};
-use super::{Error, manifest::Manifest};
-use crate::cohort::{Backlog, Crew, Engine, Engines, Hold};
+use crate::cohort::{Engine, Engines};
 use crate::error::CliError;
 use crate::progress::Console;
 
@@ -70,7 +72,7 @@ pub fn run<'a>(
     engines: &mut Engines,
     pass: usize,
     before: Before,
-    backlog: &Backlog<'a>,
+    queue: &WriteQueue<'a, CliError>,
     console: &mut Console,
 ) -> Result<Pass, CliError> {
     let began = Instant::now();
@@ -85,12 +87,12 @@ pub fn run<'a>(
         }
         Before::Files => Arc::new(session.template_images(session.before(pass))?),
     };
-    let round = Round { session, pass, template, resumed: matches!(before, Before::Files), backlog };
-    let mut hold = None;
+    let round = Round { session, pass, template, resumed: matches!(before, Before::Files), queue };
+    let mut pause = None;
     let (averaged, summed, contributions) = if round.resumed && session.averaged(pass).is_ok() {
         (Some(average::read(session, pass, &round.template)?), None, None)
     } else {
-        let (summed, contributions) = round.average(engines, console, &mut hold)?;
+        let (summed, contributions) = round.average(engines, console, &mut pause)?;
         (None, Some(Arc::new(summed)), contributions)
     };
     let registering = began.elapsed().as_secs_f64();
@@ -102,7 +104,7 @@ pub fn run<'a>(
         _ => read.as_ref(),
     };
     let updated = Arc::new(update::compute(engines.one(), session, pass, averaged, &round.template, last)?);
-    drop(hold);
+    drop(pause);
     let seconds = PassSeconds { registering, updating: began.elapsed().as_secs_f64() - registering };
     console.note(format_args!(
         "pass {pass}: template moved by {:.3} voxels, mean warp {:.3} voxels, sharpness {:.4} / mm, {:.1} s{}",
@@ -114,16 +116,16 @@ pub fn run<'a>(
     ));
     let done = Done { updated: updated.clone(), stretch: averaged.stretch, contributions, seconds };
     if let Some(summed) = summed {
-        backlog.push(move || {
+        queue.push(move || {
             let record = average::write(session, pass, &summed)?;
             Ok(move || record().map(drop))
         });
     }
-    backlog.push(move || {
+    queue.push(move || {
         let record = update::write(session, pass, &updated)?;
         Ok(move || record().map(drop))
     });
-    backlog.check()?;
+    queue.check()?;
     Ok(Pass::Done(Box::new(done)))
 }
 
@@ -134,7 +136,7 @@ struct Round<'a, 'b> {
     template: Arc<Template>,
     /// Whether an earlier run may have done some of it.
     resumed: bool,
-    backlog: &'b Backlog<'a>,
+    queue: &'b WriteQueue<'a, CliError>,
 }
 
 /// A subject on its way through a pass.
@@ -159,7 +161,7 @@ impl<'a> Round<'a, '_> {
         &'b self,
         engines: &mut Engines,
         console: &mut Console,
-        hold: &mut Option<Hold<'b, 'a>>,
+        pause: &mut Option<Pause<'b, 'a, CliError>>,
     ) -> Result<(Summed, Kept), CliError> {
         let (session, pass) = (self.session, self.pass);
         let mut kept = fit(session.included.len(), &self.template, !session.is_affine(pass)).then(Vec::new);
@@ -167,8 +169,8 @@ impl<'a> Round<'a, '_> {
         let gathering = || Gathering::new(average::averaging(session, pass), &self.template, kept.is_some());
         // Outliers of the affine pass are known only when all subjects are.
         let mut gathering = (!session.is_affine(pass)).then(gathering);
-        let hold = kept.is_some().then_some(hold);
-        self.register_all(engines, console, hold, |contribution, correlation, is_near_end| {
+        let pause = kept.is_some().then_some(pause);
+        self.register_all(engines, console, pause, |contribution, correlation, is_near_end| {
             correlations.push(correlation.unwrap_or(-1.0));
             kept.iter_mut().for_each(|kept| kept.push(contribution.clone()));
             gathering.iter_mut().try_for_each(|gathering| gathering.add(contribution.clone(), is_near_end))?;
@@ -182,7 +184,7 @@ impl<'a> Round<'a, '_> {
             (Some(gathering), _) => Summed::of(session, pass, gathering.finish()?, &[])?,
             (None, Some(kept)) => average::of_contributions(session, pass, &self.template, kept, &outliers)?,
             (None, None) => {
-                self.backlog.settle()?;
+                self.queue.settle()?;
                 average::from_files(session, pass, &self.template)?
             }
         };
@@ -190,15 +192,15 @@ impl<'a> Round<'a, '_> {
     }
 
     /// Registers whoever is not registered yet, and hands all on in the order of the subjects, with their correlations and
-    /// whether the end is near. Then the backlog may be made to `hold`.
+    /// whether the end is near. Then the queue may be made to `pause`.
     fn register_all<'b>(
         &'b self,
         engines: &mut Engines,
         console: &mut Console,
-        mut hold: Option<&mut Option<Hold<'b, 'a>>>,
+        mut pause: Option<&mut Option<Pause<'b, 'a, CliError>>>,
         mut next: impl FnMut(Arc<Contribution>, Option<f64>, bool) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
-        let Round { session, pass, template, backlog, .. } = self;
+        let Round { session, pass, template, queue, .. } = self;
         let (session, pass, all) = (*session, *pass, self.session.included.len());
         let read = |job: usize| (job, self.load(session.included[job]));
         let compute = |engine: &mut Engine, (job, loaded): (usize, Result<Loaded, CliError>)| {
@@ -223,14 +225,14 @@ impl<'a> Round<'a, '_> {
             });
             (job, brought)
         };
-        let crew = Crew::for_workers(engines.workers());
+        let stage_threads = StageThreads::for_workers(engines.workers());
         let (mut waiting, mut following, mut finished, mut failed) = (BTreeMap::new(), 0, 0, None);
         let mut take = |job: usize, found: Found| -> Result<(), CliError> {
             finished += 1;
             // No worker has another subject to register: the GPUs wait for what is added up next.
-            let is_near_end = finished + crew.readers > all;
-            if let Some(hold) = hold.as_mut().filter(|_| is_near_end) {
-                hold.get_or_insert_with(|| backlog.hold());
+            let is_near_end = finished + stage_threads.readers > all;
+            if let Some(pause) = pause.as_mut().filter(|_| is_near_end) {
+                pause.get_or_insert_with(|| queue.pause());
             }
             let subject = session.included[job];
             let name = &session.subject(subject).name;
@@ -243,7 +245,7 @@ impl<'a> Round<'a, '_> {
                 Found::Now(brought, seconds) => {
                     let (contribution, correlation) = (brought.contribution.clone(), brought.results.correlation);
                     let about = move |reason| about(session, pass, subject, reason);
-                    backlog.push(move || {
+                    queue.push(move || {
                         let record = register_one::write(session, pass, subject, &brought).map_err(about)?;
                         Ok(move || record().map(drop).map_err(about))
                     });
@@ -259,7 +261,7 @@ impl<'a> Round<'a, '_> {
             }
             Ok(())
         };
-        engines.run((0..all).collect(), crew, read, compute, bring, |(job, found)| {
+        engines.run((0..all).collect(), stage_threads, read, compute, bring, |(job, found)| {
             let about = |reason| about(session, pass, session.included[job], reason);
             if let Err(error) = found.map_err(about).and_then(|found| take(job, found)) {
                 failed.get_or_insert(error);

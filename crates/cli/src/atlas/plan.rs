@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use antsreg_core::Volume;
+use antsreg_core::io::outputs;
+use antsreg_study::template::{FileRecord, Layout, of_words, read_json, write_json};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::Error;
 use super::args::{Args, Average};
-use super::digest::{self, FileRecord};
-use super::layout::Layout;
-use super::{Error, manifest};
-use crate::cohort::{self, Listing};
 use crate::devices::Devices;
 use crate::error::{CliError, UsageError};
 use crate::register::{self, Model, Start};
-use crate::{args, inputs, staging};
+use crate::{args, inputs};
+use antsreg_study::subjects::{self, Listing};
 
 /// The plan of an atlas.
 #[derive(Debug, Clone)]
@@ -109,7 +109,7 @@ impl Plan {
             program: "antsreg-gpu".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-            digest: digest::of_words(fingerprint.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()])),
+            digest: of_words(fingerprint.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()])),
             fingerprint,
             channels,
             first_pass: usize::from(!matches!(start, StartFrom::AverageOnto(_))),
@@ -123,7 +123,7 @@ impl Plan {
     /// The plan in a folder.
     pub fn read(folder: &Path) -> Result<Plan, CliError> {
         let path = Layout::plan(folder);
-        let file: PlanFile = manifest::read(&path)?;
+        let file: PlanFile = read_json(&path)?;
         let args = args::atlas(&file.command_line).ok_or(Error::CommandLine { path })?;
         Ok(Plan { file, args })
     }
@@ -132,7 +132,7 @@ impl Plan {
     pub fn settle(&self, folder: &Path) -> Result<(), CliError> {
         let path = Layout::plan(folder);
         if path.exists() && !self.args.restart {
-            let there: PlanFile = manifest::read(&path)?;
+            let there: PlanFile = read_json(&path)?;
             let names = self.file.fingerprint.keys().chain(there.fingerprint.keys());
             let mut differing: Vec<String> = names
                 .filter(|name| self.file.fingerprint.get(*name) != there.fingerprint.get(*name))
@@ -144,7 +144,7 @@ impl Plan {
                 return Err(Error::Changed { folder: folder.into(), differing }.into());
             }
         }
-        manifest::write(&path, &self.file)
+        Ok(write_json(&path, &self.file)?)
     }
 }
 
@@ -175,7 +175,7 @@ fn check(args: &Args) -> Result<(), UsageError> {
 
 /// The subjects as given, with names that can stand in file names and in a workflow's rules.
 fn listing(args: &Args) -> Result<Listing, CliError> {
-    let mut listing = cohort::list(&args.subjects, &args.channels)?;
+    let mut listing = subjects::list(&args.subjects, &args.channels)?;
     if listing.subjects.iter().any(|subject| subject.mask.is_some()) {
         return Err(UsageError::NoEffect { option: "the column `mask`", with: "atlas".into() }.into());
     }
@@ -194,7 +194,11 @@ fn listing(args: &Args) -> Result<Listing, CliError> {
         .map(|subject| &subject.name)
         .chain(&listing.channels)
         .try_for_each(|name| check_name(name))?;
-    Ok(listing)
+    let names: Vec<&str> = listing.subjects.iter().map(|subject| subject.name.as_str()).collect();
+    match Layout::new(Path::new(""), &listing.channels).collision(&names, args.format.extension()) {
+        Some(path) => Err(Error::Collision { path }.into()),
+        None => Ok(listing),
+    }
 }
 
 /// A name that is part of file names.
@@ -207,8 +211,8 @@ fn check_name(name: &str) -> Result<(), Error> {
 }
 
 /// Reads a subject. What cannot be read leaves it out.
-fn subject(listed: cohort::Subject) -> (Subject, Option<Vec<Volume>>) {
-    let cohort::Subject { name, images, labels, .. } = listed;
+fn subject(listed: subjects::Subject) -> (Subject, Option<Vec<Volume>>) {
+    let subjects::Subject { name, images, labels, .. } = listed;
     match read(&images, labels.as_deref()) {
         Ok((images, labels, volumes)) => (Subject { name, images, labels, left_out: None }, Some(volumes)),
         Err(error) => {
@@ -249,12 +253,12 @@ fn records(paths: &[PathBuf]) -> Result<Vec<FileRecord>, CliError> {
 
 fn record(path: &Path) -> Result<FileRecord, CliError> {
     let absolute = std::path::absolute(path).map_err(|source| CliError::Read { path: path.into(), source })?;
-    FileRecord::of(path, absolute)
+    Ok(FileRecord::of(path, absolute)?)
 }
 
 fn start(args: &Args, channels: &[String], included: &[&Subject]) -> Result<StartFrom, CliError> {
     if let Some(template) = &args.template {
-        let files = cohort::channels_of(template);
+        let files = subjects::channels_of(template);
         if files.len() != channels.len() {
             let (expected, found) = (channels.len(), files.len());
             return Err(Error::Count { what: "images of --template, one a channel".into(), expected, found }.into());
@@ -264,7 +268,7 @@ fn start(args: &Args, channels: &[String], included: &[&Subject]) -> Result<Star
             let of_passes = (0..=args.passes).map(Some).chain([None]);
             let made = of_passes.flat_map(|pass| layout.template(pass).images);
             for output in made.chain(layout.result(args.format.extension())) {
-                staging::check_not_input(&output, &files)?;
+                outputs::check_not_input(&output, &files)?;
             }
         }
         self::channels(&files)?;
@@ -289,13 +293,13 @@ fn fingerprint(
 ) -> Result<BTreeMap<String, String>, CliError> {
     let of_subject = |subject: &&Subject| {
         let files = subject.images.iter().chain(&subject.labels).map(|file| file.sha256.as_str());
-        digest::of_words([subject.name.as_str()].into_iter().chain(files))
+        of_words([subject.name.as_str()].into_iter().chain(files))
     };
     let subjects: Vec<String> = included.iter().map(of_subject).collect();
     let mut settings = args.settings.clone();
     settings.device = Devices::default();
     let start = match start {
-        StartFrom::Template(files) => digest::of_words(files.iter().map(|file| file.sha256.as_str())),
+        StartFrom::Template(files) => of_words(files.iter().map(|file| file.sha256.as_str())),
         StartFrom::Subject(name) => format!("subject {name}"),
         StartFrom::AverageOnto(name) => format!("average onto {name}"),
     };
@@ -305,7 +309,9 @@ fn fingerprint(
     );
     Ok(BTreeMap::from([
         ("version".into(), env!("CARGO_PKG_VERSION").into()),
-        ("set of subjects".into(), digest::of_words(subjects.iter().map(String::as_str))),
+        // Where the files lie: in folders of before, those of subjects lay beside the templates'.
+        ("arrangement of files".into(), "2".into()),
+        ("set of subjects".into(), of_words(subjects.iter().map(String::as_str))),
         ("choice of channels".into(), format!("{channels:?} {weights:?}")),
         ("start".into(), start),
         ("way to update the template".into(), template),

@@ -7,10 +7,10 @@ use antsreg_cohort::template::{Brightness, likeness, nearest_affine, warp_before
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use antsreg_kernels::Backend;
+use antsreg_study::template::Manifest;
 use serde::{Deserialize, Serialize};
 
 use super::content::{Content, write_all};
-use super::manifest::Manifest;
 use super::onto::{Onto, Seen};
 use super::parameters;
 use super::session::Session;
@@ -91,7 +91,7 @@ pub fn compute(
         syn: plan.syn.as_ref().filter(|_| !affine_only),
         wanted: Wanted::WARP,
     };
-    make_folder(&session.layout.pass(pass))?;
+    make_folder(&session.layout.registrations(pass))?;
     let place = session.layout.registration(pass, &session.subject(subject).name).affine;
     // The affine average is what others are measured by: read as it usually is.
     let how = if affine_only { ImageInterpolation::Linear } else { session.plan.args.interpolation };
@@ -177,7 +177,7 @@ pub fn write<'a>(
     }
     let written = write_all(&session.layout, &outputs)?;
     let (results, device) = (results.clone(), device.clone());
-    Ok(move || session.register_stage(pass, subject)?.finish(Some(device), written, results))
+    Ok(move || Ok(session.register_stage(pass, subject)?.finish(Some(device), written, results)?))
 }
 
 impl Contribution {

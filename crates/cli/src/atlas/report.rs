@@ -1,11 +1,12 @@
 //! The report of an atlas: a page to look at, and how its passes converged as a table.
 
+use antsreg_core::io::outputs::write_file;
 use rayon::prelude::*;
 
 use super::page::{self, Contents, Row};
 use super::session::{Drawn, Session};
 use super::update::TemplateResults;
-use super::{Error, chart, manifest};
+use super::{Error, chart};
 use crate::error::CliError;
 
 /// Figures of every pass up to the last.
@@ -44,10 +45,10 @@ pub fn write(
         mean_final_warp_voxels: mean,
     };
     let root = session.layout.root();
-    manifest::write_whole(&root.join("report.html"), page::render(&contents).as_bytes())?;
+    write_file(&root.join("report.html"), page::render(&contents).as_bytes())?;
     let path = root.join("convergence.csv");
     let table = table(passes).map_err(|source| CliError::Table { path: path.clone(), source })?;
-    manifest::write_whole(&path, &table)
+    Ok(write_file(&path, &table)?)
 }
 
 /// The figures of every pass as CSV.

@@ -6,10 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use antsreg_core::io::nifti;
 use antsreg_core::{Grid, Volume};
+use antsreg_study::template::{FileRecord, Layout, Manifest, Stage};
 
-use super::digest::FileRecord;
-use super::layout::Layout;
-use super::manifest::{Manifest, Stage};
 use super::plan::{Plan, Subject, SubjectImages, channels};
 use super::template::Template;
 use super::update::TemplateResults;

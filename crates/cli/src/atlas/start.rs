@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use antsreg_cohort::template::grid_around;
-use antsreg_core::io::nifti;
+use antsreg_core::io::{nifti, outputs};
 use antsreg_core::{Grid, TransformChain, Volume};
 use antsreg_kernels::apply;
+use antsreg_study::template::Manifest;
 
 use super::content::{Content, write_all};
-use super::manifest::Manifest;
 use super::plan::{StartFrom, channels};
 use super::session::{Drawn, Session};
 use super::template::Template;
@@ -60,10 +60,10 @@ pub fn write<'a>(
     let outputs: Vec<_> = files.images.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image)).collect();
     session.draw(Drawn::Template(None), &images[0])?;
     let written = write_all(&session.layout, &outputs)?;
-    Ok(move || session.start_stage().finish(None, written, ()))
+    Ok(move || Ok(session.start_stage().finish(None, written, ())?))
 }
 
 /// Makes a folder and those above it.
 pub fn make_folder(path: &Path) -> Result<(), CliError> {
-    std::fs::create_dir_all(path).map_err(|source| CliError::OutputFolder { folder: path.into(), source })
+    Ok(outputs::make_folder(path)?)
 }

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use antsreg_pool::WriteQueue;
+use antsreg_study::template::{self, FileRecord, Layout, Manifest, read_json};
+
 use super::args::{OfPass, RegisterOne, Step, Update};
-use super::digest::FileRecord;
-use super::layout::Layout;
-use super::manifest::{self, Manifest};
 use super::plan::Plan;
 use super::session::Session;
 use super::start::make_folder;
 use super::{Error, average, finish, parameters, register_one, update};
-use crate::cohort::{Aside, Backlog, Engines};
+use crate::cohort::Engines;
 use crate::device::DeviceChoice;
 use crate::devices::{self, Devices};
 use crate::error::CliError;
@@ -29,15 +29,17 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
             let engines = Engines::of(devices::open(&devices, None), || parameters::needed_bytes(&session))?;
             engines.notes().tell(console);
             let threads = session.included.len();
-            let aside = Aside::of(&engines, console.threads)?;
-            Backlog::with(threads, threads, aside, |backlog| finish::run(&session, engines, None, backlog, console))
+            let background = engines.background(console.threads)?;
+            WriteQueue::with(threads, threads, background, |queue| {
+                finish::run(&session, engines, None, queue, console)
+            })
         }
         Step::Verify(args) => verify(&args.folder, console),
     }
 }
 
 fn open(folder: &Path) -> Result<Session, CliError> {
-    crate::staging::resumable();
+    crate::interruption::resumable();
     Ok(Session::new(Plan::read(folder)?, folder))
 }
 
@@ -46,14 +48,14 @@ fn register(args: &RegisterOne, console: &mut Console) -> Result<(), CliError> {
     let (session, pass) = (open(&args.folder)?, args.pass);
     session.check_pass(pass)?;
     let subject = session.position(&args.subject)?;
-    make_folder(&session.layout.pass(pass))?;
+    make_folder(&session.layout.registrations(pass))?;
     let stage = session.register_stage(pass, subject)?;
     if stage.done().is_some() {
         return done_before(console);
     }
     if let Some(reason) = &session.subject(subject).left_out {
         console.warn(format_args!("left out: {} ({reason})", args.subject));
-        return stage.finish(None, Vec::new(), format!("left out: {reason}")).map(drop);
+        return Ok(stage.finish(None, Vec::new(), format!("left out: {reason}")).map(drop)?);
     }
     if let Some(after) = session.converged_before(pass)? {
         return not_needed(after, console, stage.skip(after));
@@ -120,9 +122,13 @@ fn done_before(console: &mut Console) -> Result<(), CliError> {
     Ok(())
 }
 
-fn not_needed(after: usize, console: &mut Console, skipped: Result<Manifest, CliError>) -> Result<(), CliError> {
+fn not_needed(
+    after: usize,
+    console: &mut Console,
+    skipped: Result<Manifest, template::Error>,
+) -> Result<(), CliError> {
     console.note(format_args!("not needed: the template no longer moves after pass {after}"));
-    skipped.map(drop)
+    Ok(skipped.map(drop)?)
 }
 
 /// Looks whether every file has the length and digest that the plan and the manifests say.
@@ -133,7 +139,7 @@ fn verify(folder: &Path, console: &mut Console) -> Result<(), CliError> {
         records.extend(subject.images.iter().chain(&subject.labels).map(|file| (file.path.clone(), file.clone())));
     }
     for path in manifests(folder)? {
-        let manifest: Manifest = manifest::read(&path)?;
+        let manifest: Manifest = read_json(&path)?;
         records.extend(manifest.outputs.into_iter().map(|file| (folder.join(&file.path), file)));
     }
     let unlike: Vec<String> = records

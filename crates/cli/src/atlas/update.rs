@@ -7,12 +7,12 @@ use antsreg_cohort::template::{Movement, ShapeStep, likeness, shape_update, shar
 use antsreg_core::io::itk;
 use antsreg_core::{AffineTransform, DisplacementField};
 use antsreg_kernels::Backend;
+use antsreg_study::template::Manifest;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::average::Averaged;
 use super::content::{Content, write_all};
-use super::manifest::Manifest;
 use super::onto::{Onto, Seen};
 use super::session::{Drawn, Session};
 use super::template::Template;
@@ -140,7 +140,7 @@ pub fn write<'a>(
     outputs.push((&files.shape, Content::Warp(&updated.shape)));
     session.draw(Drawn::Template(Some(pass)), &updated.template.images[0])?;
     let (written, results) = (write_all(&session.layout, &outputs)?, updated.results.clone());
-    Ok(move || session.update_stage(pass)?.finish(None, written, results))
+    Ok(move || Ok(session.update_stage(pass)?.finish(None, written, results)?))
 }
 
 /// The shape update of the pass before, if that was not the affine one.

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cohort::{self, Listing, Subject};
 use crate::error::{CliError, SubjectsError, UsageError};
 use crate::interpolation::LabelInterpolation;
 use crate::register::{self, ChannelFiles, Settings, WritingArgs};
 use crate::values;
+use antsreg_study::subjects::{self, Listing, Subject};
 
 /// Normalise many subjects to one fixed image.
 ///
@@ -56,7 +56,7 @@ pub struct Args {
     pub dry_run: bool,
 
     /// Registrations at a time on each device [default: 3 on a GPU, 1 on the processor]
-    #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Registration")]
+    #[arg(long, value_name = "N", value_parser = values::workers, help_heading = "Registration")]
     pub workers: Option<usize>,
     #[command(flatten)]
     pub settings: Settings,
@@ -79,8 +79,8 @@ impl Args {
     /// The subjects, and for each the registration; refuses options that would do nothing.
     pub fn jobs(&self) -> Result<Vec<(Subject, register::Args)>, CliError> {
         let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
-        let Listing { subjects, channels } = cohort::list(&self.subjects, &self.channels)?;
-        if !self.channels.is_empty() && self.subjects.iter().all(|source| cohort::is_image(source)) {
+        let Listing { subjects, channels } = subjects::list(&self.subjects, &self.channels)?;
+        if !self.channels.is_empty() && self.subjects.iter().all(|source| subjects::is_image(source)) {
             return no_effect("--channels", "subjects that are neither in a table nor in a folder");
         }
         let counts = [("--fixed", self.fixed_files().len()), ("--weights", self.weights.len())];
@@ -103,7 +103,7 @@ impl Args {
 
     /// The fixed images, one a channel.
     fn fixed_files(&self) -> Vec<PathBuf> {
-        cohort::channels_of(&self.fixed)
+        subjects::channels_of(&self.fixed)
     }
 
     /// The fixed image of the first channel.

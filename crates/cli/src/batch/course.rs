@@ -4,11 +4,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use antsreg_core::report::{Observer, Report};
+use antsreg_pool::StageThreads;
 use antsreg_syn as syn;
 
 use super::show;
 use super::summary::{self, Row, Status};
-use crate::cohort::{Aside, Crew, Engine, Engines};
+use crate::cohort::{Engine, Engines};
 use crate::error::CliError;
 use crate::progress::Console;
 use crate::register::compute::Listener;
@@ -43,13 +44,13 @@ pub fn run(
     jobs: Vec<Job>,
     fixed: &FixedInputs,
     engines: &mut Engines,
-    crew: Crew,
+    stage_threads: StageThreads,
     console: &mut Console,
     rows: &mut [Row],
 ) -> Result<f64, CliError> {
     let (began, count) = (Instant::now(), jobs.len());
     let (threads, iterations) = (console.threads, console.wants_iterations());
-    let (aside, notes) = (Aside::of(engines, threads)?, engines.notes());
+    let (background, notes) = (engines.background(threads)?, engines.notes());
     notes.tell(console);
     let console = Mutex::new(console);
     let computing = Mutex::new(0.0);
@@ -76,7 +77,7 @@ pub fn run(
             let of = Registration { args: &job.args, inputs: &inputs, plan: &plan, files: &files, threads };
             let measured = Measured { seconds, ..Measured::default() };
             let write = || register::write(of, found, measured, total);
-            let written = aside.run(write)?;
+            let written = background.run(write)?;
             // The figures of the summary are read off the record's text, as they are of subjects that were done before.
             let text = serde_json::to_vec(&written.record);
             text.and_then(|text| serde_json::from_slice(&text))
@@ -85,7 +86,7 @@ pub fn run(
         (job, what)
     };
     let mut ended = 0;
-    engines.last().run(jobs, crew, read, compute, write, |(job, what)| {
+    engines.last().run(jobs, stage_threads, read, compute, write, |(job, what)| {
         ended += 1;
         let (row, mut console) = (&mut rows[job.place], lock(&console));
         notes.tell(&mut console);

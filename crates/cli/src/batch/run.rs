@@ -1,22 +1,23 @@
 //! Runs `batch`: everything is checked first, then all subjects take their `course`, then it is told how it went.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use antsreg_pool::StageThreads;
 use serde_json::Value;
 
 use super::args::Args;
 use super::course::{self, Job};
 use super::summary::{self, Row, Status};
 use super::{resume, show};
-use crate::cohort::{Crew, Engines, Largest, Subject, largest_grid};
+use crate::cohort::{Engines, Largest, largest_grid};
 use crate::device::Description;
 use crate::devices;
-use crate::error::{CliError, UsageError};
+use crate::error::CliError;
 use crate::progress::Console;
 use crate::register::{self, Files, FixedInputs, Plan, WantedImages};
-use crate::staging::{self, Outputs};
+use antsreg_core::io::outputs::{self, Outputs};
+use antsreg_study::subjects::Subject;
 
 /// Runs `batch`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
@@ -31,7 +32,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let plan = Plan::new(&args.settings, fixed.image.grid.shape, fixed.linear_start(), Description::Cpu)?
         .with_channels(&args.settings, &shared.channels);
     let mut engines = Engines::of(opening, || Ok(needed_bytes(args, &subjects, &fixed, &plan)))?;
-    let crew = Crew::for_workers(engines.workers());
+    let stage_threads = StageThreads::for_workers(engines.workers());
     let jobs = subjects.into_iter().enumerate();
     let jobs: Vec<Job> = jobs.map(|(place, (subject, args))| Job { place, name: subject.name, args }).collect();
     let mut rows: Vec<Row> = jobs
@@ -47,14 +48,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     if args.dry_run {
         let engines = engines.all()?;
         engines.notes().tell(console);
-        return crate::output::print(&show::plan(args, &fixed, &plan, &engines.devices(), crew, &rows));
+        return crate::output::print(&show::plan(args, &fixed, &plan, &engines.devices(), stage_threads, &rows));
     }
-    std::fs::create_dir_all(&args.output)
-        .map_err(|source| CliError::OutputFolder { folder: args.output.clone(), source })?;
+    outputs::make_folder(&args.output)?;
     let jobs: Vec<Job> = jobs.into_iter().filter(|job| rows[job.place].status != Status::Skipped).collect();
     check_outputs(args, &jobs, &rows)?;
     let began = Instant::now();
-    let busy = course::run(jobs, &fixed, &mut engines, crew, console, &mut rows)?;
+    let busy = course::run(jobs, &fixed, &mut engines, stage_threads, console, &mut rows)?;
     let wall = began.elapsed().as_secs_f64();
     let mut outputs = Outputs::new();
     outputs.write(&args.summary(), |path| summary::write(path, &rows))?;
@@ -78,7 +78,7 @@ fn needed_bytes(args: &Args, subjects: &[(Subject, register::Args)], fixed: &Fix
 
 /// Whether the folder takes files, and none of them is an input of any subject.
 fn check_outputs(args: &Args, jobs: &[Job], rows: &[Row]) -> Result<(), CliError> {
-    staging::check_writable(&args.summary())?;
+    outputs::check_writable(&args.summary())?;
     let shared = [args.fixed_mask.as_ref(), args.fixed_labels.as_ref()];
     let own = jobs.iter().flat_map(|job| {
         let register::Args { fixed, moving, moving_mask, moving_labels, .. } = &job.args;
@@ -87,15 +87,9 @@ fn check_outputs(args: &Args, jobs: &[Job], rows: &[Row]) -> Result<(), CliError
     let further =
         jobs.iter().flat_map(|job| job.args.channels.iter().flat_map(|files| [&files.fixed, &files.moving]));
     let inputs = shared.into_iter().chain(own).flatten().chain(further).chain(&args.subjects);
-    let inputs: BTreeSet<PathBuf> = inputs.filter_map(|input| input.canonicalize().ok()).collect();
     let summary = args.summary();
-    let outputs = jobs.iter().flat_map(|job| rows[job.place].files.all()).chain([summary.as_path()]);
-    for output in outputs {
-        if output.canonicalize().is_ok_and(|existing| inputs.contains(&existing)) {
-            return Err(UsageError::OverInput(output.display().to_string()).into());
-        }
-    }
-    Ok(())
+    let targets = jobs.iter().flat_map(|job| rows[job.place].files.all()).chain([summary.as_path()]);
+    Ok(outputs::check_none_is_input(targets, inputs)?)
 }
 
 /// Says how it went, and fails where a subject has.

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use antsreg_pool::StageThreads;
 use serde_json::Value;
 
 use super::args::Args;
 use super::summary::{Row, Status};
-use crate::cohort::Crew;
+
 use crate::device::Description;
 use crate::geometry;
 use crate::register::{self, FixedInputs, Plan, memory};
@@ -17,7 +18,7 @@ pub fn plan(
     fixed: &FixedInputs,
     plan: &Plan,
     devices: &[Description],
-    crew: Crew,
+    stage_threads: StageThreads,
     rows: &[Row],
 ) -> String {
     let mut text = String::new();
@@ -34,7 +35,7 @@ pub fn plan(
     // Of subjects on the grid of the fixed image.
     let grid = &fixed.image.grid;
     let subject = (1 + fixed.channels.len()) * memory::subject(grid, args.fixed_labels.is_some());
-    let most = crew.most_jobs(devices.len());
+    let most = stage_threads.most_jobs(devices.len());
     let bytes = memory::estimate(grid, grid, usize::from(fixed.mask.is_some()), plan.syn.as_ref()) + most * subject;
     let _ = writeln!(text, "Memory   about {:.2} GB, for up to {most} subjects at once", bytes as f64 / 1e9);
     text.push_str(&register::stages(plan));

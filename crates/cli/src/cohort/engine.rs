@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use antsreg_kernels::{Cpu, Cuda};
+use antsreg_pool::{MemoryBudget, MemoryShare};
 
-use super::budget::{Budget, Share};
 use super::registrar::Registrar;
 use super::task::{Sequel, Task};
 use crate::device::{Description, Device, DeviceChoice, Opened, TooLittle};
@@ -27,15 +27,15 @@ enum On {
 /// A worker on a GPU, whose memory it shares.
 struct Gpu {
     registrar: Registrar<Cuda>,
-    budget: Arc<Budget>,
+    budget: Arc<MemoryBudget>,
     /// What the prepared fixed side has of it.
-    kept: Option<Share>,
+    kept: Option<MemoryShare>,
 }
 
 impl Engine {
     /// The workers of a device, who share its memory, so much of which is free if it is a GPU.
     pub fn on(opened: Vec<Opened>, free_bytes: Option<u64>) -> Vec<Engine> {
-        let budget = Budget::new(free_bytes.unwrap_or(0));
+        let budget = MemoryBudget::new(free_bytes.unwrap_or(0));
         let worker = |Opened { device, description, .. }| {
             let on = match device {
                 Device::Cpu => On::Cpu(Box::new(Registrar::new(Cpu))),
@@ -127,7 +127,7 @@ impl Gpu {
 
     /// Takes the memory of a registration, and of the fixed side unless that is prepared already. Where too little is
     /// left, what is prepared goes, so that whoever has the rest can finish, and that is waited for.
-    fn reserve(&mut self, request: &Request, bytes: u64, device: DeviceChoice) -> Result<Share, CliError> {
+    fn reserve(&mut self, request: &Request, bytes: u64, device: DeviceChoice) -> Result<MemoryShare, CliError> {
         if !self.registrar.serves(request) {
             self.forget();
         }
@@ -140,7 +140,7 @@ impl Gpu {
     }
 
     /// Takes so much memory, for which what is prepared goes if need be.
-    fn take(&mut self, bytes: u64, device: DeviceChoice) -> Result<Share, CliError> {
+    fn take(&mut self, bytes: u64, device: DeviceChoice) -> Result<MemoryShare, CliError> {
         if let Some(share) = self.budget.try_take(bytes) {
             return Ok(share);
         }
@@ -148,7 +148,7 @@ impl Gpu {
         self.wait_for(bytes, device)
     }
 
-    fn wait_for(&self, bytes: u64, device: DeviceChoice) -> Result<Share, CliError> {
+    fn wait_for(&self, bytes: u64, device: DeviceChoice) -> Result<MemoryShare, CliError> {
         let too_little = || CliError::DeviceMemory(TooLittle::new(device, bytes, self.budget.total()));
         self.budget.take(bytes).ok_or_else(too_little)
     }

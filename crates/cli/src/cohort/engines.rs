@@ -1,14 +1,13 @@
 //! The workers of all devices. Those of a device come when it is ready, so that none waits for the slowest.
 
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use antsreg_pool::{BackgroundThreads, Late, StageThreads, Workers};
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
 
 use super::Engine;
-use super::pipeline::{self, Crew, Staff};
 use crate::device::{Description, Opened, TooLittle};
 use crate::devices::{self, Opening, Ready};
 use crate::error::CliError;
@@ -91,11 +90,6 @@ impl Engines {
         lock(&self.devices).len() + self.to_come.load(Ordering::Relaxed)
     }
 
-    /// Whether they work on GPUs.
-    pub fn are_gpus(&self) -> bool {
-        self.are_gpus
-    }
-
     /// The device of each worker who has come so far.
     pub fn devices(&self) -> Vec<Description> {
         lock(&self.devices).clone()
@@ -106,22 +100,27 @@ impl Engines {
         Notes(self.said.clone())
     }
 
+    /// Threads for long work beside workers on GPUs; on the processor such work shares the pool of all.
+    pub fn background(&self, threads: usize) -> Result<BackgroundThreads, CliError> {
+        Ok(if self.are_gpus { BackgroundThreads::new(threads)? } else { BackgroundThreads::shared() })
+    }
+
     /// One of them, for what cannot be shared out; before the last run.
     pub fn one(&mut self) -> &mut Engine {
         &mut self.there.get_mut().unwrap_or_else(PoisonError::into_inner)[0]
     }
 
-    /// Takes every job through the stages, as [`pipeline::run`] does.
+    /// Takes every job through the stages, as [`antsreg_pool::run`] does.
     pub fn run<Job: Send, Loaded: Send, Computed: Send, Written: Send>(
         &mut self,
         jobs: Vec<Job>,
-        crew: Crew,
+        stage_threads: StageThreads,
         read: impl Fn(Job) -> Loaded + Sync,
         compute: impl Fn(&mut Engine, Loaded) -> Computed + Sync,
         write: impl Fn(Computed) -> Written + Sync,
         done: impl FnMut(Written),
     ) -> Result<(), CliError> {
-        pipeline::run(self, jobs, crew, read, compute, write, done)
+        antsreg_pool::run(self, jobs, stage_threads, read, compute, write, done)
     }
 
     /// For a last run. A device is let go of when it has nothing more to do, which takes a driver a while: in the background,
@@ -136,7 +135,7 @@ impl Engines {
         let stays = self.one().description.choice();
         self.coming.end();
         let others: Vec<Engine> = lock(&self.there).extract_if(.., |one| one.description.choice() != stays).collect();
-        lock(&self.leaving).push(std::thread::spawn(move || drop(others)));
+        self.release(others);
         self.last()
     }
 
@@ -163,38 +162,44 @@ impl Engines {
         Engine::on(workers, free_bytes)
     }
 
+    /// Drops workers in the background; here and now if no thread can be started for that.
+    fn release<T: Send + 'static>(&self, workers: T) {
+        lock(&self.leaving).extend(antsreg_pool::in_background("letting go of devices", move || drop(workers)).ok());
+    }
+
     fn say(&self, said: Said) {
         // The other end is this struct's own.
         let _ = self.say.send(said);
     }
 }
 
-impl Staff for Engines {
+impl Workers for Engines {
     type Worker = Engine;
+    type Error = CliError;
 
     fn place(&self, engine: &Engine) -> usize {
         engine.place()
     }
 
-    fn come(&self) -> Vec<Engine> {
+    fn ready(&self) -> Vec<Engine> {
         std::mem::take(&mut lock(&self.there))
     }
 
-    fn welcome(&self, over: &Receiver<Infallible>, begin: &dyn Fn(Engine)) -> Result<(), CliError> {
+    fn later(&self, late: &Late<Engine>) -> Result<(), CliError> {
         loop {
             select! {
                 recv(self.coming.ready()) -> ready => match ready {
-                    Ok(ready) => self.admit(ready?).into_iter().for_each(begin),
+                    Ok(ready) => self.admit(ready?).into_iter().try_for_each(|engine| late.start(engine))?,
                     Err(_) => return Ok(()),
                 },
-                recv(over) -> _ => return Ok(()),
+                recv(late.all_taken()) -> _ => return Ok(()),
             }
         }
     }
 
-    fn leave(&self, engine: Engine) {
+    fn give_back(&self, engine: Engine) {
         match self.last {
-            true => lock(&self.leaving).push(std::thread::spawn(move || drop(engine))),
+            true => self.release(engine),
             false => lock(&self.there).push(engine),
         }
     }
@@ -280,14 +285,16 @@ mod tests {
             let ready = vec![ready(600_000_000, 2), ready(600_000_000, 0)];
             Engines::of(Opening::of(Devices::AllGpus, ready), || Ok(0)).expect("devices")
         };
-        let crew = Crew { readers: 4, writers: 4 };
+        let stage_threads = StageThreads { readers: 4, writers: 4 };
         // Whether the other one is there or still to come.
         for mut engines in [of().all().expect("devices"), of()] {
             let engines = engines.last_device();
             assert_eq!(engines.there(), 2);
             let mut who = Vec::new();
             let compute = |engine: &mut Engine, _| engine.description.choice();
-            engines.run((0..20).collect(), crew, |job| job, compute, |it| it, |it| who.push(it)).expect("no failure");
+            engines
+                .run((0..20).collect(), stage_threads, |job| job, compute, |it| it, |it| who.push(it))
+                .expect("no failure");
             assert!(who.len() == 20 && who.iter().all(|choice| *choice == who[0]), "{who:?}");
         }
     }

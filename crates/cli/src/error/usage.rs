@@ -101,9 +101,6 @@ pub enum UsageError {
         /// For what.
         why: &'static str,
     },
-    /// An output would replace an input.
-    #[error("{0}: the name of both an input and an output; give another output name")]
-    OverInput(String),
     /// A folder where the start of names belongs.
     #[error("--output {0}: the names of all files would begin so; for files in that folder give {0}/")]
     HiddenPrefix(String),

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use antsreg_core::{LabelVolume, Volume};
 use rayon::prelude::*;
 
-use crate::cohort;
 use crate::error::{CliError, UsageError};
 use crate::inputs;
 use crate::progress::Console;
 use crate::values::ValueError;
+use antsreg_study::subjects;
 
 /// `IMAGE=LABELS`, or a table of images and labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,8 +96,8 @@ impl Atlas {
                     atlases.push(Atlas { name, image: image.clone(), labels: labels.clone(), mask: None });
                 }
                 AtlasSource::Table(table) => {
-                    for row in cohort::list(std::slice::from_ref(table), &[])?.subjects {
-                        let cohort::Subject { name, mut images, mask, labels } = row;
+                    for row in subjects::list(std::slice::from_ref(table), &[])?.subjects {
+                        let subjects::Subject { name, mut images, mask, labels } = row;
                         let image = images.swap_remove(0);
                         let Some(labels) = labels else { return Err(CliError::NoAtlasLabels { image }) };
                         atlases.push(Atlas { name, image, labels, mask });

@@ -9,8 +9,8 @@ use super::Args;
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
 use crate::register::{self, WritingArgs};
-use crate::staging::{self, Outputs};
 use crate::{inputs, overlap, transforms};
+use antsreg_core::io::outputs::{self, Outputs};
 
 /// Registers first.
 pub fn registered(
@@ -49,13 +49,13 @@ pub fn carried(args: &Args, labels: &Path, console: &mut Console) -> Result<(), 
     };
     let name = PathBuf::from(format!("{}Labels.{}", args.output, args.format.extension()));
     let csv = PathBuf::from(format!("{}overlap.csv", args.output));
-    staging::check_writable(&name)?;
-    staging::check_name(&csv)?;
+    outputs::check_writable(&name)?;
+    outputs::check_name(&csv)?;
     let read = [Some(onto.as_path()), Some(labels), args.target.as_deref()];
     let read = read.into_iter().flatten().chain(args.apply.iter().map(|file| file.path.as_path()));
     let read: Vec<&Path> = read.collect();
     for output in [&name, &csv] {
-        staging::check_not_input(output, &read)?;
+        outputs::check_not_input(output, &read)?;
     }
     let labels = inputs::labels(labels)?;
     let grid = inputs::any_image(onto)?.grid;
@@ -71,7 +71,7 @@ pub fn carried(args: &Args, labels: &Path, console: &mut Console) -> Result<(), 
     }
     let carried = apply::resample_labels(&labels, &grid, &chain, args.interpolation.into());
     let mut outputs = Outputs::new();
-    outputs.write(&name, |path| Ok(nifti::write_labels(path, &carried)?))?;
+    outputs.write(&name, |path| nifti::write_labels(path, &carried))?;
     let overlap = target.map(|target| overlap::score(&carried, &target, list.as_deref())).transpose()?;
     if let Some(overlap) = &overlap {
         outputs.write(&csv, |path| overlap::write_csv(path, overlap))?;

@@ -16,8 +16,8 @@ use super::scores::{self, Method};
 use super::{plot, scores::mean_jaccard};
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
-use crate::staging::Outputs;
 use crate::{inputs, overlap, register};
+use antsreg_core::io::outputs::Outputs;
 
 /// Labels every image by the others, by each of them alone, by majority vote and by joint fusion, and scores all.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
@@ -60,7 +60,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         let began = Instant::now();
         for (rest, fused) in [("Labels", &joint), ("MajorityLabels", &majority)] {
             let name = names.volume(&format!("{}_{rest}", target.name));
-            outputs.write(&name, |path| Ok(nifti::write_labels(path, &fused.labels)?))?;
+            outputs.write(&name, |path| nifti::write_labels(path, &fused.labels))?;
         }
         let score = |labels| overlap::score(labels, &left.labels, list.as_deref());
         let single =

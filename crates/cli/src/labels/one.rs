@@ -14,8 +14,8 @@ use super::record::{AtlasRecord, Record, Seconds, TargetRecord};
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
 use crate::register;
-use crate::staging::{self, Outputs};
 use crate::{inputs, overlap};
+use antsreg_core::io::outputs::{self, Outputs};
 
 /// Brings every atlas to the target, fuses their labels and writes what was asked for.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
@@ -58,12 +58,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     ));
     let began = Instant::now();
     let mut outputs = Outputs::new();
-    outputs.write(&names.volume("Labels"), |path| Ok(nifti::write_labels(path, &fused.labels)?))?;
+    outputs.write(&names.volume("Labels"), |path| nifti::write_labels(path, &fused.labels))?;
     if args.fusion.posteriors {
         let labels: BTreeSet<i32> = brought.iter().flat_map(|atlas| atlas.labels.voxels.iter().copied()).collect();
         for label in labels {
             let name = names.volume(&format!("Posterior{label:04}"));
-            outputs.write(&name, |path| Ok(nifti::write_volume(path, &fused.posterior(label))?))?;
+            outputs.write(&name, |path| nifti::write_volume(path, &fused.posterior(label)))?;
         }
     }
     if args.keep_transforms {
@@ -140,11 +140,11 @@ pub fn check_outputs<'a>(
     others: impl Iterator<Item = &'a Path>,
 ) -> Result<(), CliError> {
     // They share one folder: trying it once is enough.
-    planned.first().map_or(Ok(()), |first| staging::check_writable(first))?;
+    planned.first().map_or(Ok(()), |first| outputs::check_writable(first))?;
     let inputs: Vec<&Path> = others.chain(atlases.iter().flat_map(Atlas::files)).collect();
     for name in planned {
-        staging::check_name(name)?;
-        staging::check_not_input(name, &inputs)?;
+        outputs::check_name(name)?;
+        outputs::check_not_input(name, &inputs)?;
     }
     Ok(())
 }
@@ -153,14 +153,12 @@ pub fn check_outputs<'a>(
 fn keep(atlas: &Propagated, target: &Target, names: &Names, outputs: &mut Outputs) -> Result<(), CliError> {
     let file = |rest: &str| format!("{}_{rest}", atlas.name);
     let centre = target.image.centre_of_mass().unwrap_or_else(|| target.image.grid.centre());
-    outputs.write(&names.file(&file("0GenericAffine.mat")), |path| {
-        Ok(itk::write_affine(path, &atlas.affine, centre)?)
-    })?;
+    outputs.write(&names.file(&file("0GenericAffine.mat")), |path| itk::write_affine(path, &atlas.affine, centre))?;
     if let Some(warps) = &atlas.warps {
         for (rest, warp) in ["1Warp", "1InverseWarp"].iter().zip(warps) {
-            outputs.write(&names.volume(&file(rest)), |path| Ok(itk::write_warp(path, warp)?))?;
+            outputs.write(&names.volume(&file(rest)), |path| itk::write_warp(path, warp))?;
         }
     }
-    outputs.write(&names.volume(&file("Warped")), |path| Ok(nifti::write_volume(path, &atlas.image)?))?;
-    outputs.write(&names.volume(&file("Labels")), |path| Ok(nifti::write_labels(path, &atlas.labels)?))
+    outputs.write(&names.volume(&file("Warped")), |path| nifti::write_volume(path, &atlas.image))?;
+    Ok(outputs.write(&names.volume(&file("Labels")), |path| nifti::write_labels(path, &atlas.labels))?)
 }

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use antsreg_core::{AffineTransform, DisplacementField, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_kernels::apply;
 use antsreg_linear as linear;
+use antsreg_pool::StageThreads;
 
 use super::atlas::Loaded;
-use crate::cohort::{Crew, Engine, Engines, Largest};
+use crate::cohort::{Engine, Engines, Largest};
 use crate::device::Description;
 use crate::devices;
 use crate::error::CliError;
@@ -138,11 +139,11 @@ impl<'a> Propagation<'a> {
             let brought = found.and_then(|found| bring(target, job.atlas, found, interpolation));
             (job.number, brought.map_err(|error| job.atlas.blame(error)), took)
         };
-        let crew = Crew { readers: 1, writers: 2 };
+        let stage_threads = StageThreads { readers: 1, writers: 2 };
         let mut done = 0;
         self.engines.run(
             jobs,
-            crew,
+            stage_threads,
             |job| job,
             register,
             bring,

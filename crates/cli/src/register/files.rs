@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::args::Args;
 use super::settings::{Model, Start};
 use crate::error::{CliError, UsageError};
-use crate::staging;
+use antsreg_core::io::outputs;
 
 /// Names of the outputs; `None` for those that were not asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,10 +86,10 @@ impl Files {
         for (n, target) in self.all().into_iter().enumerate() {
             // They share one folder: trying it once is enough.
             match n {
-                0 => staging::check_writable(target)?,
-                _ => staging::check_name(target)?,
+                0 => outputs::check_writable(target)?,
+                _ => outputs::check_name(target)?,
             }
-            staging::check_not_input(target, &inputs)?;
+            outputs::check_not_input(target, &inputs)?;
         }
         Ok(())
     }

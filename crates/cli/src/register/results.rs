@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use antsreg_core::io::{itk, nifti};
+use antsreg_core::io::{self, itk, nifti};
 use antsreg_core::overlap::Overlap;
 use antsreg_core::{AffineTransform, Transform, TransformChain};
 use antsreg_kernels::apply;
@@ -25,7 +25,7 @@ use super::record::{
 };
 use crate::error::CliError;
 use crate::overlap;
-use crate::staging::{Outputs, Writing};
+use antsreg_core::io::outputs::{Outputs, Writing};
 
 /// What was written.
 #[derive(Debug)]
@@ -152,22 +152,22 @@ fn write_volumes(
     // What ITK calls two-dimensional, it gets as such; slices of another plane only mean something in space.
     let planar = [&inputs.fixed, &inputs.moving].iter().all(|image| image.grid.is_slice_across_z());
     outputs.write(&files.affine, |path| match planar {
-        true => Ok(itk::write_affine_of_slices(path, affine, inputs.fixed_centre)?),
-        false => Ok(itk::write_affine(path, affine, inputs.fixed_centre)?),
+        true => itk::write_affine_of_slices(path, affine, inputs.fixed_centre),
+        false => itk::write_affine(path, affine, inputs.fixed_centre),
     })?;
-    let mut all: Vec<(&Path, Writing)> = Vec::new();
+    let mut all: Vec<(&Path, Writing<io::Error>)> = Vec::new();
     for (name, chain) in [(&files.warp, &ways.forward), (&files.inverse_warp, &ways.backward)] {
         if let (Some(name), Some(field)) = (name, chain.displacement()) {
-            all.push((name, Box::new(|path| Ok(itk::write_warp(path, field)?))));
+            all.push((name, Box::new(|path| itk::write_warp(path, field))));
         }
     }
     let warped = [(&files.warped, &images.warped), (&files.inverse_warped, &images.inverse_warped)];
     for (name, image) in warped {
         if let (Some(name), Some(image)) = (name, image) {
-            all.push((name, Box::new(|path| Ok(nifti::write_volume(path, image)?))));
+            all.push((name, Box::new(|path| nifti::write_volume(path, image))));
         }
     }
-    outputs.write_all(all)
+    Ok(outputs.write_all(all)?)
 }
 
 /// Carries the moving labels, and scores them where there is something to score against.
@@ -175,7 +175,7 @@ fn labels(of: Registration, forward: &TransformChain, outputs: &mut Outputs) -> 
     let Registration { args, inputs, files, .. } = of;
     let (Some(labels), Some(name)) = (&inputs.moving_labels, &files.labels) else { return Ok(None) };
     let carried = apply::resample_labels(labels, &inputs.fixed.grid, forward, args.label_interpolation.into());
-    outputs.write(name, |path| Ok(nifti::write_labels(path, &carried)?))?;
+    outputs.write(name, |path| nifti::write_labels(path, &carried))?;
     let (Some(target), Some(name)) = (&inputs.fixed_labels, &files.overlap) else { return Ok(None) };
     let overlap = overlap::score(&carried, target, inputs.label_list.as_deref())?;
     outputs.write(name, |path| overlap::write_csv(path, &overlap))?;

@@ -31,6 +31,9 @@ pub enum ErrorKind {
     /// The folder to write into does not exist.
     #[error("its folder does not exist")]
     MissingFolder,
+    /// The name cannot be that of an output.
+    #[error("{0}")]
+    Output(super::outputs::OutputErrorKind),
     /// A folder, or a pipe, which cannot be read twice.
     #[error("is {0}, expected a file")]
     NotAFile(&'static str),

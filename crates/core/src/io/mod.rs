@@ -6,11 +6,11 @@ pub mod fsl;
 mod gzip;
 pub mod itk;
 pub mod nifti;
+pub mod outputs;
 pub mod points;
 mod replace;
 mod source;
 mod target;
 
 pub use error::{Error, ErrorKind};
-pub use replace::remove_unfinished;
 pub use target::{Listener, Target};

@@ -13,9 +13,9 @@ use crate::device::{Device, DeviceChoice};
 use crate::error::CliError;
 use crate::progress::Console;
 use crate::register::{Filling, Measure};
-use crate::staging::{self, Outputs};
 use crate::values::{self, TransformFile};
 use crate::{inputs, table, transforms};
+use antsreg_core::io::outputs::{self, Outputs};
 use curves::{Curve, Line};
 
 /// Draw the costs of the affine stage along each parameter of a rigid transform.
@@ -67,7 +67,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let names = ["csv", "svg"].map(|extension| PathBuf::from(format!("{}.{extension}", args.output)));
     for name in &names {
-        staging::check_writable(name)?;
+        outputs::check_writable(name)?;
     }
     let (fixed, moving) = (inputs::image(&args.fixed)?, inputs::image(&args.moving)?);
     let middle = match &args.transform {

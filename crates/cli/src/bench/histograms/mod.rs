@@ -16,8 +16,8 @@ use clap::ValueEnum;
 use crate::device::DeviceChoice;
 use crate::error::CliError;
 use crate::progress::Console;
-use crate::staging::{self, Outputs};
 use crate::{inputs, table};
+use antsreg_core::io::outputs::{self, Outputs};
 use lab::Lab;
 use plot::Figure;
 
@@ -91,7 +91,7 @@ impl Part {
 
 /// Runs `bench histograms`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
-    staging::check_writable(&args.output.join("schemes.csv"))?;
+    outputs::check_writable(&args.output.join("schemes.csv"))?;
     let image = args.image.as_deref().map(inputs::image).transpose()?;
     let moving = args.moving.as_deref().map(inputs::image).transpose()?;
     let cuda = super::gpu(args.device, "bench histograms", console)?;

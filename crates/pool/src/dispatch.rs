@@ -1,14 +1,14 @@
-//! Who takes the next job: a worker of the place (the device) that has the least to do.
+//! The next job goes to a worker of the place (the device) that has the least to do.
 //!
-//! Workers of one GPU share it. Were jobs taken by whoever comes first, the last ones of a round might all go to one GPU
-//! and leave the others idle. So the last ones wait where another place, though all its workers are at work, would be
-//! through with them sooner.
+//! Workers of one GPU share it. If each free worker took the next job, the last jobs might all go to one GPU and leave the
+//! others idle. So one of the last jobs is left for a place whose workers are all busy, if that place is expected to finish
+//! it sooner.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Jobs handed from those who read them to those who compute, each at once or waited with.
+/// Jobs handed from threads that read to threads that compute. A reader waits until its job is taken.
 pub struct Dispatch<Job> {
     state: Mutex<State<Job>>,
     change: Condvar,
@@ -30,9 +30,9 @@ struct State<Job> {
 
 #[derive(Debug, Clone, Default)]
 struct Place {
-    /// When the jobs that its workers have began.
+    /// When its workers' jobs began.
     busy: Vec<Instant>,
-    /// Workers that wait for one.
+    /// Workers that wait for a job.
     asking: usize,
 }
 
@@ -40,26 +40,26 @@ struct Place {
 #[derive(Debug, Clone, Copy, Default)]
 struct Done {
     jobs: u32,
-    /// What they took, together.
+    /// The sum of their durations.
     time: Duration,
 }
 
-/// How often those who leave a job to another place look again.
-const PATIENCE: Duration = Duration::from_millis(2);
+/// How often a worker that leaves a job to another place checks again.
+const CHECK_EVERY: Duration = Duration::from_millis(2);
 
-/// One who offers jobs.
+/// The end of a thread that offers jobs.
 pub struct Giver<'a, Job>(&'a Dispatch<Job>);
 
-/// One who takes them, at a place.
+/// The end of a worker that takes jobs, at a place.
 pub struct Taker<'a, Job> {
     dispatch: &'a Dispatch<Job>,
     place: usize,
-    /// When the job that it has began.
+    /// When its job began, if it has one.
     busy: Option<Instant>,
 }
 
 impl<Job> Dispatch<Job> {
-    /// Of so many jobs, for so many who give.
+    /// For so many jobs, and so many threads that offer them.
     pub fn new(all: usize, givers: usize) -> Dispatch<Job> {
         let state = State {
             offered: VecDeque::new(),
@@ -74,12 +74,12 @@ impl<Job> Dispatch<Job> {
         Dispatch { state: Mutex::new(state), change: Condvar::new() }
     }
 
-    /// One of those who give; each must be made before the first is dropped.
+    /// One of the ends that offer; all must be made before the first is dropped.
     pub fn giver(&self) -> Giver<'_, Job> {
         Giver(self)
     }
 
-    /// One more of those who take; the first must be made before anything is given.
+    /// A further end that takes; the first must be made before anything is offered.
     pub fn taker(&self, place: usize) -> Taker<'_, Job> {
         let mut state = self.state();
         state.takers += 1;
@@ -102,24 +102,25 @@ impl<Job> State<Job> {
         self.places.entry(place).or_default()
     }
 
-    /// Whether nobody waits at a place with less to do, and, of the last jobs, whether no place would be through sooner.
+    /// Whether this place should take the next job: no worker waits at a place with fewer jobs, and, of the last jobs, no other
+    /// place is expected to finish sooner.
     fn is_next(&self, place: usize) -> bool {
         let Some(own) = self.places.get(&place) else { return true };
         if self.all - self.taken >= self.takers || self.done.jobs == 0 {
             return self.places.values().all(|other| other.asking == 0 || other.busy.len() >= own.busy.len());
         }
-        // All at one time: a moment later a place has less left than it had itself.
+        // All at one time: the same place looked at later would have less left.
         let (usual, now) = (self.usual(), Instant::now());
         let left = own.left(usual, now);
         self.places.values().all(|other| other.left(usual, now) >= left)
     }
 
-    /// What a job takes on the average.
+    /// The mean duration of a job.
     fn usual(&self) -> Duration {
         self.done.time / self.done.jobs.max(1)
     }
 
-    /// Takes a job off those under way.
+    /// Records that a job has ended.
     fn end(&mut self, place: usize, began: Option<Instant>) {
         let Some(began) = began else { return };
         let busy = &mut self.place(place).busy;
@@ -130,14 +131,14 @@ impl<Job> State<Job> {
 }
 
 impl Place {
-    /// What is left to do of its jobs, if each takes as long as is usual.
+    /// Time until its jobs are done, if each takes the mean duration.
     fn left(&self, usual: Duration, now: Instant) -> Duration {
         self.busy.iter().map(|began| usual.saturating_sub(now.saturating_duration_since(*began))).sum()
     }
 }
 
 impl<Job> Giver<'_, Job> {
-    /// Offers a job and waits until it is taken; false if nobody is left to take it.
+    /// Offers a job and waits until it is taken; false if no worker is left.
     pub fn give(&self, job: Job) -> bool {
         let mut state = self.0.state();
         let number = state.given;
@@ -159,7 +160,7 @@ impl<Job> Drop for Giver<'_, Job> {
 }
 
 impl<Job> Taker<'_, Job> {
-    /// The next job, done with the one before; `None` when there are no more.
+    /// Ends the job before and takes the next one; `None` when there are no more.
     pub fn take(&mut self) -> Option<Job> {
         let mut state = self.dispatch.state();
         state.end(self.place, self.busy.take());
@@ -174,7 +175,9 @@ impl<Job> Taker<'_, Job> {
             }
             state = match state.offered.is_empty() {
                 true => self.dispatch.wait(state),
-                false => self.dispatch.change.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0,
+                false => {
+                    self.dispatch.change.wait_timeout(state, CHECK_EVERY).unwrap_or_else(PoisonError::into_inner).0
+                }
             };
         };
         state.place(self.place).asking -= 1;
@@ -206,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_job_goes_where_least_is_done() {
-        // Who wakes up first is chance: once, two jobs may well go to two places all the same.
+        // Which thread wakes up first is chance: once, two jobs may go to two places although nothing sees to it.
         (0..30).for_each(|_| two_jobs_go_to_two_places());
     }
 
@@ -214,7 +217,7 @@ mod tests {
         let dispatch = Dispatch::new(4, 1);
         std::thread::scope(|scope| {
             let (took, who) = channel();
-            // Each keeps its first job until it is told to go on.
+            // Each keeps its first job until the test lets it go on.
             let on: Vec<_> = [0, 0, 1, 1]
                 .into_iter()
                 .map(|place| {
@@ -229,7 +232,7 @@ mod tests {
                     go_on
                 })
                 .collect();
-            // All ask before the first job comes: else the first to come has it, wherever it is.
+            // All ask before the first job is offered: else the first to ask takes it, at whatever place.
             while dispatch.state().places.values().map(|place| place.asking).sum::<usize>() < 4 {
                 std::thread::yield_now();
             }
@@ -264,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_left_means_no() {
+    fn without_the_other_end_there_is_no_job() {
         let dispatch = Dispatch::new(1, 1);
         let giver = dispatch.giver();
         drop(dispatch.taker(3));

@@ -1,16 +1,16 @@
-//! What a step read and wrote. A step whose manifest stands, made of the same things, need not be run again.
+//! Manifests: what each step of a template read and wrote. A step need not be run again if its manifest exists and names the
+//! same plan and inputs.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use antsreg_core::io::outputs::write_file;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Error;
-use super::digest::{self, FileRecord};
+use super::digest::{FileRecord, of_words};
 use super::layout::Layout;
-use crate::error::CliError;
 
 /// The record of one step, written when its files are complete.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct Manifest {
     pub results: Value,
 }
 
-/// A step that is about to be done, or was.
+/// A step with its inputs, done or not.
 #[derive(Debug, Clone)]
 pub struct Stage<'a> {
     layout: &'a Layout,
@@ -47,36 +47,45 @@ impl<'a> Stage<'a> {
     /// The step `step` of the plan with digest `plan`, which reads `inputs` and leaves its manifest at `path`.
     pub fn new(layout: &'a Layout, plan: &str, step: String, path: PathBuf, inputs: Vec<FileRecord>) -> Stage<'a> {
         let files = inputs.iter().map(|input| input.sha256.as_str());
-        let key = digest::of_words([plan, step.as_str()].into_iter().chain(files));
+        let key = of_words([plan, step.as_str()].into_iter().chain(files));
         Stage { layout, path, step, key, inputs }
     }
 
-    /// The manifest, if it stands, is of the same things, and its files are there.
+    /// The manifest, if it exists, names the same plan and inputs, and its outputs have the lengths it says.
     pub fn done(&self) -> Option<Manifest> {
-        let manifest: Manifest = read(&self.path).ok()?;
+        let manifest: Manifest = read_json(&self.path).ok()?;
         let there = |output: &FileRecord| {
             std::fs::metadata(self.layout.root().join(&output.path)).is_ok_and(|found| found.len() == output.bytes)
         };
         (manifest.key == self.key && manifest.outputs.iter().all(there)).then_some(manifest)
     }
 
-    /// The same, refusing with the command that comes first.
+    /// The manifest of a step that must be done.
+    ///
+    /// # Errors
+    /// If it is not; the error names the command that comes `first`.
     pub fn require(&self, first: impl FnOnce() -> String) -> Result<Manifest, Error> {
         self.done().ok_or_else(|| Error::NotYet { missing: self.path.clone(), first: first() })
     }
 
     /// Writes the manifest of the step, which has written these files.
+    ///
+    /// # Errors
+    /// If it cannot be written.
     pub fn finish(
         self,
         device: Option<String>,
         outputs: Vec<FileRecord>,
         results: impl Serialize,
-    ) -> Result<Manifest, CliError> {
+    ) -> Result<Manifest, Error> {
         self.write(device, None, outputs, results)
     }
 
     /// Writes the manifest of a step that is not needed any more.
-    pub fn skip(self, converged_after: usize) -> Result<Manifest, CliError> {
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn skip(self, converged_after: usize) -> Result<Manifest, Error> {
         self.write(None, Some(converged_after), Vec::new(), ())
     }
 
@@ -86,40 +95,33 @@ impl<'a> Stage<'a> {
         converged_after: Option<usize>,
         outputs: Vec<FileRecord>,
         results: impl Serialize,
-    ) -> Result<Manifest, CliError> {
+    ) -> Result<Manifest, Error> {
         let results =
-            serde_json::to_value(results).map_err(|source| CliError::Json { path: self.path.clone(), source })?;
+            serde_json::to_value(results).map_err(|source| Error::Json { path: self.path.clone(), source })?;
         let version = env!("CARGO_PKG_VERSION").into();
         let Stage { path, step, key, inputs, .. } = self;
         let manifest = Manifest { step, key, version, device, converged_after, inputs, outputs, results };
-        write(&path, &manifest)?;
+        write_json(&path, &manifest)?;
         Ok(manifest)
     }
 }
 
-/// Reads JSON.
-pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, CliError> {
-    let text = std::fs::read_to_string(path).map_err(|source| CliError::Read { path: path.into(), source })?;
-    Ok(serde_json::from_str(&text).map_err(|source| Error::Json { path: path.into(), source })?)
+/// Reads a file of JSON.
+///
+/// # Errors
+/// If it cannot be read, or is not such JSON.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.into(), source })?;
+    serde_json::from_str(&text).map_err(|source| Error::Json { path: path.into(), source })
 }
 
-/// Writes JSON, whole or not at all.
-pub fn write(path: &Path, value: &impl Serialize) -> Result<(), CliError> {
-    let json = serde_json::to_string_pretty(value).map_err(|source| CliError::Json { path: path.into(), source })?;
-    write_whole(path, (json + "\n").as_bytes())
-}
-
-/// Writes a file, whole or not at all.
-pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), CliError> {
-    let wrap = |source| CliError::Write { path: path.into(), source };
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".").suffix(".part");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder).map_err(wrap)?;
-    file.write_all(contents).map_err(wrap)?;
-    file.persist(path).map(drop).map_err(|error| wrap(error.error))
+/// Writes a file of JSON, whole or not at all.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let json = serde_json::to_string_pretty(value).map_err(|source| Error::Json { path: path.into(), source })?;
+    Ok(write_file(path, (json + "\n").as_bytes())?)
 }
 
 #[cfg(test)]

@@ -4,13 +4,14 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::thread::Builder;
 
 use antsreg_core::io::Listener;
 use crossbeam_channel::bounded;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::error::CliError;
+use super::Error;
 
 /// Bytes read at a time.
 const PIECE: usize = 1 << 20;
@@ -26,7 +27,7 @@ pub struct FileRecord {
     pub sha256: String,
 }
 
-/// Makes the record of a file of the bytes that it hears.
+/// Makes the record of a file from its bytes.
 #[derive(Default)]
 struct Recorder {
     digest: Sha256,
@@ -34,37 +35,49 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// The next bytes.
-    fn hear(&mut self, bytes: &[u8]) {
+    /// Takes the next bytes.
+    fn add(&mut self, bytes: &[u8]) {
         self.digest.update(bytes);
         self.bytes += bytes.len() as u64;
     }
 
-    /// The record of what was heard, to be called `path`.
+    /// The record of all bytes, under the name `path`.
     fn finish(self, path: PathBuf) -> FileRecord {
         FileRecord { path, bytes: self.bytes, sha256: hexadecimal(&self.digest.finalize()) }
     }
 }
 
-/// The record of a file, to be called `path`, of the bytes that `write` tells its listener. A thread of its own takes their
-/// digest meanwhile.
+/// The record of a file, under the name `path`, while `write` writes it and passes the bytes to its listener. Their digest is
+/// taken on another thread.
+///
+/// # Errors
+/// As `write` fails.
 pub fn while_written<E>(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), E>) -> Result<FileRecord, E> {
     /// Pieces on their way.
     const PIECES: usize = 4;
-    let (to_recorder, heard) = bounded::<Vec<u8>>(PIECES);
+    let (to_recorder, to_record) = bounded::<Vec<u8>>(PIECES);
     let (to_writer, used) = bounded(PIECES);
     std::thread::scope(|scope| {
-        let recorder = scope.spawn(move || {
+        let record = move || {
             let mut recorder = Recorder::default();
-            for bytes in heard {
-                recorder.hear(&bytes);
-                // One buffer too many is let go.
+            for bytes in to_record {
+                recorder.add(&bytes);
+                // A buffer that the writer has no use for is dropped.
                 let _ = to_writer.try_send(bytes);
             }
             recorder
-        });
+        };
+        let Ok(recorder) = Builder::new().name("digest of a file".into()).spawn_scoped(scope, record) else {
+            // No thread could be started for it.
+            let mut recorder = Recorder::default();
+            let written = write(&mut |bytes| {
+                recorder.add(&bytes);
+                bytes
+            });
+            return written.map(|()| recorder.finish(path));
+        };
         let mut tell = |bytes: Vec<u8>| {
-            // It listens until there is nothing more, unless it panics, which the end of the scope tells.
+            // The recorder takes all, unless it panics, which `join` below finds.
             let _ = to_recorder.send(bytes);
             used.try_recv().unwrap_or_default()
         };
@@ -76,21 +89,24 @@ pub fn while_written<E>(path: PathBuf, write: impl FnOnce(Listener) -> Result<()
 }
 
 impl FileRecord {
-    /// Of the file at `place`, to be called `path`.
-    pub fn of(place: &Path, path: PathBuf) -> Result<FileRecord, CliError> {
-        let wrap = |source| CliError::Read { path: place.into(), source };
+    /// Of the file at `place`, under the name `path`.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn of(place: &Path, path: PathBuf) -> Result<FileRecord, Error> {
+        let wrap = |source| Error::Read { path: place.into(), source };
         let mut file = File::open(place).map_err(wrap)?;
         let (mut recorder, mut piece) = (Recorder::default(), vec![0; PIECE]);
         loop {
             match file.read(&mut piece).map_err(wrap)? {
                 0 => return Ok(recorder.finish(path)),
-                count => recorder.hear(&piece[..count]),
+                count => recorder.add(&piece[..count]),
             }
         }
     }
 }
 
-/// The digest of words: each with its length, so that no two lists run together.
+/// SHA-256 of a list of words, each preceded by its length: `ab c` and `a bc` differ.
 pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let mut digest = Sha256::new();
     for word in words {
@@ -123,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_heard_in_pieces_is_recorded_as_the_file_is() {
+    fn bytes_in_pieces_have_the_record_of_the_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("pieces");
         let pieces: Vec<Vec<u8>> = (0..40u8).map(|n| vec![n; 100 * usize::from(n % 7)]).collect();
@@ -132,7 +148,7 @@ mod tests {
             for piece in pieces.clone() {
                 listener(piece);
             }
-            Ok::<_, CliError>(())
+            Ok::<_, Error>(())
         });
         let expected = FileRecord::of(&path, "pieces".into()).expect("a record");
         assert_eq!(heard.expect("a record"), expected);

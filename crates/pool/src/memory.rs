@@ -1,10 +1,10 @@
-//! The memory of a device, shared out among its workers: who finds too little left waits for another to finish.
+//! The memory of a device, shared among its workers: one that finds too little left waits until another gives some back.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that may be taken and are given back.
 #[derive(Debug)]
-pub struct Budget {
+pub struct MemoryBudget {
     total: u64,
     left: Mutex<u64>,
     more: Condvar,
@@ -12,18 +12,18 @@ pub struct Budget {
 
 /// Bytes taken, until dropped.
 #[derive(Debug)]
-pub struct Share {
+pub struct MemoryShare {
     bytes: u64,
-    of: Arc<Budget>,
+    of: Arc<MemoryBudget>,
 }
 
-impl Budget {
-    /// All of it left.
-    pub fn new(total: u64) -> Arc<Budget> {
-        Arc::new(Budget { total, left: Mutex::new(total), more: Condvar::new() })
+impl MemoryBudget {
+    /// A budget of so many bytes, none of them taken.
+    pub fn new(total: u64) -> Arc<MemoryBudget> {
+        Arc::new(MemoryBudget { total, left: Mutex::new(total), more: Condvar::new() })
     }
 
-    /// What there is when nobody has any.
+    /// Bytes in all, taken or not.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -32,26 +32,26 @@ impl Budget {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So many bytes, if they are left now.
-    pub fn try_take(self: &Arc<Self>, bytes: u64) -> Option<Share> {
+    /// Takes so many bytes if they are left now.
+    pub fn try_take(self: &Arc<Self>, bytes: u64) -> Option<MemoryShare> {
         let mut left = self.left();
         *left = left.checked_sub(bytes)?;
-        Some(Share { bytes, of: self.clone() })
+        Some(MemoryShare { bytes, of: self.clone() })
     }
 
-    /// So many bytes, as soon as they are left; `None` if they never will be.
-    pub fn take(self: &Arc<Self>, bytes: u64) -> Option<Share> {
+    /// Takes so many bytes as soon as they are left; `None` if the budget is smaller.
+    pub fn take(self: &Arc<Self>, bytes: u64) -> Option<MemoryShare> {
         if bytes > self.total {
             return None;
         }
         let enough = self.more.wait_while(self.left(), |left| *left < bytes);
         *enough.unwrap_or_else(PoisonError::into_inner) -= bytes;
-        Some(Share { bytes, of: self.clone() })
+        Some(MemoryShare { bytes, of: self.clone() })
     }
 }
 
-impl Share {
-    /// Keeps so many of the bytes, if it has them, and gives the others back.
+impl MemoryShare {
+    /// Keeps at most so many of the bytes and gives the others back.
     pub fn keep(&mut self, bytes: u64) {
         let back = self.bytes.saturating_sub(bytes);
         self.bytes -= back;
@@ -60,7 +60,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.keep(0);
     }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_comes_back() {
-        let budget = Budget::new(10);
+        let budget = MemoryBudget::new(10);
         let mut share = budget.try_take(8).expect("enough is left");
         assert!(budget.try_take(3).is_none());
         assert!(budget.take(11).is_none(), "more than there ever is");
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn never_more_is_taken_than_there_is() {
-        let (budget, taken) = (Budget::new(10), AtomicU64::new(0));
+        let (budget, taken) = (MemoryBudget::new(10), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for bytes in [3, 4, 5, 6] {
                 let (budget, taken) = (&budget, &taken);

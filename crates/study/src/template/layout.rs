@@ -1,8 +1,11 @@
-//! Where every file of an atlas lies.
+//! Where every file of a template lies.
+//!
+//! Files of subjects have folders of their own: a subject may be called `template`, `average` or `shape`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The folder of an atlas.
+/// The folder of a template and of all that is made on the way to it.
 #[derive(Debug, Clone)]
 pub struct Layout {
     root: PathBuf,
@@ -65,7 +68,7 @@ pub struct SubjectFiles {
 }
 
 impl Layout {
-    /// Of an atlas with these channels.
+    /// Of a template with these channels, in the folder `root`.
     pub fn new(root: &Path, channels: &[String]) -> Layout {
         let suffixes = match channels {
             [_] => vec![String::new()],
@@ -79,17 +82,17 @@ impl Layout {
         &self.root
     }
 
-    /// The plan of the atlas in a folder.
+    /// The plan of the template in a folder.
     pub fn plan(root: &Path) -> PathBuf {
         root.join("atlas.json")
     }
 
-    /// Held while one process builds the whole atlas.
+    /// Locked while one process builds the whole template.
     pub fn lock(root: &Path) -> PathBuf {
         root.join(".lock")
     }
 
-    /// Name of a file below the folder.
+    /// A file's path below the folder.
     pub fn relative(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).unwrap_or(path).into()
     }
@@ -99,12 +102,17 @@ impl Layout {
         self.root.join(format!("pass_{pass}"))
     }
 
-    /// Folder of what comes before all passes.
+    /// Folder of the subjects' registrations in a pass.
+    pub fn registrations(&self, pass: usize) -> PathBuf {
+        self.pass(pass).join("subjects")
+    }
+
+    /// Folder of the first template.
     pub fn start(&self) -> PathBuf {
         self.root.join("start")
     }
 
-    /// Folder of what subjects get.
+    /// Folder of the subjects' files that are handed out.
     pub fn subjects(&self) -> PathBuf {
         self.root.join("subjects")
     }
@@ -120,7 +128,7 @@ impl Layout {
 
     /// A subject's registration in a pass.
     pub fn registration(&self, pass: usize, subject: &str) -> RegistrationFiles {
-        let folder = self.pass(pass);
+        let folder = self.registrations(pass);
         RegistrationFiles {
             affine: folder.join(format!("{subject}_0GenericAffine.mat")),
             warp: folder.join(format!("{subject}_1Warp.nii")),
@@ -155,7 +163,7 @@ impl Layout {
         self.channels(&self.root, "template", extension)
     }
 
-    /// What a subject gets.
+    /// Files of a subject that are handed out.
     pub fn subject(&self, subject: &str, extension: &str) -> SubjectFiles {
         let folder = self.subjects();
         SubjectFiles {
@@ -166,5 +174,59 @@ impl Layout {
             labels: folder.join(format!("{subject}_Labels.{extension}")),
             manifest: folder.join(format!("{subject}.json")),
         }
+    }
+
+    /// The label map of the template that is handed out.
+    pub fn labels(&self, extension: &str) -> PathBuf {
+        self.root.join(format!("template_labels.{extension}"))
+    }
+
+    /// A path that two files of a template of these subjects would have, on a file system that takes `A` and `a` for the same.
+    /// Names of subjects and channels can be chosen so, for instance a channel `labels`.
+    pub fn collision(&self, subjects: &[&str], extension: &str) -> Option<PathBuf> {
+        let mut paths = vec![self.labels(extension)];
+        paths.extend(self.result(extension));
+        for TemplateFiles { images, shape, manifest } in [self.template(None), self.template(Some(1))] {
+            paths.extend(images.into_iter().chain([shape, manifest]));
+        }
+        let AverageFiles { images, warp, stretch, manifest } = self.average(1);
+        paths.extend(images.into_iter().chain([warp, stretch, manifest]));
+        for subject in subjects {
+            let RegistrationFiles { affine, warp, warped, manifest } = self.registration(1, subject);
+            paths.extend(warped.into_iter().chain([affine, warp, manifest]));
+            let SubjectFiles { affine, warp, inverse_warp, warped, labels, manifest } =
+                self.subject(subject, extension);
+            paths.extend(warped.into_iter().chain([affine, warp, inverse_warp, labels, manifest]));
+        }
+        let mut seen = BTreeSet::new();
+        paths.into_iter().find(|path| !seen.insert(path.to_string_lossy().to_lowercase()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collision(channels: &[&str], subjects: &[&str]) -> Option<PathBuf> {
+        let channels: Vec<String> = channels.iter().map(|name| (*name).to_owned()).collect();
+        Layout::new(Path::new("t"), &channels).collision(subjects, "nii.gz")
+    }
+
+    #[test]
+    fn subjects_may_have_the_names_of_the_templates_own_files() {
+        let subjects = ["shape", "average", "template", "template.nii.gz", "start", "pass_1", "atlas", "record"];
+        assert_eq!(collision(&["image"], &subjects), None);
+        assert_eq!(collision(&["t1", "t2"], &subjects), None);
+    }
+
+    #[test]
+    fn names_that_make_two_files_one_are_found() {
+        let found = |channels: &[&str], subjects: &[&str]| collision(channels, subjects).expect("a collision");
+        assert_eq!(found(&["image"], &["a", "A"]), Path::new("t/pass_1/subjects/A_Warped.nii"));
+        assert_eq!(found(&["t1", "labels"], &["a"]), Path::new("t/template_labels.nii.gz"));
+        assert_eq!(found(&["t1", "1Warp"], &["a"]), Path::new("t/pass_1/average_1Warp.nii"));
+        assert_eq!(found(&["t1", "T1"], &["a"]), Path::new("t/template_T1.nii.gz"));
+        let twisted = found(&["t1", "1InverseWarp"], &["a", "a_Warped"]);
+        assert_eq!(twisted, Path::new("t/subjects/a_Warped_1InverseWarp.nii.gz"));
     }
 }

@@ -1,0 +1,121 @@
+//! Whether a name can be that of an output: looked at before anything is computed, and again when it is written.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::error::{OutputError, OutputErrorKind};
+use super::temporary::Temporary;
+
+/// Files in use by this process, and what each is.
+static PROTECTED: Mutex<Vec<(PathBuf, &'static str)>> = Mutex::new(Vec::new());
+
+/// From now on no output of this process replaces `path`, an existing file that the process is writing. `what` names it in
+/// messages, for instance "the log".
+pub fn protect(path: &Path, what: &'static str) {
+    if let Ok(path) = path.canonicalize() {
+        PROTECTED.lock().unwrap_or_else(PoisonError::into_inner).push((path, what));
+    }
+}
+
+/// Whether `target` can be written: its name is free or that of a file (see [`check_name`]), and its folder takes files.
+///
+/// # Errors
+/// What is wrong with the name or the folder.
+pub fn check_writable(target: &Path) -> Result<(), OutputError> {
+    let folder = check_target(target)?;
+    Temporary::folder_in(folder).map(drop).map_err(|source| folder_error(folder, source))
+}
+
+/// Whether `target` is a name for a file: its folder exists, and the name is not that of a folder, a device, a
+/// write-protected or protected file, and not too long.
+///
+/// # Errors
+/// What is wrong with the name.
+pub fn check_name(target: &Path) -> Result<(), OutputError> {
+    check_target(target).map(drop)
+}
+
+/// Makes a folder and those above it, unless they exist.
+///
+/// # Errors
+/// If it cannot be made, or its name is that of a file.
+pub fn make_folder(path: &Path) -> Result<(), OutputError> {
+    std::fs::create_dir_all(path).map_err(|source| folder_error(path, source))
+}
+
+/// Refuses an output that would replace one of these inputs.
+///
+/// # Errors
+/// If `target` exists and is the same file as one of `inputs`.
+pub fn check_not_input<P: AsRef<Path>>(
+    target: &Path,
+    inputs: impl IntoIterator<Item = P>,
+) -> Result<(), OutputError> {
+    check_none_is_input([target], inputs)
+}
+
+/// Refuses outputs of which one would replace one of these inputs.
+///
+/// # Errors
+/// If one of `targets` exists and is the same file as one of `inputs`.
+pub fn check_none_is_input<T: AsRef<Path>, P: AsRef<Path>>(
+    targets: impl IntoIterator<Item = T>,
+    inputs: impl IntoIterator<Item = P>,
+) -> Result<(), OutputError> {
+    let mut inputs = Some(inputs);
+    let mut known = BTreeSet::new();
+    for target in targets {
+        let target = target.as_ref();
+        let Ok(existing) = target.canonicalize() else { continue };
+        // Only where an output exists: there may be many inputs.
+        known.extend(inputs.take().into_iter().flatten().filter_map(|input| input.as_ref().canonicalize().ok()));
+        if known.contains(&existing) {
+            return Err(OutputError::new(target, OutputErrorKind::IsInput));
+        }
+    }
+    Ok(())
+}
+
+/// The folder of `target`, if it may hold a file of that name.
+pub(super) fn check_target(target: &Path) -> Result<&Path, OutputError> {
+    let folder = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if !folder.is_dir() {
+        return Err(OutputError::new(folder, OutputErrorKind::NoFolder));
+    }
+    let refuse = |kind| Err(OutputError::new(target, kind));
+    // A rename replaces whatever has the name: /dev/null, too.
+    match std::fs::metadata(target) {
+        _ if target.file_name().is_none() => refuse(OutputErrorKind::IsFolder),
+        Ok(found) if found.is_dir() => refuse(OutputErrorKind::IsFolder),
+        Ok(found) if !found.is_file() || is_stream(target) => refuse(OutputErrorKind::IsDevice),
+        Ok(found) if found.permissions().readonly() => refuse(OutputErrorKind::WriteProtected),
+        Ok(_) => in_use(target).map_or(Ok(folder), |what| refuse(OutputErrorKind::InUse(what))),
+        Err(source) if source.kind() != ErrorKind::NotFound => refuse(OutputErrorKind::Write(source)),
+        Err(_) => Ok(folder),
+    }
+}
+
+/// A folder in which no temporary file could be made.
+pub(super) fn folder_error(folder: &Path, source: std::io::Error) -> OutputError {
+    OutputError::new(folder, OutputErrorKind::ClosedFolder(source))
+}
+
+/// What this file is, if the process is writing it.
+fn in_use(target: &Path) -> Option<&'static str> {
+    let protected = PROTECTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if protected.is_empty() {
+        return None;
+    }
+    let target = target.canonicalize().ok()?;
+    protected.iter().find(|(path, _)| *path == target).map(|(_, what)| *what)
+}
+
+/// Whether this is a name for an open file, as /dev/stdout is, wherever that leads.
+fn is_stream(target: &Path) -> bool {
+    std::fs::read_link(target).is_ok_and(|link| link.starts_with("/proc"))
+}

@@ -1,0 +1,76 @@
+//! Why an output cannot be written.
+
+use std::path::{Path, PathBuf};
+
+use crate::io;
+
+/// An output that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {kind}", path.display())]
+pub struct OutputError {
+    /// The output, or the folder that it would lie in.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub kind: OutputErrorKind,
+}
+
+/// What is wrong with an output: what was found, and what is expected.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputErrorKind {
+    /// The folder does not exist.
+    #[error("no such folder; make it first, or give another output name")]
+    NoFolder,
+    /// No file can be made in the folder.
+    #[error("no file can be made in this folder: {0}; give another output name")]
+    ClosedFolder(#[source] std::io::Error),
+    /// The name is that of a folder.
+    #[error("is a folder, expected the name of a file to write")]
+    IsFolder,
+    /// The name is that of a pipe or a device, which a rename would replace by a file.
+    #[error("is a pipe or a device, expected the name of a file to write")]
+    IsDevice,
+    /// The file exists and is read-only, which a rename would not respect.
+    #[error("is write-protected; give another output name, or allow writing (chmod u+w)")]
+    WriteProtected,
+    /// The file is in use by this program; see [`super::protect`].
+    #[error("the name of both {0} and an output; give another name for one of them")]
+    InUse(&'static str),
+    /// The output would replace an input.
+    #[error("the name of both an input and an output; give another output name")]
+    IsInput,
+    /// The system refused to write or to rename.
+    #[error("could not be written: {0}")]
+    Write(#[source] std::io::Error),
+}
+
+impl OutputError {
+    pub(super) fn new(path: &Path, kind: OutputErrorKind) -> OutputError {
+        OutputError { path: path.to_owned(), kind }
+    }
+}
+
+/// An error that names the file it is about.
+pub trait NamesPath {
+    /// The same error, naming `path` in place of the temporary file that it came from.
+    #[must_use]
+    fn about(self, path: &Path) -> Self;
+}
+
+impl NamesPath for OutputError {
+    fn about(self, path: &Path) -> OutputError {
+        OutputError { path: path.to_owned(), ..self }
+    }
+}
+
+impl NamesPath for io::Error {
+    fn about(self, path: &Path) -> io::Error {
+        io::Error { path: path.to_owned(), ..self }
+    }
+}
+
+impl From<OutputError> for io::Error {
+    fn from(OutputError { path, kind }: OutputError) -> io::Error {
+        io::Error { path, kind: io::ErrorKind::Output(kind) }
+    }
+}

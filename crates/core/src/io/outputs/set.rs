@@ -1,0 +1,98 @@
+//! Files that belong together and appear together.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::check::{check_target, folder_error};
+use super::error::{NamesPath, OutputError};
+use super::temporary::{Temporary, give_names};
+
+/// A function that writes a file of the name it is given.
+pub type Writing<'a, E> = Box<dyn FnOnce(&Path) -> Result<(), E> + Send + 'a>;
+
+/// Output files that belong together: those of one command, or of one subject of many.
+///
+/// Each is written into a hidden folder beside its place. [`Outputs::commit`] moves all of them there; dropped before that,
+/// none of them remains. Several sets may be written at the same time.
+///
+/// ```
+/// use antsreg_core::io::{self, outputs::{Outputs, write_file}};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let folder = folder.path();
+/// let mut outputs = Outputs::new();
+/// outputs.write(&folder.join("a.txt"), |path| write_file(path, b"a"))?;
+/// assert!(!folder.join("a.txt").exists());
+/// outputs.commit()?;
+/// assert!(folder.join("a.txt").exists());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// Folders of outputs, and the hidden folder in each.
+    folders: Vec<(PathBuf, Temporary)>,
+    /// Where each file is now, and its output.
+    files: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Outputs {
+    /// A set without any file yet.
+    pub fn new() -> Outputs {
+        Outputs::default()
+    }
+
+    /// Calls `write` with a temporary name for the output `target`. The temporary file name is the same as the output's, in
+    /// another folder, so that its extension chooses the format.
+    ///
+    /// # Errors
+    /// If `target` cannot be the name of an output, or `write` fails; the error names `target`.
+    pub fn write<E: From<OutputError> + NamesPath>(
+        &mut self,
+        target: &Path,
+        write: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<(), E> {
+        write(&self.begin(target)?).map_err(|error| error.about(target))
+    }
+
+    /// The same for several files at once, on the threads of the present rayon pool.
+    ///
+    /// # Errors
+    /// As for [`Outputs::write`]; of several errors that of the first file.
+    pub fn write_all<E: From<OutputError> + NamesPath + Send>(
+        &mut self,
+        files: Vec<(&Path, Writing<'_, E>)>,
+    ) -> Result<(), E> {
+        let begun = files.into_iter().map(|(target, write)| Ok((target, self.begin(target)?, write)));
+        let begun = begun.collect::<Result<Vec<_>, E>>()?;
+        let written =
+            begun.into_par_iter().map(|(target, path, write)| write(&path).map_err(|error| error.about(target)));
+        written.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    /// The temporary name for the output `target`.
+    fn begin(&mut self, target: &Path) -> Result<PathBuf, OutputError> {
+        let folder = check_target(target)?;
+        let hidden = match self.folders.iter().find(|(known, _)| known == folder) {
+            Some((_, hidden)) => hidden.path().to_owned(),
+            None => {
+                let hidden = Temporary::folder_in(folder).map_err(|source| folder_error(folder, source))?;
+                let path = hidden.path().to_owned();
+                self.folders.push((folder.to_owned(), hidden));
+                path
+            }
+        };
+        let path = hidden.join(target.file_name().unwrap_or_default());
+        self.files.push((path.clone(), target.to_owned()));
+        Ok(path)
+    }
+
+    /// Gives every file its name, replacing what was there. Returns the names, in the order in which they were written.
+    ///
+    /// # Errors
+    /// If the system refuses to rename a file.
+    pub fn commit(self) -> Result<Vec<PathBuf>, OutputError> {
+        give_names(self.files.iter().map(|(path, target)| (path.as_path(), target.as_path())))?;
+        Ok(self.files.iter().map(|(_, target)| target.clone()).collect())
+    }
+}

@@ -1,0 +1,28 @@
+//! One file, written whole or not at all.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use super::check::{check_target, folder_error};
+use super::error::{OutputError, OutputErrorKind};
+use super::temporary::{Temporary, give_names};
+
+/// Writes a file of these contents. It appears under its name when everything is written; a failure leaves what was there.
+///
+/// # Errors
+/// If `path` cannot be the name of an output (see [`super::check_name`]), or the system refuses to write.
+pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
+    write_with(path, |file| file.write_all(contents))
+}
+
+/// The same with contents from a function.
+pub fn write_with(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<(), OutputError> {
+    let folder = check_target(path)?;
+    let (mut file, temporary) = Temporary::file_in(folder).map_err(|source| folder_error(folder, source))?;
+    write(&mut file)
+        .and_then(|()| file.flush())
+        .map_err(|source| OutputError::new(path, OutputErrorKind::Write(source)))?;
+    drop(file);
+    give_names([(temporary.path(), path)])
+}

@@ -1,0 +1,137 @@
+//! Temporary files and folders, known to the whole process so that a program that is interrupted can remove them.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::error::{OutputError, OutputErrorKind};
+
+/// How often the removal of a folder is tried. A thread that is still writing may add a file to it meanwhile.
+const TRIES: usize = 20;
+
+/// Global, because a signal handler must find it.
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { unfinished: BTreeSet::new(), named: false });
+
+#[derive(Debug)]
+struct Registry {
+    /// Temporary files and folders that exist now.
+    unfinished: BTreeSet<PathBuf>,
+    /// Whether any output has got its name.
+    named: bool,
+}
+
+/// The registry, also after a panic in another thread: it is valid after every operation on it.
+fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A temporary file or folder; removed when dropped, unless it has been renamed.
+#[derive(Debug)]
+pub struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    /// A new empty file in `folder`.
+    pub fn file_in(folder: &Path) -> std::io::Result<(File, Temporary)> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".").suffix(".part");
+        // The default is for secrets: readable by the owner alone. The user's mask applies to this one.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut registry = registry();
+        let (file, path) = builder.tempfile_in(folder)?.keep().map_err(|error| error.error)?;
+        registry.unfinished.insert(path.clone());
+        Ok((file, Temporary { path }))
+    }
+
+    /// A new empty folder in `folder`.
+    pub fn folder_in(folder: &Path) -> std::io::Result<Temporary> {
+        let mut registry = registry();
+        let path = tempfile::Builder::new().prefix(".antsreg-partial-").tempdir_in(folder)?.keep();
+        registry.unfinished.insert(path.clone());
+        Ok(Temporary { path })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        registry().remove(&self.path);
+    }
+}
+
+impl Registry {
+    /// Removes a temporary file or folder; one that cannot be removed stays in the list.
+    fn remove(&mut self, path: &Path) -> bool {
+        let mut tries = (0..TRIES).map(|n| {
+            if n > 0 {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            is_removed(path)
+        });
+        let removed = tries.any(|removed| removed);
+        if removed {
+            self.unfinished.remove(path);
+        }
+        removed
+    }
+}
+
+/// Tries to remove a file or folder; true if it does not exist afterwards.
+fn is_removed(path: &Path) -> bool {
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => std::fs::remove_dir_all(path).is_ok(),
+        Ok(_) => std::fs::remove_file(path).is_ok(),
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
+}
+
+/// Renames temporary files to their outputs, replacing what was there. The lock is held throughout, so that an
+/// interruption comes before or after all of them.
+pub fn give_names<'a>(files: impl IntoIterator<Item = (&'a Path, &'a Path)>) -> Result<(), OutputError> {
+    let mut registry = registry();
+    for (temporary, target) in files {
+        std::fs::rename(temporary, target)
+            .map_err(|source| OutputError::new(target, OutputErrorKind::Write(source)))?;
+        // A file of a set that is renamed within its temporary folder is no output yet.
+        let is_inside = registry.unfinished.iter().any(|folder| target.starts_with(folder));
+        registry.named |= !is_inside;
+    }
+    Ok(())
+}
+
+/// While this exists, no output of this process gets its name.
+#[derive(Debug)]
+pub struct CommitsStopped(MutexGuard<'static, Registry>);
+
+/// Waits for the outputs that are being renamed and stops all others: for a program that is about to end because it was
+/// interrupted. The caller keeps the result until the process ends.
+pub fn stop_commits() -> CommitsStopped {
+    CommitsStopped(registry())
+}
+
+impl CommitsStopped {
+    /// Whether any output of this process has got its name.
+    pub fn any_output_written(&self) -> bool {
+        self.0.named
+    }
+
+    /// Removes all temporary files and folders of this process; gives those that could not be removed.
+    pub fn remove_unfinished(&mut self) -> Vec<PathBuf> {
+        let paths = self.0.unfinished.clone();
+        paths.into_iter().filter(|path| !self.0.remove(path)).collect()
+    }
+}
+
+/// Removes all temporary files and folders of this process; gives those that could not be removed.
+pub fn remove_unfinished() -> Vec<PathBuf> {
+    stop_commits().remove_unfinished()
+}

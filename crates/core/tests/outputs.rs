@@ -1,0 +1,168 @@
+//! Output files appear whole or not at all, alone and in sets.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use antsreg_core::io::outputs::{
+    NamesPath, OutputError, OutputErrorKind, Outputs, check_name, check_none_is_input, check_not_input,
+    check_writable, make_folder, protect, remove_unfinished, stop_commits, write_file,
+};
+use antsreg_core::{Grid, Volume, io};
+
+/// Interruption concerns the whole process: one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn volume() -> Volume {
+    Volume::filled(Grid::axis_aligned([3, 4, 5], [1.0; 3]), 1.0)
+}
+
+#[test]
+fn a_set_appears_together() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("b")).unwrap();
+    std::fs::write(folder.path().join("old.txt"), "old").unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut outputs = Outputs::new();
+    outputs.write(&at("old.txt"), |path| write_file(path, b"new")).unwrap();
+    outputs.write(&at("b/image.nii.gz"), |path| io::nifti::write_volume(path, &volume())).unwrap();
+    let (first, second) = (at("1.txt"), at("2.txt"));
+    let write =
+        |text: &'static [u8]| -> io::outputs::Writing<OutputError> { Box::new(move |path| write_file(path, text)) };
+    outputs.write_all(vec![(&first, write(b"1")), (&second, write(b"2"))]).unwrap();
+    assert!(!first.exists() && !at("b/image.nii.gz").exists());
+    assert_eq!(std::fs::read(at("old.txt")).unwrap(), b"old");
+    let written = outputs.commit().unwrap();
+    assert_eq!(written, [at("old.txt"), at("b/image.nii.gz"), first, second]);
+    assert_eq!(std::fs::read(at("old.txt")).unwrap(), b"new");
+    assert_eq!(names(folder.path()), ["1.txt", "2.txt", "b", "old.txt"]);
+    assert_eq!(names(&folder.path().join("b")), ["image.nii.gz"]);
+}
+
+#[test]
+fn a_set_that_fails_leaves_nothing_and_names_the_output() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("image.wrong");
+    let mut outputs = Outputs::new();
+    outputs.write(&folder.path().join("a.txt"), |path| write_file(path, b"a")).unwrap();
+    let error = outputs.write(&target, |path| io::nifti::write_volume(path, &volume())).unwrap_err();
+    assert_eq!(error.path, target);
+    // Of several errors the first file's.
+    let targets: Vec<PathBuf> = ["x.txt", "y.txt"].iter().map(|name| folder.path().join(name)).collect();
+    let fails = |n: usize| -> io::outputs::Writing<OutputError> {
+        Box::new(move |path| write_file(&path.join(n.to_string()), b"a file is no folder"))
+    };
+    let error = outputs.write_all(targets.iter().zip([0, 1]).map(|(path, n)| (path.as_path(), fails(n))).collect());
+    let error = error.unwrap_err();
+    assert!(error.path == targets[0] && matches!(error.kind, OutputErrorKind::NoFolder), "{error}");
+    drop(outputs);
+    assert_eq!(names(folder.path()), Vec::<String>::new());
+}
+
+#[test]
+fn an_interruption_removes_what_is_unfinished_and_nothing_else() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    write_file(&folder.path().join("before.txt"), b"before").unwrap();
+    let mut outputs = Outputs::new();
+    outputs.write(&folder.path().join("a.txt"), |path| write_file(path, b"a")).unwrap();
+    assert_eq!(names(folder.path()).len(), 2);
+    {
+        let mut stopped = stop_commits();
+        assert!(stopped.any_output_written());
+        assert!(stopped.remove_unfinished().is_empty());
+    }
+    assert_eq!(names(folder.path()), ["before.txt"]);
+    let error = outputs.commit().unwrap_err();
+    assert!(error.path.ends_with("a.txt") && matches!(error.kind, OutputErrorKind::Write(_)), "{error}");
+    assert!(remove_unfinished().is_empty());
+    assert_eq!(names(folder.path()), ["before.txt"]);
+}
+
+#[test]
+fn an_interruption_waits_for_a_set_that_gets_its_names() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..20 {
+        let targets: Vec<PathBuf> = (0..30).map(|n| folder.path().join(format!("{n}.txt"))).collect();
+        let mut outputs = Outputs::new();
+        for target in &targets {
+            outputs.write(target, |path| write_file(path, b"a")).unwrap();
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop(outputs.commit()));
+            let mut stopped = stop_commits();
+            stopped.remove_unfinished();
+            let there = targets.iter().filter(|target| target.exists()).count();
+            assert!(there == 0 || there == targets.len(), "{there}");
+        });
+        assert!(targets.iter().all(|target| !target.exists() || std::fs::remove_file(target).is_ok()));
+    }
+}
+
+#[test]
+fn names_that_no_output_can_have() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let kind = |path: &Path| check_name(path).unwrap_err();
+    check_name(&at("free.txt")).unwrap();
+    check_writable(&at("free.txt")).unwrap();
+    assert!(
+        matches!(kind(&at("none/a.txt")), OutputError { path, kind: OutputErrorKind::NoFolder } if path == at("none"))
+    );
+    assert!(matches!(kind(folder.path()).kind, OutputErrorKind::IsFolder));
+    assert!(matches!(kind(Path::new("/")).kind, OutputErrorKind::IsFolder));
+    assert!(matches!(kind(&at(&"n".repeat(300))).kind, OutputErrorKind::Write(_)));
+    std::fs::write(at("file.txt"), "old").unwrap();
+    check_name(&at("file.txt")).unwrap();
+    let mut permissions = std::fs::metadata(at("file.txt")).unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(at("file.txt"), permissions).unwrap();
+    assert!(matches!(write_file(&at("file.txt"), b"new").unwrap_err().kind, OutputErrorKind::WriteProtected));
+    assert_eq!(std::fs::read(at("file.txt")).unwrap(), b"old");
+    std::fs::write(at("run.log"), "log").unwrap();
+    protect(&at("run.log"), "the log");
+    let error = write_file(&folder.path().join(".").join("run.log"), b"new").unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("run.log: the name of both the log and an output; give another name for one of them")
+    );
+    make_folder(&at("x/y/z")).unwrap();
+    make_folder(&at("x/y/z")).unwrap();
+    assert!(matches!(make_folder(&at("run.log")).unwrap_err().kind, OutputErrorKind::ClosedFolder(_)));
+    #[cfg(unix)]
+    {
+        assert!(matches!(kind(Path::new("/dev/null")).kind, OutputErrorKind::IsDevice));
+        std::os::unix::fs::symlink("/proc/self/exe", at("stream")).unwrap();
+        assert!(matches!(kind(&at("stream")).kind, OutputErrorKind::IsDevice));
+    }
+    #[cfg(target_os = "linux")]
+    assert!(matches!(check_writable(Path::new("/proc/a.txt")).unwrap_err().kind, OutputErrorKind::ClosedFolder(_)));
+}
+
+#[test]
+fn an_input_is_not_an_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("in.nii"), "image").unwrap();
+    let inputs = [at("in.nii"), at("missing.nii")];
+    check_not_input(&at("out.nii"), &inputs).unwrap();
+    check_not_input(&at("missing.nii"), &inputs).unwrap();
+    let again = folder.path().join("../").join(folder.path().file_name().unwrap()).join("in.nii");
+    let error = check_none_is_input([&at("out.nii"), &again], &inputs).unwrap_err();
+    assert!(error.path == again && matches!(error.kind, OutputErrorKind::IsInput), "{error}");
+    assert_eq!(error.about(Path::new("x")).path, Path::new("x"));
+}

@@ -1,0 +1,22 @@
+//! What can go wrong with the threads of a pool.
+
+/// Threads that could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system starts no further thread: a limit on processes or on memory is reached.
+    #[error("no thread could be started for {purpose}: {source}")]
+    Thread {
+        /// What the thread is for.
+        purpose: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A pool of threads could not be started.
+    #[error("no threads could be started for {purpose}: {source}")]
+    Threads {
+        /// What the threads are for.
+        purpose: &'static str,
+        /// Why.
+        source: rayon::ThreadPoolBuildError,
+    },
+}

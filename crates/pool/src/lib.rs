@@ -1,0 +1,20 @@
+//! Many jobs on the workers of many devices.
+//!
+//! [`run`] takes jobs through three stages at once: reading, computing and writing. The workers that compute may be on
+//! several devices ([`Workers`]); [`MemoryBudget`] shares the memory of a device among them. [`WriteQueue`] writes files in
+//! the background while the next jobs are computed. A thread that cannot be started is an error ([`Error`]).
+
+mod background;
+mod dispatch;
+mod error;
+mod memory;
+mod pipeline;
+mod spawn;
+mod write_queue;
+
+pub use background::BackgroundThreads;
+pub use error::Error;
+pub use memory::{MemoryBudget, MemoryShare};
+pub use pipeline::{Late, MOST_WORKERS, StageThreads, Workers, run};
+pub use spawn::in_background;
+pub use write_queue::{Pause, WriteQueue};

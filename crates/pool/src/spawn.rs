@@ -1,0 +1,56 @@
+//! Threads are started here, so that one that cannot be started is an error and never a panic.
+
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
+
+use super::Error;
+
+/// Starts the threads of a run. Tests limit their number.
+#[derive(Debug, Default)]
+pub struct Spawner {
+    #[cfg(test)]
+    left: Option<std::sync::atomic::AtomicUsize>,
+}
+
+impl Spawner {
+    /// Starts no more than so many threads, as if a limit of the system were reached then.
+    #[cfg(test)]
+    pub fn limited_to(threads: usize) -> Spawner {
+        Spawner { left: Some(threads.into()) }
+    }
+
+    /// Starts a thread of a scope, named by what it is for. If it cannot be started, `work` is dropped.
+    pub fn spawn<'scope, T: Send + 'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        purpose: &'static str,
+        work: impl FnOnce() -> T + Send + 'scope,
+    ) -> Result<ScopedJoinHandle<'scope, T>, Error> {
+        let wrap = |source| Error::Thread { purpose, source };
+        self.check().map_err(wrap)?;
+        Builder::new().name(purpose.into()).spawn_scoped(scope, work).map_err(wrap)
+    }
+
+    #[cfg(not(test))]
+    fn check(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    #[cfg(test)]
+    fn check(&self) -> std::io::Result<()> {
+        use std::sync::atomic::Ordering::SeqCst;
+        let Some(left) = &self.left else { return Ok(()) };
+        let taken = left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
+        taken.map(drop).map_err(|_| std::io::ErrorKind::WouldBlock.into())
+    }
+}
+
+/// Starts a thread that outlives the caller's scope, named by what it is for. If it cannot be started, `work` is dropped.
+///
+/// # Errors
+/// If the system starts no further thread.
+pub fn in_background<T: Send + 'static>(
+    purpose: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Error> {
+    Builder::new().name(purpose.into()).spawn(work).map_err(|source| Error::Thread { purpose, source })
+}
