@@ -25,8 +25,14 @@ impl<'a> Progress<'a> {
     }
 
     /// Begins a level of `mm`, number `level` of `levels`.
-    pub fn begin(&mut self, level: usize, levels: usize, mm: f64) {
+    pub fn begin(&mut self, level: usize, levels: usize, mm: f64) -> Result<(), Error> {
         (self.level, self.levels, self.mm, self.step) = (level, levels, mm, 0);
+        self.poll()
+    }
+
+    /// Asks the observer whether to go on.
+    pub fn poll(&mut self) -> Result<(), Error> {
+        go_on(self.observer.poll())
     }
 
     /// Reports a finished step with its candidates.
