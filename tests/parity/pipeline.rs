@@ -80,7 +80,17 @@ fn run<B: Backend>(
     start: Option<&AffineTransform>,
 ) -> Result<Found, Box<dyn Error>> {
     let linear = antsreg_linear::Options::default();
-    let affine = antsreg_linear::register(backend, fixed, moving, None, None, &linear, &mut ())?.transform;
+    let affine = antsreg_linear::register(
+        backend,
+        fixed,
+        moving,
+        None,
+        None,
+        &linear,
+        antsreg_linear::Start::CentreOfMass,
+        &mut (),
+    )?
+    .transform;
     let outcome = syn::register(backend, fixed, moving, start.unwrap_or(&affine), options, &mut ())?;
     Ok(Found { affine, warps: [outcome.warp, outcome.inverse_warp] })
 }

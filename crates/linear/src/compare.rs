@@ -1,5 +1,6 @@
-//! The level that decides between orientations.
+//! The search of the 4 mm level: it decides between the orientations that the coarsest level found.
 
+use antsreg_core::report::SearchStep;
 use antsreg_kernels::Backend;
 
 use crate::level::Level;
@@ -10,19 +11,24 @@ use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error};
 
-/// Candidates of the coarser level that are optimised, and of these those whose neighbours are.
+/// Candidates of the coarser level that are optimised.
 const KEPT_BEFORE: usize = 6;
+
+/// Candidates whose neighbours are optimised.
 const KEPT: usize = 4;
 
-/// Candidates that have all degrees of freedom.
+/// Candidates that are optimised over all degrees of freedom.
 const FREED: usize = 12;
 
-/// How neighbours are turned and scaled.
+/// Rotation of neighbours to both sides about each axis, degrees.
 const NEIGHBOUR_ANGLE_DEGREES: f64 = 9.0;
+
+/// Scales of neighbours.
 const NEIGHBOUR_SCALES: [f64; 4] = [0.8, 0.9, 1.1, 1.2];
 
-/// The best of the candidates, the start, the headers' alignment, neighbours and stretched copies of all these: those
-/// that differ have all degrees of freedom, before the best is chosen. With it comes the curvature of the cost there.
+/// Optimises the best candidates of the coarser level, the start and the headers' alignment, then neighbours of the best
+/// and stretched copies, and those that differ over all degrees of freedom. Returns them best first, with the curvature of
+/// the cost at the best.
 pub(crate) fn search<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
@@ -32,36 +38,39 @@ pub(crate) fn search<B: Backend>(
     progress: &mut Progress,
 ) -> Result<(Vec<Candidate>, Option<Curvature>), Error> {
     let few = dof.min(Dof::Similarity7);
-    let ranked = level.rated(frame, candidates.iter().map(|candidate| candidate.parameters))?;
+    let ranked = level.rated(frame, candidates.iter().map(|candidate| candidate.parameters), progress)?;
     let mut starts: Vec<Parameters> =
         level.distinct(&ranked, KEPT_BEFORE).iter().map(|candidate| candidate.parameters).collect();
-    let told = starts.len();
+    let ranked = starts.len();
     starts.extend(anchors(frame, dof, poses));
-    let mut found = level.optimise(frame, &starts, few)?;
-    progress.report("best orientations", &found);
-    // Where a common scale explains little, others look better than these until all degrees of freedom are there.
-    let anchors = found.split_off(told);
+    let mut found = level.optimise(frame, &starts, few, progress)?;
+    let step = if dof == Dof::Translation3 { SearchStep::Translations } else { SearchStep::BestOrientations };
+    progress.report(step, &found)?;
+    // The anchors are kept whatever they cost: with a common scale alone, the right one may cost more than others.
+    let anchors = found.split_off(ranked);
     found.extend_from_slice(&anchors);
     found = level.distinct(&found, KEPT);
-    let near: Vec<Parameters> =
-        found.iter().flat_map(|candidate| neighbours(frame, &candidate.parameters, dof)).collect();
-    found.extend(level.approach(frame, &near, few)?);
-    progress.report("their neighbours", &found);
-    found = level.distinct(&found, KEPT);
+    if dof >= Dof::Rigid6 {
+        let near: Vec<Parameters> =
+            found.iter().flat_map(|candidate| neighbours(frame, &candidate.parameters, dof)).collect();
+        found.extend(level.approach(frame, &near, few, progress)?);
+        progress.report(SearchStep::Neighbours, &found)?;
+        found = level.distinct(&found, KEPT);
+    }
     found.extend_from_slice(&anchors);
     if dof >= Dof::Scales9 {
         let starts = parameters(&level.distinct(&found, FREED));
-        found = level.approach(frame, &starts, Dof::Scales9)?;
-        progress.report(Dof::Scales9.name(), &found);
+        found = level.approach(frame, &starts, Dof::Scales9, progress)?;
+        progress.report(Dof::Scales9.search_step(), &found)?;
     }
-    let polished = level.polish(frame, &parameters(&level.distinct(&found, FREED)), dof, None)?;
+    let polished = level.polish(frame, &parameters(&level.distinct(&found, FREED)), dof, None, progress)?;
     let curvature = polished.first().and_then(|(_, curvature)| curvature.clone());
     let found: Vec<Candidate> = polished.into_iter().map(|(candidate, _)| candidate).collect();
-    progress.report("all together", &found);
+    progress.report(SearchStep::AllTogether, &found)?;
     Ok((found, curvature))
 }
 
-/// The start and the headers' alignment, also stretched where that is allowed.
+/// The start and the headers' alignment, and stretched copies of both if scales may differ.
 fn anchors(frame: &Frame, dof: Dof, poses: &[Pose; 2]) -> Vec<Parameters> {
     let mut anchors: Vec<Parameters> = [IDENTITY].into_iter().chain(frame.headers()).collect();
     if dof >= Dof::Scales9 {
@@ -76,7 +85,7 @@ fn parameters(candidates: &[Candidate]) -> Vec<Parameters> {
     candidates.iter().map(|candidate| candidate.parameters).collect()
 }
 
-/// A candidate's orientation, stretched to the extent of the fixed object along all of its directions.
+/// A candidate with the stretch that gives the moving object the covariance of the fixed one.
 pub(crate) fn stretched(
     frame: &Frame,
     [fixed, moving]: &[Pose; 2],
@@ -88,7 +97,7 @@ pub(crate) fn stretched(
     frame.parameters(&(stretch * moving_to_fixed), &fixed.centre, dof)
 }
 
-/// Neighbours, ten in space: turned to both sides about each axis and, unless the transform is rigid, scaled.
+/// Neighbours, ten of volumes: rotated to both sides about each axis and, unless the transform is rigid, scaled.
 fn neighbours(frame: &Frame, parameters: &Parameters, dof: Dof) -> Vec<Parameters> {
     let angle = NEIGHBOUR_ANGLE_DEGREES.to_radians();
     let mut neighbours = Vec::new();

@@ -1,14 +1,15 @@
-//! Minimisation along one direction after the other, FLIRT's local optimiser, for many starts in lockstep.
+//! Minimisation along one direction after the other, FLIRT's local optimiser (Jenkinson & Smith 2001), for many starts in
+//! lockstep.
 
 use crate::Error;
 use crate::line_search::LineSearch;
 use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters, along};
 
-/// Steps on either side of a line's start that are looked at first, tolerances.
+/// Distance of the first evaluations of a line to both sides of its start, tolerances.
 const OPENING: f64 = 10.0;
 
-/// Sweeps over the directions that FLIRT allows.
+/// Most sweeps over the directions, as in FLIRT.
 pub(crate) const SWEEPS: usize = 4;
 
 /// Sweeps over the directions from one start.
@@ -18,7 +19,7 @@ struct Walk<'a> {
     point: Parameters,
     cost: Option<f64>,
     line: LineSearch,
-    /// How far the last line along each direction went, tolerances.
+    /// Length of the last move along each direction, tolerances.
     moves: Vec<f64>,
     direction: usize,
     sweeps_left: usize,
@@ -47,7 +48,7 @@ impl AskTell for Walk<'_> {
 
     fn tell(&mut self, costs: &[f64]) {
         self.line.tell(costs);
-        // A line may end without a question: the next one begins at once.
+        // A line may need no cost: then the next one begins at once.
         while self.line.ask().is_empty() && !self.done() {
             let best = self.line.best();
             self.point = along(&self.point, &self.directions[self.direction], best.at);
@@ -69,7 +70,7 @@ impl AskTell for Walk<'_> {
     }
 }
 
-/// Optimises every start along the directions, at most `sweeps` times over them, in lockstep.
+/// Optimises every start along the directions, in at most `sweeps` sweeps, in lockstep.
 pub(crate) fn descend(
     starts: &[Parameters],
     directions: &[Direction],

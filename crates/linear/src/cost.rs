@@ -1,28 +1,79 @@
-//! What says how well two images match: a number from 0, each predicts the other, to 1, nothing in common.
+//! Costs: dissimilarity of two images, from 0, where each image predicts the other, to 1, where they have nothing in
+//! common.
+
+use std::fmt;
 
 use antsreg_kernels::{Entropies, Moments};
+use serde::{Deserialize, Serialize};
 
-/// Measures of similarity, each as a cost that is minimised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A measure of similarity, as a cost between 0 and 1 that is minimised. x are fixed and y moving intensities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Cost {
+    /// Correlation ratio: one modality or two
+    ///
     /// 1 − η (Roche et al. 1998; Jenkinson & Smith 2001): the share of the moving variance that is left within the bins of
-    /// the fixed image. For two images of one modality or two.
+    /// the fixed image.
+    #[serde(rename = "cr")]
+    #[cfg_attr(feature = "clap", value(name = "cr"))]
     CorrelationRatio,
+    /// Mutual information: any two modalities
+    ///
     /// 1 − I(X;Y) / ln(bins), I = H(X) + H(Y) − H(X,Y) (Collignon et al. 1995; Viola & Wells 1996).
+    #[serde(rename = "mi")]
+    #[cfg_attr(feature = "clap", value(name = "mi"))]
     MutualInformation,
-    /// 2 − (H(X) + H(Y)) / H(X,Y) (Studholme et al. 1999), which depends less on how much of the images overlaps.
+    /// Normalised mutual information: any two, of differing fields of view
+    ///
+    /// 2 − (H(X) + H(Y)) / H(X,Y) (Studholme et al. 1999). It depends less on the size of the overlap.
+    #[serde(rename = "nmi")]
+    #[cfg_attr(feature = "clap", value(name = "nmi"))]
     NormalisedMutualInformation,
-    /// 1 − r², r Pearson's correlation: the share of the moving variance that is left around the best line. For two images
-    /// of one modality, whatever their scale of intensity.
+    /// Normalised correlation: one modality
+    ///
+    /// 1 − r², r Pearson's correlation: the share of the moving variance that is left around the best line, whatever the
+    /// scales of intensity.
+    #[serde(rename = "ncc")]
+    #[cfg_attr(feature = "clap", value(name = "ncc"))]
     NormalisedCorrelation,
+    /// Least squares: one modality, one scale of intensity
+    ///
     /// Σ(y − x)² / Σ(y − ȳ)², at most 1, of intensities as shares of their ranges: the share of the moving variance that is
-    /// left around y = x. For two images of one scale of intensity. Divided by the variance, so that an overlap of nothing
-    /// but background is not the best.
+    /// left around y = x. The division by the variance keeps an overlap of background alone from having the lowest cost.
+    #[serde(rename = "lsq")]
+    #[cfg_attr(feature = "clap", value(name = "lsq"))]
     LeastSquares,
 }
 
+/// The name as typed.
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 impl Cost {
-    /// Bins at 1 mm that suit the cost.
+    /// All costs.
+    pub const ALL: [Cost; 5] = [
+        Cost::CorrelationRatio,
+        Cost::MutualInformation,
+        Cost::NormalisedMutualInformation,
+        Cost::NormalisedCorrelation,
+        Cost::LeastSquares,
+    ];
+
+    /// The full name, such as "correlation ratio".
+    pub fn words(self) -> &'static str {
+        match self {
+            Cost::CorrelationRatio => "correlation ratio",
+            Cost::MutualInformation => "mutual information",
+            Cost::NormalisedMutualInformation => "normalised mutual information",
+            Cost::NormalisedCorrelation => "normalised correlation",
+            Cost::LeastSquares => "least squares",
+        }
+    }
+
+    /// Default number of bins at 1 mm.
     pub fn default_bins(self) -> usize {
         match self {
             Cost::CorrelationRatio => 256,
@@ -30,26 +81,26 @@ impl Cost {
         }
     }
 
-    /// Whether it is made of a joint histogram.
+    /// Whether the cost is computed from a joint histogram.
     pub fn has_joint_histogram(self) -> bool {
         matches!(self, Cost::MutualInformation | Cost::NormalisedMutualInformation)
     }
 
-    /// Whether it puts intensities into bins.
+    /// Whether the cost sorts intensities into bins.
     pub fn has_bins(self) -> bool {
         self == Cost::CorrelationRatio || self.has_joint_histogram()
     }
 
-    /// Bins on a level of `mm` if there are `bins` at 1 mm. A joint histogram has bins² cells: they, too, become fewer as
-    /// the length of a voxel grows, and faster in slices, which have mm⁻² pixels instead of mm⁻³ voxels, few to begin with.
+    /// Number of bins on a level of `mm` for `bins` at 1 mm. The number falls with the number of voxels. A joint histogram
+    /// has bins² cells, so that its bins fall by the square root, but not in slices, which have few pixels.
     pub(crate) fn bins_at(self, bins: usize, mm: f64, slices: bool) -> usize {
         let shrink = if self.has_joint_histogram() && !slices { mm.sqrt() } else { mm };
         ((bins as f64 / shrink).round() as usize).max(2)
     }
 
-    /// The cost of a joint histogram of bins² cells. One that holds less than a voxel a cell says nothing.
+    /// The cost from the entropies of a joint histogram of bins² cells. It is 1 if there is less than one voxel per cell.
     pub(crate) fn of_entropies(self, entropies: &Entropies, bins: usize) -> f64 {
-        // Rounding leaves images that tell nothing about each other a little information.
+        // Rounding leaves independent images a little information.
         let nothing = entropies.mutual_information() <= NO_INFORMATION;
         if nothing || entropies.weight < (bins * bins) as f64 {
             return 1.0;
@@ -61,7 +112,7 @@ impl Cost {
         cost.clamp(0.0, 1.0)
     }
 
-    /// The cost of a cloud of pairs.
+    /// The cost from the moments of pairs of intensities.
     pub(crate) fn of_moments(self, moments: &Moments) -> f64 {
         let Moments { weight: n, fixed: x, moving: y, fixed_fixed: xx, moving_moving: yy, fixed_moving: xy } =
             *moments;
@@ -81,13 +132,13 @@ impl Cost {
     }
 }
 
-/// An overlap of no more weight than this has no variance to speak of.
+/// Weight of the overlap up to which the cost is 1.
 const LEAST_WEIGHT: f64 = 2.0;
 
-/// Nats.
+/// Mutual information up to which the cost is 1, nats.
 const NO_INFORMATION: f64 = 1e-9;
 
-/// Share of the mean square that a variance must exceed.
+/// Share of the mean square up to which a variance counts as 0.
 const ROUNDING: f64 = 1e-6;
 
 #[cfg(test)]

@@ -1,34 +1,34 @@
-//! Steepest descent, the optimiser of Sun 2010: down the gradient, by differences, to the lowest point of that line.
+//! Steepest descent, the optimiser of Sun 2010: line searches against the gradient, which is measured by differences.
 
 use crate::Error;
 use crate::line_search::LineSearch;
 use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters, along};
 
-/// Distance of the differences, tolerances.
+/// Step of the finite differences, tolerances.
 const STEP: f64 = 1.0;
 
-/// Length of the first step that is looked at, tolerances, and the longest of those that follow.
+/// Distance of the first evaluations of a line, tolerances: that of the first line, and the largest of later ones.
 const OPENING: f64 = 10.0;
 
 /// A step shorter than this is the last, tolerances.
 const SETTLED: f64 = 0.1;
 
-/// Parabolas tried on a bracket, at most.
+/// Most parabolas of one line search.
 const REFINEMENTS: usize = 6;
 
-/// Gradients, at most: in a narrow valley the steps go from wall to wall.
+/// Most gradients. Where the parameters are correlated, steps alternate in direction and many are needed.
 const STEPS: usize = 60;
 
 /// A step that gains less than this share of the cost is the last.
 const LEAST_GAIN: f64 = 1e-6;
 
-/// What a search is waiting for.
+/// The costs that a search needs next.
 #[derive(Debug, Clone)]
 enum Phase {
-    /// The costs around the point.
+    /// Costs around the point.
     Around,
-    /// The costs along the way down, a direction one tolerance long.
+    /// Costs against the gradient, along a direction one tolerance long.
     Down {
         line: LineSearch,
         down: Direction,
@@ -36,7 +36,7 @@ enum Phase {
     Done,
 }
 
-/// One start on its way down.
+/// The search from one start.
 #[derive(Debug, Clone)]
 struct Descent<'a> {
     directions: &'a [Direction],
@@ -48,9 +48,9 @@ struct Descent<'a> {
 }
 
 impl Descent<'_> {
-    /// The differences are there: sets out against them.
+    /// The phase after the costs around the point: a line search against the gradient.
     fn set_out(&self, costs: &[f64]) -> Phase {
-        // The first one is the point itself, where that is not known.
+        // The first cost is that of the point itself if it was not known.
         let (here, sides) = match self.cost {
             Some(cost) => (cost, costs),
             None => (costs[0], &costs[1..]),
@@ -66,7 +66,7 @@ impl Descent<'_> {
         Phase::Down { line: LineSearch::new(Some(here), self.opening).refined(0.5 * SETTLED, REFINEMENTS), down }
     }
 
-    /// A line has ended: what comes next.
+    /// The phase after the end of a line search.
     fn arrived(&mut self, line: &LineSearch, down: &Direction) -> Phase {
         let best = line.best();
         let gain = self.cost.map_or(f64::INFINITY, |cost| cost - best.cost);
@@ -114,7 +114,7 @@ impl AskTell for Descent<'_> {
     }
 }
 
-/// Optimises every start down its gradients, in lockstep.
+/// Optimises every start by steepest descent, in lockstep.
 pub(crate) fn minimise(
     starts: &[Parameters],
     directions: &[Direction],

@@ -1,15 +1,18 @@
 //! Why a linear registration is refused or fails.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use antsreg_kernels as kernels;
 
-/// One of the two images.
+use crate::{AngleSearch, Options};
+
+/// Fixed or moving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The image that stays.
+    /// The fixed image.
     Fixed,
-    /// The image that is moved onto it.
+    /// The moving image.
     Moving,
 }
 
@@ -29,7 +32,7 @@ pub enum Error {
     /// All voxels have one value.
     #[error("the {0} image is constant: there is nothing to align")]
     Constant(Side),
-    /// An image narrower than a head by far.
+    /// An image far narrower than a head.
     #[error(
         "the {side} image is {found_mm:.1} mm wide at most, expected {least_mm:.0} mm: the search begins with detail of \
          8 mm (are its voxel sizes in mm?)"
@@ -37,9 +40,9 @@ pub enum Error {
     TooSmall {
         /// Which image.
         side: Side,
-        /// Its longest side.
+        /// Length of its longest side, mm.
         found_mm: f64,
-        /// What it must be at least.
+        /// The least length, mm.
         least_mm: f64,
     },
     /// One image has two dimensions, the other three.
@@ -52,12 +55,12 @@ pub enum Error {
         /// Shape of the moving image.
         moving: [usize; 3],
     },
-    /// Two slices that cannot show the same.
+    /// Two slices whose planes differ too much.
     #[error("the planes of the two slices are {found_degrees:.0}° apart, expected at most {most_degrees:.0}°")]
     Planes {
-        /// Angle between the planes.
+        /// Angle between the planes, degrees.
         found_degrees: f64,
-        /// The largest allowed.
+        /// Largest angle allowed, degrees.
         most_degrees: f64,
     },
     /// Some voxels are NaN or infinite.
@@ -81,7 +84,7 @@ pub enum Error {
     /// A weight is zero, or negative or NaN somewhere.
     #[error("the weight of the {0} image must be positive somewhere and nowhere negative")]
     Weight(Side),
-    /// A weight leaves too little to fill bins with.
+    /// A weight leaves fewer voxels than there are bins.
     #[error("the mask of the {side} image leaves {found} voxels, fewer than there are bins: {bins}")]
     FewVoxels {
         /// Which image.
@@ -91,35 +94,56 @@ pub enum Error {
         /// Bins at 1 mm.
         bins: usize,
     },
-    /// The images do not overlap wherever the search looked.
+    /// The images do not overlap, or are constant where they do, for every transform that the search evaluated.
     #[error("the images do not overlap, or are constant where they do, at the start and wherever the search looked")]
     NoOverlap,
-    /// The starting transform cannot be inverted.
-    #[error("the starting transform is singular")]
+    /// The start has no finite inverse.
+    #[error("the starting transform is singular, or has numbers that are not finite")]
     SingularStart,
-    /// Number of bins out of range.
-    #[error("bins: {found}, expected {least} to {most}")]
+    /// Number of bins outside [`Options::BINS`].
+    #[error("bins: {found}, expected {}", ends(&Options::BINS))]
     Bins {
-        /// What was asked for.
+        /// The number given.
         found: usize,
-        /// Fewest possible.
-        least: usize,
-        /// Most possible.
-        most: usize,
     },
-    /// No such level.
-    #[error("finest level: {0} mm, expected 8, 4, 2 or 1")]
+    /// A finest level, mm, that is none of [`Options::LEVELS_MM`].
+    #[error("finest level: {0} mm, expected {levels}", levels = listed(&Options::LEVELS_MM))]
     FinestLevel(f64),
-    /// Shares that are not an interval within 0…1.
-    #[error("robust range: {0:?}, expected two shares with 0 ≤ low < high ≤ 1")]
+    /// Shares of voxels that are no interval within [`Options::SHARES`].
+    #[error(
+        "robust range: {0:?}, expected two shares with {least} ≤ low < high ≤ {most}",
+        least = Options::SHARES.start(), most = Options::SHARES.end()
+    )]
     RobustShares([f64; 2]),
-    /// Search angles out of range.
-    #[error("search range: {0:?}°, expected 0 to 180 for each axis")]
+    /// Angles of the search, degrees, outside [`AngleSearch::RANGE_DEGREES`].
+    #[error("search range: {0:?}°, expected {range} for each axis", range = ends(&AngleSearch::RANGE_DEGREES))]
     AngleRange([f64; 3]),
-    /// Step between search angles out of range.
-    #[error("search step: {0}°, expected 1 to 180")]
+    /// A step between angles of the search, degrees, outside [`AngleSearch::STEP_DEGREES`].
+    #[error("search step: {0}°, expected {range}", range = ends(&AngleSearch::STEP_DEGREES))]
     AngleStep(f64),
+    /// The observer stopped the registration.
+    #[error("the registration was stopped")]
+    Stopped,
     /// An operation on the device failed.
     #[error(transparent)]
     Device(#[from] kernels::Error),
+}
+
+/// A range by its ends, such as "0 to 180".
+fn ends(range: &RangeInclusive<impl fmt::Display>) -> String {
+    format!("{} to {}", range.start(), range.end())
+}
+
+/// Numbers as a list, such as "8, 4, 2 or 1".
+fn listed(numbers: &[f64]) -> String {
+    let mut text = String::new();
+    for (index, number) in numbers.iter().enumerate() {
+        let separator = match index {
+            0 => "",
+            _ if index + 1 == numbers.len() => " or ",
+            _ => ", ",
+        };
+        text.push_str(&format!("{separator}{number}"));
+    }
+    text
 }

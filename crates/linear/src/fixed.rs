@@ -1,4 +1,4 @@
-//! The fixed side of a registration, which outlives it when many images are brought to one.
+//! The fixed side of registrations, which many registrations may share.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,42 +6,42 @@ use antsreg_core::report::Observer;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Backend;
 
-use crate::images::{Images, Source};
+use crate::images::{Images, Source, check_planes};
 use crate::parameters::Frame;
 use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Error, Options, Outcome, Side, Start, search};
 
-/// The fixed image on a device, with what every registration to it needs: its levels with their sorted voxels, made when
-/// the first registration asks for them, and kept.
+/// The fixed image on a device, for any number of registrations to it. Its levels are computed by the first registration
+/// that needs them, and kept.
 pub struct Fixed<B: Backend> {
     pub(crate) source: Source<B>,
     pub(crate) options: Options,
-    /// By the level's mm; few, so that a list will do.
     levels: Kept<Arc<FixedLevel<B>>>,
     poses: Kept<Pose>,
 }
 
-/// What was made for a level of so many mm.
+/// Values kept for levels, each with the level's mm.
 type Kept<T> = Mutex<Vec<(f64, T)>>;
 
-/// The fixed image as one level sees it.
+/// The fixed image on one level.
 pub(crate) struct FixedLevel<B: Backend> {
+    /// Isotropic grid of the level.
     pub grid: Grid,
     pub values: FixedValues<B>,
 }
 
-/// The voxels of a level as the cost wants them.
+/// The voxels of the fixed image on one level, as the cost needs them.
 pub(crate) enum FixedValues<B: Backend> {
-    /// In so many bins.
+    /// Sorted into this number of bins.
     Binned(B::FixedBins, usize),
-    /// As they are.
+    /// Unsorted.
     Plain { image: B::Image, weight: Option<B::Image> },
 }
 
 impl<B: Backend> Fixed<B> {
-    /// Checks the image and the options, and brings the image to the device. Voxels count as much as their weights, if
-    /// given, say (≥ 0, on the image's grid).
+    /// Checks the image and the options, and brings the image to the device. `weight` gives the weight of each voxel: at
+    /// least 0, on the image's grid; without it all weights are 1.
     ///
     /// # Errors
     /// An image that is constant, not finite or too small; a weight on another grid or without any voxel; options out of
@@ -52,16 +52,16 @@ impl<B: Backend> Fixed<B> {
         Ok(Fixed { source, options: options.clone(), levels: Mutex::default(), poses: Mutex::default() })
     }
 
-    /// What it was made with.
+    /// The options of all registrations to this side.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Aligns `moving`, from `start` and otherwise with the options that this side was made with. The backend is the one
-    /// that made it. What was registered before does not show in the result.
+    /// Aligns `moving` to the fixed image, from `start`, with the options of this side. `backend` must be the one that made
+    /// this side. The result does not depend on earlier registrations.
     ///
     /// # Errors
-    /// Those of [`crate::register`] that concern the moving image, the start and the device.
+    /// Those of [`crate::register`] that concern the moving image, the start, the observer and the device.
     pub fn register(
         &self,
         backend: &B,
@@ -71,21 +71,31 @@ impl<B: Backend> Fixed<B> {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, Error> {
         let images = Images::new(backend, self, moving, moving_weight)?;
-        let coarsest = search::levels(images.voxel_mm(), self.options.finest_mm)[0];
-        let poses = images.poses(coarsest)?;
-        let start = match start {
-            Start::Headers => AffineTransform::identity(),
-            Start::Transform(transform) => transform,
-            Start::CentreOfMass => {
-                AffineTransform { translation: poses[1].centre - poses[0].centre, ..AffineTransform::identity() }
-            }
-        };
-        let frame = Frame::new(&start, images.moving_axes(), poses[1].centre, images.are_slices())?;
+        let poses = images.poses()?;
+        let start = start.transform(|| Ok(poses))?;
+        let frame =
+            Frame::new(&start, images.moving_axes(), poses[1].centre, images.are_slices())?.of(self.options.dof);
         search::run(&images, &frame, &poses, &self.options, &mut Progress::new(observer))
     }
 
-    /// The costs of transforms of `moving`, fixed → moving, RAS mm, as the search sees them on a level of `mm`, which may be
-    /// finer than the voxels. The moving image is put in the order in which the first of them reads it.
+    /// The start of [`Fixed::register`] as a transform, fixed → moving, RAS mm, without a search.
+    ///
+    /// # Errors
+    /// A slice beside a volume, or slices of differing planes; a singular start; for [`Start::CentreOfMass`], all errors of
+    /// [`crate::register`] that concern the moving image and the device.
+    pub fn start(
+        &self,
+        backend: &B,
+        moving: &Volume,
+        moving_weight: Option<&Volume>,
+        start: Start,
+    ) -> Result<AffineTransform, Error> {
+        check_planes(&self.source.grid, &moving.grid)?;
+        start.transform(|| Images::new(backend, self, moving, moving_weight)?.poses())
+    }
+
+    /// The costs of transforms, fixed → moving, RAS mm, as the search evaluates them on a level of `mm`, which may be finer
+    /// than the voxels. The axes of the moving image are reordered for the first of the transforms.
     ///
     /// # Errors
     /// Those of [`crate::register`] that concern the moving image and the device.
@@ -111,7 +121,7 @@ impl<B: Backend> Fixed<B> {
     }
 }
 
-/// What the list has for `mm`, made first if it has nothing.
+/// The value for `mm` in the list; it is made and added if it is missing.
 fn kept<T: Clone>(list: &Kept<T>, mm: f64, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, known)) = list.iter().find(|(known_mm, _)| *known_mm == mm) {

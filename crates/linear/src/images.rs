@@ -1,4 +1,4 @@
-//! Both images on the device, and the level that is made of them for each resolution.
+//! Both images on the device, and the levels computed from them.
 
 use antsreg_core::intensity::Quantiles;
 use antsreg_core::{AffineTransform, Grid, Volume};
@@ -8,15 +8,15 @@ use nalgebra::{Matrix3, Point3, Vector3};
 use crate::fixed::{Fixed, FixedLevel, FixedValues};
 use crate::level::Level;
 use crate::pose::Pose;
-use crate::{Cost, Error, Options, Side};
+use crate::{Cost, Error, Options, Side, search};
 
 /// Full width at half maximum of a Gaussian of standard deviation 1.
 const FWHM: f64 = 2.354_820_045;
 
-/// Slices whose planes are further apart than this do not show the same.
+/// Largest angle between the planes of two slices.
 const MOST_TILT_DEGREES: f64 = 20.0;
 
-/// Narrower images leave nothing to tell orientations by at 8 mm.
+/// Least length of an image's longest side, mm. In a shorter one, detail of 8 mm does not determine the orientation.
 const LEAST_WIDTH_MM: f64 = 40.0;
 
 /// An image on the device, clamped to its robust range.
@@ -40,12 +40,12 @@ impl<'a, B: Backend> Images<'a, B> {
         Ok(Images { backend, fixed, moving: Source::new(backend, Side::Moving, moving, weight, &fixed.options)? })
     }
 
-    /// The size of the images' detail, mm: no level is finer.
+    /// Size of the images' detail, mm: the larger of their smallest voxel sizes. No level is finer.
     pub fn voxel_mm(&self) -> f64 {
         smallest_mm(&self.fixed.source.grid).max(smallest_mm(&self.moving.grid))
     }
 
-    /// Whether both images are slices; they are if the fixed one is.
+    /// Whether both images are slices. Either both are or none.
     pub fn are_slices(&self) -> bool {
         self.fixed.source.grid.is_slice()
     }
@@ -55,15 +55,16 @@ impl<'a, B: Backend> Images<'a, B> {
         self.moving.grid.direction
     }
 
-    /// Where the fixed and the moving image lie, seen at `mm`.
-    pub fn poses(&self, mm: f64) -> Result<[Pose; 2], Error> {
+    /// The poses of the fixed and the moving image on the coarsest level.
+    pub fn poses(&self) -> Result<[Pose; 2], Error> {
+        let mm = search::levels(self.voxel_mm(), self.fixed.options.finest_mm)[0];
         Ok([self.fixed.pose(self.backend, mm)?, self.moving.pose(self.backend, mm)?])
     }
 
-    /// The images as a level of `mm` sees them: the fixed image on an isotropic grid, the moving image blurred alike.
+    /// The level of `mm`: the fixed image on an isotropic grid, and the moving image blurred by as much.
     ///
-    /// The voxels of the moving image are put in the order in which `fixed_to_moving` and transforms like it read them:
-    /// across the order it takes five times as long.
+    /// The axes of the moving image are reordered so that `fixed_to_moving` and similar transforms read its voxels in the
+    /// order in which they are stored. Reading across that order takes five times as long.
     pub fn level(&self, mm: f64, fixed_to_moving: &AffineTransform) -> Result<Level<'_, B>, Error> {
         let (backend, moving) = (self.backend, &self.moving);
         let fixed = self.fixed.level(backend, mm)?;
@@ -119,7 +120,8 @@ impl<B: Backend> Source<B> {
         Ok(Source { grid: volume.grid.clone(), image, weight, low_high })
     }
 
-    /// Where the image lies, seen at `mm`.
+    /// The pose of the image at a resolution of `mm`: of its clamped intensities above the lower end of the robust range,
+    /// times the weight.
     pub fn pose(&self, backend: &B, mm: f64) -> Result<Pose, Error> {
         let grid = isotropic(&self.grid, mm);
         let blurred = backend.smooth(&self.image, sigma_voxels(&self.grid, mm))?;
@@ -136,7 +138,7 @@ impl<B: Backend> Source<B> {
         Ok(Pose::of(&Volume { grid, voxels }))
     }
 
-    /// The image as the fixed one of a level of `mm`: on an isotropic grid, in bins if the cost has any.
+    /// The image as the fixed one of a level of `mm`: on an isotropic grid, sorted into bins if the cost has them.
     pub fn fixed_level(&self, backend: &B, mm: f64, options: &Options) -> Result<FixedLevel<B>, Error> {
         let grid = isotropic(&self.grid, mm);
         let image = self.blurred(backend, &grid, mm)?;
@@ -169,7 +171,7 @@ fn resampled<B: Backend>(backend: &B, image: &B::Image, from: &Grid, to: &Grid) 
     Ok(out)
 }
 
-/// Positions of an image and its weight may differ by this much, mm: headers round.
+/// Largest distance between voxels of an image and of its weight, mm. Positions in headers are rounded.
 const SAME_GRID_MM: f64 = 1e-2;
 
 fn check_weight(side: Side, volume: &Volume, weight: &Volume, options: &Options) -> Result<(), Error> {
@@ -187,7 +189,8 @@ fn check_weight(side: Side, volume: &Volume, weight: &Volume, options: &Options)
     Ok(())
 }
 
-/// A joint histogram takes weights of at most 1. Only their ratios matter to it.
+/// Brings a weight to the device. Joint histograms take weights of at most 1, so larger ones are divided by their maximum:
+/// only ratios of weights matter to those costs.
 fn upload_weight<B: Backend>(backend: &B, weight: &Volume, cost: Cost) -> Result<B::Image, Error> {
     let most = weight.voxels.iter().fold(1.0f32, |most, value| most.max(*value));
     if !cost.has_joint_histogram() || most <= 1.0 {
@@ -197,8 +200,8 @@ fn upload_weight<B: Backend>(backend: &B, weight: &Volume, cost: Cost) -> Result
     Ok(backend.upload(weight.grid.shape, &scaled)?)
 }
 
-/// The range between the given shares of the voxels; all of it where an object is too small to show there; none if the
-/// image does not vary.
+/// The quantiles of the given shares. Where they are equal, as with a small object, the whole range; none if the image is
+/// constant.
 fn robust_range<B: Backend>(backend: &B, image: &B::Image, [low, high]: [f64; 2]) -> Result<Quantiles, Error> {
     let range = |low, high| -> Result<Quantiles, Error> {
         let found = backend.quantiles(image, low, high)?;
@@ -208,8 +211,8 @@ fn robust_range<B: Backend>(backend: &B, image: &B::Image, [low, high]: [f64; 2]
     if robust.low_high.is_some() { Ok(robust) } else { range(0.0, 1.0) }
 }
 
-/// Two volumes, or two slices that face the same way.
-fn check_planes(fixed: &Grid, moving: &Grid) -> Result<(), Error> {
+/// Refuses a volume beside a slice, and slices whose planes differ too much.
+pub(crate) fn check_planes(fixed: &Grid, moving: &Grid) -> Result<(), Error> {
     if fixed.is_slice() != moving.is_slice() {
         return Err(Error::SliceAndVolume { fixed: fixed.shape, moving: moving.shape });
     }
@@ -220,12 +223,12 @@ fn check_planes(fixed: &Grid, moving: &Grid) -> Result<(), Error> {
     Ok(())
 }
 
-/// The smallest voxel size along the axes that an image has.
+/// The smallest voxel size, mm; of a slice, within its plane.
 fn smallest_mm(grid: &Grid) -> f64 {
     if grid.is_slice() { grid.spacing.x.min(grid.spacing.y) } else { grid.spacing.min() }
 }
 
-/// Width of the ramp at the edge of the field of view; a slice has none across it.
+/// Width of the ramp at the edge of the field of view along each axis, voxels; 0 across a slice.
 fn edge_voxels(grid: &Grid, mm: f64) -> [f64; 3] {
     let mut edge = grid.spacing.map(|spacing| mm / spacing);
     if grid.is_slice() {
@@ -234,19 +237,19 @@ fn edge_voxels(grid: &Grid, mm: f64) -> [f64; 3] {
     edge.into()
 }
 
-/// The isotropic grid of `mm` that fills the field of view of `grid`, in its axes.
+/// The isotropic grid of `mm` along the axes of `grid` that fills its field of view.
 fn isotropic(grid: &Grid, mm: f64) -> Grid {
     centred(grid, Vector3::from_element(mm))
 }
 
-/// `grid`, thinned out along the axes on which a blur to `mm` leaves nothing smaller than two voxels.
+/// `grid` with larger voxels along the axes where a blur to `mm` allows it: at least two voxels per `mm` are kept.
 fn thinned(grid: &Grid, mm: f64) -> Grid {
     centred(grid, grid.spacing.map(|spacing| spacing * (0.5 * mm / spacing).floor().max(1.0)))
 }
 
-/// `grid` with its axes in the order in which they come closest to the columns of `directions`.
+/// `grid` with its axes reordered so that they come closest to the columns of `directions`.
 fn reordered(grid: &Grid, directions: &Matrix3<f64>) -> Grid {
-    // The third axis of a slice stays that.
+    // The third axis of a slice stays the third.
     let axes = if grid.is_slice() { 2 } else { 3 };
     let cosines = grid.direction.transpose() * directions;
     let match_of = |order: &[usize; 3]| (0..3).map(|axis| cosines[(order[axis], axis)].abs()).sum::<f64>();
@@ -263,6 +266,7 @@ fn reordered(grid: &Grid, directions: &Matrix3<f64>) -> Grid {
     }
 }
 
+/// A grid of this spacing with the axes and the centre of `grid`, and no larger; slices keep their thickness.
 fn centred(grid: &Grid, mut spacing: Vector3<f64>) -> Grid {
     if grid.is_slice() {
         spacing.z = grid.spacing.z;
@@ -279,7 +283,8 @@ fn centred(grid: &Grid, mut spacing: Vector3<f64>) -> Grid {
     Grid { shape, spacing, origin, direction: grid.direction }
 }
 
-/// The blur that leaves detail of `mm` to voxels which have detail of their own size; none across a slice.
+/// Standard deviation of the blur to a resolution of `mm`, voxels: its variance and that of the voxels add up to that of
+/// the level. 0 across a slice.
 fn sigma_voxels(grid: &Grid, mm: f64) -> [f64; 3] {
     let mut sigma = grid.spacing.map(|spacing| (mm * mm - spacing * spacing).max(0.0).sqrt() / FWHM / spacing);
     if grid.is_slice() {

@@ -1,4 +1,4 @@
-//! One resolution: what the cost of a batch of transforms is computed from.
+//! One resolution level: both images as the cost needs them, and the costs of batches of transforms.
 
 use std::sync::Arc;
 
@@ -8,46 +8,56 @@ use antsreg_kernels::{Backend, JointParameters, JointSampling};
 use crate::fixed::{FixedLevel, FixedValues};
 use crate::lockstep::{Candidate, best_first};
 use crate::parameters::{Frame, Parameters};
+use crate::progress::Progress;
 use crate::{Cost, Error, Optimiser};
 
+/// Both images on the device at one resolution.
 pub(crate) struct Level<'a, B: Backend> {
     pub backend: &'a B,
-    /// Spacing of the fixed grid.
+    /// Spacing of the fixed grid, mm.
     pub mm: f64,
     pub optimiser: Optimiser,
     pub cost: Cost,
     pub histogram: JointSampling,
-    /// Ranges of the fixed and the moving intensities.
+    /// Lowest and highest intensity of the fixed and of the moving image.
     pub low_high: [(f32, f32); 2],
     pub fixed: Arc<FixedLevel<B>>,
     pub moving: B::Image,
     pub moving_weight: Option<B::Image>,
+    /// Width of the ramp of weights at the border of the moving image along each axis, voxels.
     pub edge_voxels: [f64; 3],
     pub fixed_voxel_to_world: AffineTransform,
     pub world_to_moving_voxel: AffineTransform,
 }
 
 impl<B: Backend> Level<'_, B> {
-    /// The cost of each set of parameters, in one call of the device; 1 where they do not make a transform.
-    pub fn costs(&self, frame: &Frame, batch: &[Parameters]) -> Result<Vec<f64>, Error> {
+    /// The cost of each set of parameters, in one call of the device; 1 where they do not make a transform. The observer is
+    /// polled afterwards.
+    pub fn costs(&self, frame: &Frame, batch: &[Parameters], progress: &mut Progress) -> Result<Vec<f64>, Error> {
         let transforms: Vec<Option<AffineTransform>> =
             batch.iter().map(|parameters| self.voxel_map(frame, parameters)).collect();
         let usable: Vec<AffineTransform> = transforms.iter().flatten().copied().collect();
         let mut costs = self.measured(&usable)?.into_iter();
+        progress.poll()?;
         Ok(transforms.iter().map(|usable| usable.and_then(|_| costs.next()).unwrap_or(1.0)).collect())
     }
 
     /// Parameters with their costs, best first.
-    pub fn rated(&self, frame: &Frame, batch: impl Iterator<Item = Parameters>) -> Result<Vec<Candidate>, Error> {
+    pub fn rated(
+        &self,
+        frame: &Frame,
+        batch: impl Iterator<Item = Parameters>,
+        progress: &mut Progress,
+    ) -> Result<Vec<Candidate>, Error> {
         let batch: Vec<Parameters> = batch.collect();
-        let costs = self.costs(frame, &batch)?;
+        let costs = self.costs(frame, &batch, progress)?;
         let pairs = batch.into_iter().zip(costs);
         let mut rated: Vec<Candidate> = pairs.map(|(parameters, cost)| Candidate { parameters, cost }).collect();
         best_first(&mut rated);
         Ok(rated)
     }
 
-    /// Whether the cost has creases, where no parabola fits.
+    /// Whether the cost has creases: places where its slope jumps, so that no parabola fits.
     pub fn has_creases(&self) -> bool {
         self.cost.has_joint_histogram() && self.histogram == JointSampling::PartialVolume
     }

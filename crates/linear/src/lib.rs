@@ -1,8 +1,8 @@
 //! Linear registration: FLIRT's multi-start, multi-resolution search, by correlation ratio or another [`Cost`].
 //!
-//! [`register`] finds the affine map from the fixed to the moving world that makes the fixed image predict the moving one
-//! best. The search is made of state machines that ask for costs, so that every round of all its starts is one batch for
-//! the device. [`Fixed`] is the fixed side alone, for many images that are brought to one.
+//! [`register`] finds the transform from the fixed to the moving world, a translation up to an affine map, with the lowest
+//! cost. The local optimisers are state machines that ask for costs, so that each round of all starts is one batch of
+//! evaluations on the device. [`Fixed`] is the fixed side alone, for many registrations to one image.
 
 mod compare;
 mod coordinate_search;
@@ -12,18 +12,23 @@ mod descent;
 mod error;
 mod fixed;
 mod images;
+mod lattice;
 mod level;
 mod line_search;
 mod lockstep;
+pub mod memory;
 mod optimise;
 mod options;
 mod orient;
+mod outcome;
 mod parameters;
 mod polish;
 mod pose;
 mod powell;
 mod progress;
 mod search;
+mod start;
+mod translate;
 
 use antsreg_core::Volume;
 use antsreg_core::report::Observer;
@@ -32,17 +37,25 @@ use antsreg_kernels::Backend;
 pub use cost::Cost;
 pub use error::{Error, Side};
 pub use fixed::Fixed;
-pub use options::{AngleSearch, Dof, Optimiser, Options, Outcome, Search, Start};
+pub use options::{AngleSearch, Dof, Optimiser, Options, Search};
+pub use outcome::Outcome;
+pub use start::Start;
 
-/// Aligns `moving` to `fixed` by the search of Jenkinson & Smith (2001) and Jenkinson et al. (2002), as changed where
-/// `search.rs` says. The result maps fixed to moving points, RAS mm.
+/// Aligns `moving` to `fixed` by the search of Jenkinson & Smith (2001) and Jenkinson et al. (2002), with the changes that
+/// `search.rs` lists. The result maps fixed to moving points, RAS mm.
 ///
-/// Each image lies on a grid of its own, both volumes or both slices. Voxels count as much as their weights, if given,
-/// say (≥ 0, on the image's grid): 0 and 1 make a mask. The observer hears of every finished step of the search.
+/// Each image has its own grid; both are volumes or both are slices. The weights, if given, are at least 0 and on the grid
+/// of their image; weights of 0 and 1 make a mask. The search begins at `start`. The observer receives a report after every
+/// step of the search, and is polled after every batch of cost evaluations; the result does not depend on it.
 ///
 /// # Errors
 /// Images that are constant, not finite, too small, or a slice beside a volume; weights on another grid or without any
-/// voxel; options out of range; images that do not overlap wherever the search looked; a device that fails.
+/// voxel; options out of range; a singular start; images that do not overlap for any transform that the search evaluated;
+/// an observer that breaks ([`Error::Stopped`]); a device that fails.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "two images, their weights, and the four arguments of every registration"
+)]
 pub fn register<B: Backend>(
     backend: &B,
     fixed: &Volume,
@@ -50,13 +63,8 @@ pub fn register<B: Backend>(
     fixed_weight: Option<&Volume>,
     moving_weight: Option<&Volume>,
     options: &Options,
+    start: Start,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
-    Fixed::new(backend, fixed, fixed_weight, options)?.register(
-        backend,
-        moving,
-        moving_weight,
-        options.start,
-        observer,
-    )
+    Fixed::new(backend, fixed, fixed_weight, options)?.register(backend, moving, moving_weight, start, observer)
 }

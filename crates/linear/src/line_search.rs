@@ -1,18 +1,18 @@
-//! The minimum of a function along a line, as questions and answers: so that many searches can share their evaluations.
+//! Line search as a state machine that asks for costs, so that many searches can share their evaluations.
 //!
-//! Both sides of the start are looked at together. The bracket then grows towards the lower side by the factor 1.6 and
-//! closes in by parabolas. Distances are in tolerances.
+//! The cost is evaluated on both sides of the start together. Then the bracket grows towards the lower side by the factor
+//! 1.6, and shrinks by parabolic interpolation. Distances are in tolerances.
 
 /// Factor by which a bracket grows.
 const GROWTH: f64 = 1.6;
 
-/// A minimum further away than this is not looked for.
+/// Most steps by which a bracket grows.
 const MOST_GROWTH: usize = 8;
 
-/// Parabolas tried on a bracket, unless told otherwise.
+/// Most parabolas on a bracket by default.
 const MOST_REFINEMENTS: usize = 4;
 
-/// A parabola whose vertex is closer to the middle than this is the last, unless told otherwise.
+/// Default precision: a parabola whose vertex is closer than this to the middle of the bracket is the last.
 const PRECISION: f64 = 0.5;
 
 /// A position on the line and the cost there.
@@ -24,11 +24,11 @@ pub(crate) struct Probe {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
-    /// Looking at the start, if its cost is unknown, and at both sides.
+    /// Evaluating both sides of the start, and the start if its cost is unknown.
     Opening,
-    /// The lower side is still falling.
+    /// The cost still falls towards one side.
     Growing,
-    /// The middle is below both ends.
+    /// The middle is no higher than both ends.
     Closing,
     Done,
 }
@@ -38,7 +38,7 @@ enum Phase {
 pub(crate) struct LineSearch {
     phase: Phase,
     steps: usize,
-    /// The best probe between two that are no better.
+    /// Three probes in the order of their positions; once the search is closing in, the middle one is the best.
     bracket: [Probe; 3],
     asked: Vec<f64>,
     start_known: bool,
@@ -47,7 +47,7 @@ pub(crate) struct LineSearch {
 }
 
 impl LineSearch {
-    /// A search from 0, where the cost may be known, that looks at `± opening` first.
+    /// A search from 0, where the cost may be known, that evaluates `± opening` first.
     pub fn new(cost: Option<f64>, opening: f64) -> LineSearch {
         let start = Probe { at: 0.0, cost: cost.unwrap_or(f64::INFINITY) };
         let mut asked = vec![-opening, opening];
@@ -65,17 +65,17 @@ impl LineSearch {
         }
     }
 
-    /// The same search, closing in to `precision` by at most so many parabolas.
+    /// The same search, with this precision and at most this number of parabolas.
     pub fn refined(self, precision: f64, refinements: usize) -> LineSearch {
         LineSearch { precision, refinements, ..self }
     }
 
-    /// The positions whose cost is wanted next; none when the search is over.
+    /// The positions whose costs are needed next; none when the search is over.
     pub fn ask(&self) -> &[f64] {
         &self.asked
     }
 
-    /// Takes the costs of the positions asked for.
+    /// Receives the costs of the positions asked for.
     pub fn tell(&mut self, costs: &[f64]) {
         let probe = |index: usize| Probe { at: self.asked[index], cost: costs[index] };
         match self.phase {
@@ -140,13 +140,13 @@ fn closed([low, middle, high]: [Probe; 3], found: Probe) -> [Probe; 3] {
     }
 }
 
-/// Where the parabola through a bracket is lowest, kept away from its ends.
+/// The minimum of the parabola through a bracket, kept away from its ends.
 fn vertex([low, middle, high]: [Probe; 3]) -> f64 {
     let (left, right) = (middle.at - low.at, high.at - middle.at);
     let (rise_left, rise_right) = (low.cost - middle.cost, high.cost - middle.cost);
     let (slope, curvature) =
         (rise_right * left * left - rise_left * right * right, rise_right * left + rise_left * right);
-    // Flat on both sides: stay.
+    // Flat on both sides: the middle.
     let shift = if curvature > 0.0 { -0.5 * slope / curvature } else { 0.0 };
     middle.at + shift.clamp(-0.9 * left, 0.9 * right)
 }

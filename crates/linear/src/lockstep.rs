@@ -1,4 +1,4 @@
-//! Searches that ask for costs and are told them, so that any number of them share their evaluations.
+//! Searches as state machines that ask for costs, so that any number of them share their evaluations.
 
 use crate::Error;
 use crate::parameters::Parameters;
@@ -17,15 +17,15 @@ pub(crate) fn best_first(candidates: &mut [Candidate]) {
 
 /// A minimisation from one start.
 pub(crate) trait AskTell {
-    /// The parameters whose costs are wanted next; none when the search is over.
+    /// The parameters whose costs are needed next; none when the search is over.
     fn ask(&self) -> Vec<Parameters>;
-    /// Takes the costs of the parameters asked for.
+    /// Receives the costs of the parameters asked for.
     fn tell(&mut self, costs: &[f64]);
-    /// The best so far; cost 1 where nothing has been told yet.
+    /// The best candidate so far, with cost 1 before any cost is known.
     fn found(&self) -> Candidate;
 }
 
-/// Runs every search to its end. Each round of questions of all of them is one call of `evaluate`.
+/// Runs every search to its end. Each round evaluates the parameters that all searches ask for in one call of `evaluate`.
 pub(crate) fn run(
     searches: &mut [impl AskTell],
     mut evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,

@@ -7,6 +7,7 @@ use crate::level::Level;
 use crate::lockstep::{Candidate, best_first};
 use crate::parameters::{Direction, Frame, Parameters, tolerances};
 use crate::polish::{Curvature, polish};
+use crate::progress::Progress;
 use crate::{Dof, Error, Optimiser, descent, powell};
 
 /// Newton steps on a level, at most.
@@ -15,29 +16,42 @@ const NEWTON_STEPS: usize = 8;
 /// Sweeps over the directions where Newton steps follow.
 const FEW_SWEEPS: usize = 2;
 
-/// Candidates closer than this would end in one place, tolerances of the level.
+/// Candidates closer than this have the same minimum, tolerances of the level.
 const NEAR: f64 = 2.0;
 
 impl<B: Backend> Level<'_, B> {
     /// Each start, optimised over these degrees of freedom; in the order of the starts.
-    pub fn optimise(&self, frame: &Frame, starts: &[Parameters], dof: Dof) -> Result<Vec<Candidate>, Error> {
-        self.optimise_along(frame, starts, &frame.directions(dof, self.mm), SWEEPS)
+    pub fn optimise(
+        &self,
+        frame: &Frame,
+        starts: &[Parameters],
+        dof: Dof,
+        progress: &mut Progress,
+    ) -> Result<Vec<Candidate>, Error> {
+        self.optimise_along(frame, starts, &frame.directions(dof, self.mm), SWEEPS, progress)
     }
 
-    /// Each start, brought near to its minimum, for a choice among them; in the order of the starts.
-    pub fn approach(&self, frame: &Frame, starts: &[Parameters], dof: Dof) -> Result<Vec<Candidate>, Error> {
-        self.optimise_along(frame, starts, &frame.directions(dof, self.mm), FEW_SWEEPS)
+    /// Each start, optimised roughly: near enough to its minimum to choose among them; in the order of the starts.
+    pub fn approach(
+        &self,
+        frame: &Frame,
+        starts: &[Parameters],
+        dof: Dof,
+        progress: &mut Progress,
+    ) -> Result<Vec<Candidate>, Error> {
+        self.optimise_along(frame, starts, &frame.directions(dof, self.mm), FEW_SWEEPS, progress)
     }
 
-    /// Each start, optimised along these directions by the optimiser asked for; in the order of the starts.
+    /// Each start, optimised along these directions by the optimiser of the options; in the order of the starts.
     pub fn optimise_along(
         &self,
         frame: &Frame,
         starts: &[Parameters],
         directions: &[Direction],
         sweeps: usize,
+        progress: &mut Progress,
     ) -> Result<Vec<Candidate>, Error> {
-        let costs = |batch: &[Parameters]| self.costs(frame, batch);
+        let costs = |batch: &[Parameters]| self.costs(frame, batch, progress);
         match self.optimiser {
             Optimiser::Flirt => coordinate_search::descend(starts, directions, sweeps, costs),
             Optimiser::Powell => powell::minimise(starts, directions, self.mm, costs),
@@ -45,21 +59,22 @@ impl<B: Backend> Level<'_, B> {
         }
     }
 
-    /// Each start, optimised over these degrees of freedom to the end, with the curvature there as far as it is known;
-    /// best first.
+    /// Each start, optimised over these degrees of freedom until it has converged, with the curvature there if the optimiser
+    /// measures it; best first.
     pub fn polish(
         &self,
         frame: &Frame,
         starts: &[Parameters],
         dof: Dof,
         known: Option<&Curvature>,
+        progress: &mut Progress,
     ) -> Result<Vec<(Candidate, Option<Curvature>)>, Error> {
         if self.optimiser == Optimiser::Flirt {
             return polish(starts, &frame.directions(dof, self.mm), NEWTON_STEPS, known, |batch| {
-                self.costs(frame, batch)
+                self.costs(frame, batch, progress)
             });
         }
-        let mut found = self.optimise(frame, starts, dof)?;
+        let mut found = self.optimise(frame, starts, dof, progress)?;
         best_first(&mut found);
         Ok(found.into_iter().map(|candidate| (candidate, None)).collect())
     }

@@ -1,31 +1,50 @@
-//! What a caller may choose, and what it gets back.
+//! Options of the linear stage, and their ranges.
 
-use antsreg_core::AffineTransform;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use antsreg_core::report::SearchStep;
 use antsreg_kernels::{JointParameters, JointSampling};
+use serde::{Deserialize, Serialize};
 
 use crate::{Cost, Error};
 
-/// Degrees of freedom of the transform; the numbers are those of volumes, slices have 3, 4, 5 and 6.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Degrees of freedom of the transform.
+///
+/// The numbers in the names are those of volumes; slices have 2, 3, 4, 5 and 6. The order is from few to many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Dof {
+    /// Translation. The linear part stays exactly that of the start.
+    #[serde(rename = "translation")]
+    Translation3,
     /// Rotation and translation.
+    #[serde(rename = "rigid")]
     Rigid6,
     /// Rigid and one common scale.
+    #[serde(rename = "similarity")]
     Similarity7,
     /// Rigid and a scale along each axis of the moving image.
+    #[serde(rename = "scales")]
     Scales9,
     /// Every affine map.
+    #[serde(rename = "affine")]
     Affine12,
 }
 
 impl Dof {
-    /// How many they are, of volumes or of slices.
+    /// All models, from few to many degrees of freedom.
+    pub const ALL: [Dof; 5] = [Dof::Translation3, Dof::Rigid6, Dof::Similarity7, Dof::Scales9, Dof::Affine12];
+
+    /// Number of degrees of freedom, of volumes or of slices.
     pub fn number(self, slices: bool) -> u8 {
         match (self, slices) {
+            (Dof::Translation3, false) => 3,
             (Dof::Rigid6, false) => 6,
             (Dof::Similarity7, false) => 7,
             (Dof::Scales9, false) => 9,
             (Dof::Affine12, false) => 12,
+            (Dof::Translation3, true) => 2,
             (Dof::Rigid6, true) => 3,
             (Dof::Similarity7, true) => 4,
             (Dof::Scales9, true) => 5,
@@ -33,55 +52,64 @@ impl Dof {
         }
     }
 
-    /// In words, for reports.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Dof::Rigid6 => "6 degrees of freedom",
-            Dof::Similarity7 => "7 degrees of freedom",
-            Dof::Scales9 => "9 degrees of freedom",
-            Dof::Affine12 => "12 degrees of freedom",
-        }
+    /// The step of the search that optimises over these degrees of freedom.
+    pub(crate) fn search_step(self) -> SearchStep {
+        SearchStep::DegreesOfFreedom(self.number(false))
     }
 }
 
-/// Where the search begins.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Start {
-    /// Centres of mass on each other, axes as the headers say.
-    CentreOfMass,
-    /// World coordinates as the headers say.
-    Headers,
-    /// A given transform, fixed → moving, RAS mm.
-    Transform(AffineTransform),
-}
-
-/// How much of the space of rotations is looked at.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The search for the right orientation, and for the right translation where the model is a translation.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Search {
-    /// A coarse search over angles, then refinement.
+    /// A coarse search over angles, then refinement. A model without rotation searches over translations instead.
     Angles(AngleSearch),
-    /// Refine the start only.
+    /// Refinement of the start only.
     None,
 }
 
-/// The rotations, about the start's, at which the coarse search looks.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The rotations relative to the start that the coarse search evaluates.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct AngleSearch {
-    /// From minus to plus these angles about x, y and z, degrees, at most 180.
+    /// The search goes from minus to plus these angles about x, y and z, degrees, within [`AngleSearch::RANGE_DEGREES`].
     pub range_degrees: [f64; 3],
-    /// Distance of the angles from which translation and scale are optimised.
+    /// Step between the angles at which translation and scale are optimised, degrees, within
+    /// [`AngleSearch::STEP_DEGREES`].
     pub coarse_step_degrees: f64,
-    /// Distance of the angles at which the cost is looked at.
+    /// Step between the angles at which the cost is evaluated, degrees, within [`AngleSearch::STEP_DEGREES`].
     pub fine_step_degrees: f64,
-    /// Whether to try, whatever the range, the four turns that put the principal axes of both images on each other:
-    /// with them the search finds a brain in any orientation.
+    /// Whether to try, outside the range as well, the four rotations that align the principal axes of both images. They
+    /// find a brain in any orientation.
     pub principal_axes: bool,
 }
 
 impl AngleSearch {
-    /// For slices: all the way round about their normal.
+    /// Allowed angles of the range, degrees.
+    pub const RANGE_DEGREES: RangeInclusive<f64> = 0.0..=180.0;
+    /// Allowed steps between angles, degrees.
+    pub const STEP_DEGREES: RangeInclusive<f64> = 1.0..=180.0;
+
+    /// The search for slices: all angles about their normal.
     pub fn of_slices() -> AngleSearch {
         AngleSearch { range_degrees: [0.0, 0.0, 180.0], ..AngleSearch::default() }
+    }
+
+    /// Refuses angles and steps out of range.
+    ///
+    /// # Errors
+    /// [`Error::AngleRange`] and [`Error::AngleStep`].
+    pub fn check(&self) -> Result<(), Error> {
+        if !self.range_degrees.iter().all(|angle| Self::RANGE_DEGREES.contains(angle)) {
+            return Err(Error::AngleRange(self.range_degrees));
+        }
+        match [self.coarse_step_degrees, self.fine_step_degrees]
+            .iter()
+            .find(|step| !Self::STEP_DEGREES.contains(step))
+        {
+            Some(step) => Err(Error::AngleStep(*step)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -96,40 +124,56 @@ impl Default for AngleSearch {
     }
 }
 
-/// How a start is brought to the bottom of its valley.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The local optimiser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Optimiser {
-    /// FLIRT's search along one parameter after the other, then Newton steps.
+    /// One parameter after the other, then Newton steps
+    ///
+    /// Line searches along the parameters as in FLIRT (Jenkinson & Smith 2001).
     #[default]
     Flirt,
-    /// Powell's method, never evaluating a point within 0.05° and 0.02 mm (times the level's mm) of a known one
-    /// (Shams 2010).
+    /// Powell's method, at no two points closer than 0.05° and 0.02 mm times the level's mm
+    ///
+    /// Shams 2010, section 3.7.
     Powell,
-    /// Steepest descent (Sun 2010).
+    /// Steepest descent
+    ///
+    /// Sun 2010.
     Descent,
 }
 
-/// Parameters of the linear stage; the defaults are FLIRT's, for its correlation ratio.
-#[derive(Debug, Clone, PartialEq)]
+/// The name as typed.
+impl fmt::Display for Optimiser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// Options of the linear stage. The defaults are FLIRT's, for its correlation ratio.
+///
+/// Deserialised, fields that are left out have their defaults, and unknown fields are refused. Ranges are checked by
+/// [`Options::check`], and by every function that takes options.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Degrees of freedom.
     pub dof: Dof,
-    /// Where the search begins.
-    pub start: Start,
-    /// Rotations looked at.
+    /// The search for the right orientation.
     pub search: Search,
-    /// How each start is optimised.
+    /// The local optimiser.
     pub optimiser: Optimiser,
-    /// What is minimised.
+    /// The cost that is minimised.
     pub cost: Cost,
-    /// How joint histograms are filled, for the costs made of them.
+    /// How joint histograms are filled, for the costs that have one.
     pub histogram: JointSampling,
-    /// Bins over the intensities at 1 mm, for the costs that have any. A level of s mm uses bins / s, and bins / √s on
-    /// either side of a joint histogram.
+    /// Bins over the intensities at 1 mm, for the costs that have bins, within [`Options::BINS`]. A level of s mm has
+    /// bins / s of them, and a joint histogram of volumes bins / √s on either side.
     pub bins: usize,
-    /// Finest level used, mm: 8, 4, 2 or 1. Levels finer than the voxels are skipped in any case.
+    /// Finest level, mm, one of [`Options::LEVELS_MM`]. Levels finer than the voxels are skipped in any case.
     pub finest_mm: f64,
-    /// Intensities are clamped to the values below which these shares of the voxels lie.
+    /// Intensities are clamped to the quantiles of these shares of the voxels: low < high, within [`Options::SHARES`].
     pub robust_shares: [f64; 2],
 }
 
@@ -137,7 +181,6 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             dof: Dof::Affine12,
-            start: Start::CentreOfMass,
             search: Search::Angles(AngleSearch::default()),
             optimiser: Optimiser::default(),
             cost: Cost::CorrelationRatio,
@@ -149,49 +192,40 @@ impl Default for Options {
     }
 }
 
-/// Bins that intensities may have at 1 mm.
-const BINS: std::ops::RangeInclusive<usize> = JointParameters::BINS;
-
 impl Options {
-    /// The defaults of a cost.
+    /// Allowed numbers of bins at 1 mm.
+    pub const BINS: RangeInclusive<usize> = JointParameters::BINS;
+    /// Levels of the schedule, mm, coarsest first: the allowed values of `finest_mm`.
+    pub const LEVELS_MM: [f64; 4] = [8.0, 4.0, 2.0, 1.0];
+    /// Allowed shares of voxels.
+    pub const SHARES: RangeInclusive<f64> = 0.0..=1.0;
+
+    /// The default options for a cost.
     pub fn of(cost: Cost) -> Options {
         Options { cost, bins: cost.default_bins(), ..Options::default() }
     }
 
-    /// Refuses values that mean nothing.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        if !BINS.contains(&self.bins) {
-            return Err(Error::Bins { found: self.bins, least: *BINS.start(), most: *BINS.end() });
+    /// Refuses values out of range.
+    ///
+    /// # Errors
+    /// [`Error::Bins`], [`Error::FinestLevel`], [`Error::RobustShares`], [`Error::AngleRange`] and [`Error::AngleStep`].
+    pub fn check(&self) -> Result<(), Error> {
+        if !Self::BINS.contains(&self.bins) {
+            return Err(Error::Bins { found: self.bins });
         }
-        if ![8.0, 4.0, 2.0, 1.0].contains(&self.finest_mm) {
+        if !Self::LEVELS_MM.contains(&self.finest_mm) {
             return Err(Error::FinestLevel(self.finest_mm));
         }
         let [low, high] = self.robust_shares;
-        if !(0.0..1.0).contains(&low) || !(low..=1.0).contains(&high) || low == high {
+        if !Self::SHARES.contains(&low) || !Self::SHARES.contains(&high) || low >= high {
             return Err(Error::RobustShares(self.robust_shares));
         }
-        if let Search::Angles(angles) = &self.search {
-            let range = angles.range_degrees;
-            if !range.iter().all(|angle| (0.0..=180.0).contains(angle)) {
-                return Err(Error::AngleRange(range));
-            }
-            for step in [angles.coarse_step_degrees, angles.fine_step_degrees] {
-                if !(1.0..=180.0).contains(&step) {
-                    return Err(Error::AngleStep(step));
-                }
-            }
+        match &self.search {
+            Search::Angles(angles) => angles.check(),
+            Search::None => Ok(()),
         }
-        Ok(())
     }
 }
 
-/// The result of the linear stage.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// Fixed → moving, RAS mm.
-    pub transform: AffineTransform,
-    /// Cost at the finest level used.
-    pub cost: f64,
-    /// (level in mm, cost at its end), coarsest first.
-    pub levels: Vec<(f64, f64)>,
-}
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,11 @@
-//! FLIRT's twelve parameters and the transform they stand for.
+//! FLIRT's twelve parameters, and the transform that they describe.
 
 use std::ops::Range;
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-use crate::{Dof, Error};
+use crate::{Dof, Error, start};
 
 /// Three angles (radians), three translations (mm), three scales, three skews.
 pub(crate) type Parameters = [f64; 12];
@@ -18,11 +18,11 @@ pub(crate) const SKEW: usize = 9;
 /// The parameters of the start.
 pub(crate) const IDENTITY: Parameters = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0];
 
-/// FLIRT's precision of each parameter at 1 mm: radians, mm, scale, skew. Each moves the surface of a brain by about as
-/// much.
+/// FLIRT's tolerance of each parameter at 1 mm: radians, mm, scale, skew. Each moves the surface of a brain by about the
+/// same distance.
 const TOLERANCE: [f64; 4] = [0.005, 0.2, 0.002, 0.001];
 
-/// Scales below this make no anatomy.
+/// Smallest scale that makes a transform.
 const LEAST_SCALE: f64 = 1e-2;
 
 /// A direction in the space of parameters, one tolerance long.
@@ -40,19 +40,24 @@ pub(crate) fn along(point: &Parameters, direction: &Direction, distance: f64) ->
 
 /// The space in which parameters act: moving points m, RAS mm, go to
 /// L·D·R·K·S·Dᵀ·(m − c) + f + t, with R = Rx·Ry·Rz, K the skews (unit upper triangle), S the scales and t the
-/// translation. D holds the axes of the moving image, c its centre; L and f make the start what it is.
+/// translation. D holds the axes of the moving image, and c is its centre of mass. L is the linear part of the start, moving
+/// → fixed, and f the point to which the start takes c, so that the parameters [`IDENTITY`] give the start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame {
     /// The moving image's axes in the world.
     axes: Matrix3<f64>,
-    /// Centre of gravity of the moving image, mm.
+    /// Centre of mass of the moving image, mm.
     moving_centre: Point3<f64>,
     /// Linear part of the start, moving → fixed.
     orientation: Matrix3<f64>,
-    /// Where the start puts the centre, mm.
+    /// The point to which the start takes the centre, mm.
     fixed_centre: Point3<f64>,
-    /// Whether the images are slices, which turn about their normal, the third of the axes, and shift across it.
+    /// Whether the images are slices. They rotate about their normal, the third of the axes, and move in their plane.
     slices: bool,
+    /// The start, fixed → moving.
+    start: AffineTransform,
+    /// Whether the model is a translation, so that transforms have exactly the linear part of the start.
+    translates: bool,
 }
 
 impl Frame {
@@ -63,28 +68,42 @@ impl Frame {
         moving_centre: Point3<f64>,
         slices: bool,
     ) -> Result<Frame, Error> {
-        let inverse = start.inverse().filter(|inverse| inverse.matrix.iter().all(|value| value.is_finite()));
-        let moving_to_fixed = inverse.ok_or(Error::SingularStart)?;
+        let moving_to_fixed = start::inverse(start)?;
         Ok(Frame {
             axes: moving_axes,
             moving_centre,
             orientation: moving_to_fixed.matrix,
             fixed_centre: moving_to_fixed.apply(&moving_centre),
             slices,
+            start: *start,
+            translates: false,
         })
     }
 
-    /// The directions which a number of degrees of freedom leaves, in steps of one tolerance at a level of `mm`.
+    /// The frame for a model.
+    pub fn of(self, dof: Dof) -> Frame {
+        Frame { translates: dof == Dof::Translation3, ..self }
+    }
+
+    /// The start, fixed → moving.
+    pub fn start(&self) -> &AffineTransform {
+        &self.start
+    }
+
+    /// The directions of a model, each one tolerance long at a level of `mm`.
     pub fn directions(&self, dof: Dof, mm: f64) -> Vec<Direction> {
         let single = |parameter: usize| {
             let mut direction = [0.0; 12];
             direction[parameter] = TOLERANCE[parameter / 3] * mm;
             direction
         };
+        if dof == Dof::Translation3 {
+            return self.shifts(mm);
+        }
         let mut directions: Vec<Direction> = self.turns().map(|axis| single(ROTATION + axis)).collect();
         directions.extend(self.shifts(mm));
         match dof {
-            Dof::Rigid6 => {}
+            Dof::Translation3 | Dof::Rigid6 => {}
             Dof::Similarity7 => directions.push(self.common_scale(mm)),
             Dof::Scales9 => directions.extend(self.scales().map(single)),
             Dof::Affine12 => directions.extend(self.scales().chain(self.skews()).map(single)),
@@ -92,14 +111,16 @@ impl Frame {
         directions
     }
 
-    /// The translations and, unless the transform is rigid, the common scale.
+    /// The translations and, if the model has scales, the common scale.
     pub fn translations_and_scale(&self, dof: Dof, mm: f64) -> Vec<Direction> {
-        let mut directions = self.directions(dof.min(Dof::Similarity7), mm);
-        directions.drain(..self.turns().len());
+        let mut directions = self.shifts(mm);
+        if dof >= Dof::Similarity7 {
+            directions.push(self.common_scale(mm));
+        }
         directions
     }
 
-    /// The axes about which the images may be turned.
+    /// The axes about which the images may be rotated.
     pub fn turns(&self) -> Range<usize> {
         if self.slices { 2..3 } else { 0..3 }
     }
@@ -114,16 +135,41 @@ impl Frame {
         SKEW..if self.slices { SKEW + 1 } else { 12 }
     }
 
-    /// Translations by one tolerance: along the world's axes, or those of the slice.
+    /// Translations by one tolerance at a level of `mm`, along each axis of translation.
     fn shifts(&self, mm: f64) -> Vec<Direction> {
-        let (axes, count) = if self.slices { (self.axes, 2) } else { (Matrix3::identity(), 3) };
+        let axes = self.translation_axes();
         let shift = |axis: usize| {
             let mut direction = [0.0; 12];
             let step: Vector3<f64> = axes.column(axis) * (TOLERANCE[TRANSLATION / 3] * mm);
             direction[TRANSLATION..SCALE].copy_from_slice(step.as_slice());
             direction
         };
-        (0..count).map(shift).collect()
+        (0..self.shift_axes()).map(shift).collect()
+    }
+
+    /// Number of axes of translation.
+    pub fn shift_axes(&self) -> usize {
+        if self.slices { 2 } else { 3 }
+    }
+
+    /// The axes of translation: the world's, or those of the slice.
+    fn translation_axes(&self) -> Matrix3<f64> {
+        if self.slices { self.axes } else { Matrix3::identity() }
+    }
+
+    /// The start, translated by these mm along the axes of translation.
+    pub fn shifted(&self, mm: [f64; 3]) -> Parameters {
+        let mut parameters = IDENTITY;
+        let shift = self.translation_axes() * Vector3::from(mm);
+        parameters[TRANSLATION..SCALE].copy_from_slice(shift.as_slice());
+        parameters
+    }
+
+    /// The start, translated so that the centre of the moving image lies at `fixed_centre`; slices move in their plane.
+    pub fn translation_to(&self, fixed_centre: &Point3<f64>) -> Parameters {
+        let mut parameters = IDENTITY;
+        parameters[TRANSLATION..SCALE].copy_from_slice((fixed_centre - self.fixed_centre).as_slice());
+        if self.slices { self.in_plane(&parameters) } else { parameters }
     }
 
     fn common_scale(&self, mm: f64) -> Direction {
@@ -132,7 +178,7 @@ impl Frame {
         direction
     }
 
-    /// Whether a linear part, moving → fixed, leaves slices on the side that they show.
+    /// Whether a linear part, moving → fixed, does not turn slices over.
     pub fn keeps_side(&self, moving_to_fixed: &Matrix3<f64>) -> bool {
         let normal = self.axes.column(2);
         !self.slices || (moving_to_fixed * normal).dot(&(self.orientation * normal)) > 0.0
@@ -141,6 +187,10 @@ impl Frame {
     /// Fixed → moving, RAS mm; `None` where a scale vanishes or mirrors.
     pub fn transform(&self, parameters: &Parameters) -> Option<AffineTransform> {
         let [_, _, _, tx, ty, tz, sx, sy, sz, kxy, kxz, kyz] = *parameters;
+        if self.translates {
+            let AffineTransform { matrix, translation } = self.start;
+            return Some(AffineTransform { matrix, translation: translation - matrix * Vector3::new(tx, ty, tz) });
+        }
         if sx.min(sy).min(sz) < LEAST_SCALE {
             return None;
         }
@@ -152,8 +202,8 @@ impl Frame {
         AffineTransform { matrix, translation: target - matrix * self.moving_centre.coords }.inverse()
     }
 
-    /// The parameters that turn, stretch and shear as the linear part `moving_to_fixed` does, as far as `dof` allows, and
-    /// put the centre on `fixed_centre`; `None` for a linear part that mirrors or is singular.
+    /// The parameters with the rotation, scales and skews of the linear part `moving_to_fixed`, as far as `dof` allows, that
+    /// take the centre to `fixed_centre`; `None` for a linear part that mirrors or is singular.
     pub fn parameters(
         &self,
         moving_to_fixed: &Matrix3<f64>,
@@ -182,7 +232,7 @@ impl Frame {
         Some(if self.slices { self.in_plane(&parameters) } else { parameters })
     }
 
-    /// What of the parameters slices have.
+    /// The parameters without those that slices lack.
     fn in_plane(&self, parameters: &Parameters) -> Parameters {
         let mut kept = IDENTITY;
         for parameter in [ROTATION + 2].into_iter().chain(self.scales()).chain(self.skews()) {
@@ -193,8 +243,12 @@ impl Frame {
         kept
     }
 
-    /// The parameters of the headers' alignment: each point of the moving world on the same point of the fixed world.
+    /// The parameters of the headers' alignment: each point of the moving world on the same point of the fixed world, or,
+    /// where the model is a translation, the centre of the moving image alone.
     pub fn headers(&self) -> Option<Parameters> {
+        if self.translates {
+            return Some(self.translation_to(&self.moving_centre));
+        }
         self.parameters(&Matrix3::identity(), &self.moving_centre, Dof::Rigid6)
     }
 }
@@ -226,6 +280,8 @@ pub(crate) fn directions(dof: Dof, mm: f64) -> Vec<Direction> {
         orientation: Matrix3::identity(),
         fixed_centre: Point3::origin(),
         slices: false,
+        start: AffineTransform::identity(),
+        translates: false,
     };
     frame.directions(dof, mm)
 }

@@ -1,7 +1,8 @@
-//! Newton's method with differences instead of derivatives: every start in the right valley ends at its bottom.
+//! Newton's method with finite differences.
 //!
-//! Coordinate-wise search stops short where the valley is oblique to the parameters. Here a batch of costs around the
-//! point gives gradient and curvature, a second one looks along the step. Coordinates are in tolerances.
+//! A search along one parameter after the other converges slowly where the parameters are correlated. Here one batch of
+//! costs around the point gives gradient and curvature, and a second one the costs along the step. Coordinates are in
+//! tolerances.
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
@@ -9,41 +10,41 @@ use crate::Error;
 use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters};
 
-/// Distance of the differences, tolerances.
+/// Step of the finite differences, tolerances.
 const STEP: f64 = 1.0;
 
-/// Longest move along any direction at once, tolerances.
+/// Longest step along any direction, tolerances.
 const LONGEST: f64 = 15.0;
 
-/// Parts of the Newton step that are looked at.
+/// Lengths at which the Newton step is evaluated, relative to the whole.
 const LENGTHS: [f64; 4] = [0.3, 0.7, 1.0, 1.4];
 
-/// Curvatures below this share of the greatest are not trusted.
+/// Least curvature, as a share of the largest; smaller ones are raised to it.
 const LEAST_CURVATURE: f64 = 1e-4;
 
-/// A move of no direction by more than this ends the search, tolerances.
+/// A step shorter than this along every direction is the last, tolerances.
 const SETTLED: f64 = 0.1;
 
-/// So does the promise of a gain below this share of the cost.
+/// A step whose predicted gain is below this share of the cost ends the search.
 const LEAST_GAIN: f64 = 2e-6;
 
-/// Second derivatives by tolerances of the level they were made at.
+/// Second derivatives of the cost, in tolerances of the level where they were measured.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curvature(DMatrix<f64>);
 
-/// First and second derivatives at a point.
+/// The cost at a point with its first and second derivatives.
 struct Slopes {
     cost: f64,
     gradient: DVector<f64>,
     hessian: DMatrix<f64>,
 }
 
-/// What a search is waiting for.
+/// The costs that a search needs next.
 #[derive(Debug, Clone)]
 enum Phase {
-    /// The costs around the point.
+    /// Costs around the point.
     Around,
-    /// The costs along a step, made from this gradient.
+    /// Costs along a step, which was computed from this gradient.
     Along {
         step: DVector<f64>,
         gradient: DVector<f64>,
@@ -65,8 +66,7 @@ pub(crate) struct Newton<'a> {
 }
 
 impl<'a> Newton<'a> {
-    /// At most `steps` steps along all directions together. Curvature from a coarser level saves the evaluations it takes
-    /// to measure it.
+    /// A search of at most `steps` steps. With `known` curvature, from a coarser level, only its diagonal is measured.
     pub fn new(
         start: &Parameters,
         directions: &'a [Direction],
@@ -78,12 +78,12 @@ impl<'a> Newton<'a> {
         Newton { directions, point: *start, cost: None, curvature, last: None, phase, steps_left: steps }
     }
 
-    /// The curvature where the search is, as far as it is known.
+    /// The curvature at the present point, once it is known.
     pub fn curvature(&self) -> Option<&Curvature> {
         self.curvature.as_ref()
     }
 
-    /// Gradient and curvature are there: sets out along the step they make.
+    /// Computes the step from the costs around the point.
     fn set_out(&mut self, costs: &[f64]) {
         let Slopes { cost, gradient, mut hessian } = slopes(self.directions.len(), self.curvature.as_ref(), costs);
         if let Some((step, before)) = &self.last {
@@ -96,7 +96,7 @@ impl<'a> Newton<'a> {
         self.phase = if worth_it { Phase::Along { step, gradient } } else { Phase::Done };
     }
 
-    /// Takes the best part of the step.
+    /// Moves to the best of the points along the step.
     fn advance(&mut self, step: &DVector<f64>, gradient: DVector<f64>, costs: &[f64]) {
         self.phase = Phase::Done;
         let lowest = (0..LENGTHS.len()).fold(0, |best, index| if costs[index] < costs[best] { index } else { best });
@@ -137,7 +137,7 @@ impl AskTell for Newton<'_> {
     }
 }
 
-/// Optimises every start by Newton steps, in lockstep; each with the curvature it ended with, best first.
+/// Optimises every start by Newton steps, in lockstep. Returns each with its last curvature, best first.
 pub(crate) fn polish(
     starts: &[Parameters],
     directions: &[Direction],
@@ -153,7 +153,7 @@ pub(crate) fn polish(
     Ok(polished)
 }
 
-/// From the costs of a stencil; with `known` curvature only its diagonal is measured anew.
+/// The derivatives from the costs of a stencil. With `known` curvature only its diagonal is measured.
 fn slopes(count: usize, known: Option<&Curvature>, costs: &[f64]) -> Slopes {
     let gradient = DVector::from_fn(count, |i, _| (costs[1 + 2 * i] - costs[2 + 2 * i]) / (2.0 * STEP));
     let diagonal =
@@ -208,7 +208,7 @@ fn measured(costs: &[f64], diagonal: &DVector<f64>) -> DMatrix<f64> {
     hessian
 }
 
-/// Known curvature with the diagonal just measured: the directions keep their correlations.
+/// Known curvature, scaled to the diagonal just measured, so that the correlations of the directions stay.
 fn rescaled(known: &DMatrix<f64>, diagonal: &DVector<f64>) -> DMatrix<f64> {
     let factor = DVector::from_fn(diagonal.len(), |i, _| {
         let ratio = diagonal[i] / known[(i, i)];
@@ -217,7 +217,8 @@ fn rescaled(known: &DMatrix<f64>, diagonal: &DVector<f64>) -> DMatrix<f64> {
     DMatrix::from_fn(known.nrows(), known.ncols(), |i, j| factor[i] * known[(i, j)] * factor[j])
 }
 
-/// The update of Broyden, Fletcher, Goldfarb and Shanno: over the last step, the gradient changed by `change`.
+/// Updates the curvature by the method of Broyden, Fletcher, Goldfarb and Shanno: along the last step, the gradient changed
+/// by `change`.
 fn learn(hessian: &mut DMatrix<f64>, step: &DVector<f64>, change: &DVector<f64>) {
     let predicted = &*hessian * step;
     let (measured, expected) = (step.dot(change), step.dot(&predicted));

@@ -1,25 +1,24 @@
-//! Where an object lies in its image and which way it is turned: centre of gravity and principal axes.
+//! Position and orientation of the object in an image: centre of mass and principal axes.
 
 use antsreg_core::{Grid, Volume};
 use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
 
-/// Brains differ by less than this; more tells of different fields of view.
+/// Largest plausible stretch between two brains. Larger ones come from different fields of view.
 const MOST_STRETCH: f64 = 1.5;
 
-/// Centre of gravity and principal axes in the world.
+/// Centre of mass and principal axes in the world, RAS mm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pose {
-    /// Mean position, mm.
+    /// Centre of mass, mm.
     pub centre: Point3<f64>,
-    /// Columns: directions of least to greatest extent; right-handed.
+    /// Principal axes as columns, from the least to the greatest extent; right-handed.
     pub axes: Matrix3<f64>,
     /// Standard deviation of the mass along each of them, mm.
     pub extent: Vector3<f64>,
 }
 
 impl Pose {
-    /// The pose of the mass that the voxels stand for; negative ones stand for none. Without any mass, the middle of the
-    /// grid and the world's axes.
+    /// The pose of a volume whose positive voxels are masses. Without any mass, the centre of the grid and the world's axes.
     pub fn of(volume: &Volume) -> Pose {
         let to_world = volume.grid.voxel_to_world();
         let [nx, ny, _] = volume.grid.shape;
@@ -38,7 +37,7 @@ impl Pose {
         let mean = first / mass;
         let mut covariance = second / mass - mean * mean.transpose();
         if volume.grid.is_slice() {
-            // As thick for both images, and the axis of its own that the sort below puts first.
+            // The same thickness for both images. It makes the normal the axis of least extent, first in the order below.
             let normal = normal(&volume.grid);
             covariance += normal * normal.transpose();
         }
@@ -48,7 +47,7 @@ impl Pose {
         let column = |axis: usize| eigen.eigenvectors.column(order[axis]).into_owned();
         let (mut least, middle) = (column(0), column(1));
         if volume.grid.is_slice() {
-            // Towards one side for both images, so that turns from one to the other stay in the plane.
+            // Of one sign for both images, so that rotations from one to the other stay in the plane.
             least = normal(&volume.grid);
         }
         let axes = Matrix3::from_columns(&[least, middle, least.cross(&middle)]);
@@ -56,7 +55,7 @@ impl Pose {
         Pose { centre: volume.grid.centre() + mean, axes, extent }
     }
 
-    /// The four rotations that put the axes of this pose on those of `other`, which have no sign, each after a stretch
+    /// The four rotations that align the axes of this pose with those of `other`, as axes have no sign, each after a stretch
     /// along these axes.
     pub fn maps_to(&self, other: &Pose, stretch: &Vector3<f64>) -> [Matrix3<f64>; 4] {
         [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]].map(|signs| {
@@ -64,8 +63,8 @@ impl Pose {
         })
     }
 
-    /// The stretch without a turn of its own that, after the linear part `to_other`, gives this pose the covariance of
-    /// `other`, as far as it is plausible: the symmetric S with S·M·Σ·Mᵀ·S = Σ′.
+    /// The stretch without rotation that, after the linear part `to_other`, gives this pose the covariance of `other`, within
+    /// plausible limits: the symmetric S with S·M·Σ·Mᵀ·S = Σ′.
     pub fn stretch_after(&self, to_other: &Matrix3<f64>, other: &Pose) -> Option<Matrix3<f64>> {
         let root = |matrix: Matrix3<f64>, power: f64| {
             let eigen = SymmetricEigen::new(matrix);
@@ -85,7 +84,7 @@ impl Pose {
         self.axes * Matrix3::from_diagonal(&self.extent.map(|extent| extent * extent)) * self.axes.transpose()
     }
 
-    /// The stretch that gives this pose the extent of `other`, as far as it is plausible.
+    /// The stretch along the axes that gives this pose the extent of `other`, within plausible limits.
     pub fn stretch_to(&self, other: &Pose) -> Vector3<f64> {
         self.extent.zip_map(&other.extent, |own, wanted| {
             if own > 0.0 { (wanted / own).clamp(1.0 / MOST_STRETCH, MOST_STRETCH) } else { 1.0 }
@@ -93,7 +92,7 @@ impl Pose {
     }
 }
 
-/// The direction across a slice, of the two that with the greatest positive component.
+/// The normal of a slice, with the sign that makes its largest component positive.
 fn normal(grid: &Grid) -> Vector3<f64> {
     let across = grid.direction.column(2).into_owned();
     across * across[across.iamax()].signum()

@@ -1,5 +1,6 @@
-//! Powell's method with a resolution per parameter (Shams 2010, section 3.7): along a set of directions that learns where
-//! the valley lies, and never at a point too near to one that is known.
+//! Powell's method with a resolution per parameter (Shams 2010, section 3.7): line searches along a set of directions, which
+//! is updated with the displacement of whole sweeps. A point closer than the resolution to an evaluated one is not
+//! evaluated again.
 
 mod memory;
 
@@ -9,16 +10,16 @@ use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters, along};
 use memory::Memory;
 
-/// Steps on either side of a line's start that are looked at first, tolerances.
+/// Distance of the first evaluations of a line to both sides of its start, tolerances.
 const OPENING: f64 = 10.0;
 
-/// Parabolas tried on a bracket, at most.
+/// Most parabolas of one line search.
 const REFINEMENTS: usize = 12;
 
-/// Length of a direction that the search makes itself, resolutions: about a tolerance.
+/// Length of a direction that the search adds, resolutions: about a tolerance.
 const STEP: f64 = 6.0;
 
-/// Sweeps over the directions, at most.
+/// Most sweeps over the directions.
 const SWEEPS: usize = 30;
 
 /// A sweep that gains less than this share of the cost is the last.
@@ -29,30 +30,30 @@ const LEAST_GAIN: f64 = 1e-6;
 struct Line {
     search: LineSearch,
     direction: Direction,
-    /// Its number in the set; none for the direction of a whole sweep.
+    /// Index of the direction in the set; none for the direction of a whole sweep.
     number: Option<usize>,
 }
 
-/// What a search is doing.
+/// The state of a search.
 #[derive(Debug, Clone)]
 enum Phase {
-    /// Along a direction.
+    /// A line search along a direction.
     Line(Box<Line>),
-    /// Looking as far beyond the sweep's end as that is from its start.
+    /// The evaluation of one point beyond the end of a sweep, at the distance of its end from its start.
     Beyond,
     Done,
 }
 
-/// One start on its way down.
+/// The search from one start.
 #[derive(Debug, Clone)]
 struct Powell {
     memory: Memory,
     directions: Vec<Direction>,
     point: Parameters,
     cost: f64,
-    /// Where the sweep began, and the cost there.
+    /// Start of the sweep, and the cost there.
     sweep_start: (Parameters, f64),
-    /// The direction along which this sweep gained most, and how much.
+    /// Index of the direction along which this sweep gained most, and the gain.
     steepest: (usize, f64),
     phase: Phase,
     sweeps_left: usize,
@@ -77,7 +78,7 @@ impl Powell {
         }
     }
 
-    /// The points that the present phase wants to know about.
+    /// The points that the present phase needs the costs of.
     fn wanted(&self) -> Vec<Parameters> {
         match &self.phase {
             Phase::Line(line) => {
@@ -88,7 +89,7 @@ impl Powell {
         }
     }
 
-    /// Goes on for as long as what is wanted is known.
+    /// Goes on for as long as the costs of the points needed are known.
     fn proceed(&mut self) {
         while !matches!(self.phase, Phase::Done) {
             let known: Option<Vec<f64>> = self.wanted().iter().map(|point| self.memory.cost_near(point)).collect();
@@ -104,11 +105,11 @@ impl Powell {
         }
     }
 
-    /// A line has ended: what comes next.
+    /// The phase after the end of a line search.
     fn arrived(&mut self, line: &Line) -> Phase {
         let best = line.search.best();
         if self.cost.is_infinite() {
-            // The first line has looked at the start.
+            // The first line has evaluated the start.
             self.cost = self.memory.cost_near(&self.point).unwrap_or(best.cost);
             self.sweep_start.1 = self.cost;
         }
@@ -125,7 +126,7 @@ impl Powell {
         }
     }
 
-    /// A sweep has ended: is it worth looking beyond?
+    /// The phase after the end of a sweep.
     fn swept(&mut self) -> Phase {
         self.sweeps_left -= 1;
         let gain = self.sweep_start.1 - self.cost;
@@ -137,7 +138,8 @@ impl Powell {
         }
     }
 
-    /// Whether the sweep as a whole becomes a direction, by what lies beyond it (Press et al., Numerical Recipes).
+    /// The phase after the evaluation beyond a sweep. The displacement of the sweep replaces the direction of the largest
+    /// gain if the cost beyond suggests it (Press et al., Numerical Recipes, section 10.7).
     fn judged(&mut self, beyond: f64) -> Phase {
         let (start, here, (_, most)) = (self.sweep_start.1, self.cost, self.steepest);
         let bend = 2.0 * (start - 2.0 * here + beyond) * (start - here - most).powi(2);
@@ -145,7 +147,7 @@ impl Powell {
             return self.sweep();
         }
         let whole: Direction = std::array::from_fn(|i| self.point[i] - self.sweep_start.0[i]);
-        // About as long as the steps of the set.
+        // About as long as the other directions.
         let length = self.memory.resolutions(&whole);
         let whole = whole.map(|part| part * STEP / length);
         self.directions.remove(self.steepest.0);
@@ -153,7 +155,7 @@ impl Powell {
         search_along(&self.memory, whole, None, Some(self.cost))
     }
 
-    /// The next sweep.
+    /// The first phase of the next sweep.
     fn sweep(&mut self) -> Phase {
         self.sweep_start = (self.point, self.cost);
         self.steepest = (0, 0.0);
@@ -161,7 +163,7 @@ impl Powell {
     }
 }
 
-/// The search along a direction from a point of that cost.
+/// The line search along a direction from a point of that cost.
 fn search_along(memory: &Memory, direction: Direction, number: Option<usize>, cost: Option<f64>) -> Phase {
     let precision = 1.0 / memory.resolutions(&direction);
     let search = LineSearch::new(cost, OPENING).refined(precision, REFINEMENTS);
@@ -180,12 +182,12 @@ impl AskTell for Powell {
     }
 
     fn found(&self) -> Candidate {
-        // What was really looked at, not what stood for it.
+        // The best point evaluated. `point` may be one whose cost was taken from a near one.
         self.memory.best().unwrap_or(Candidate { parameters: self.point, cost: 1.0 })
     }
 }
 
-/// Optimises every start along the directions and those that the search learns, in lockstep, at a level of `mm`.
+/// Optimises every start along the directions and those that the search adds, in lockstep, at a level of `mm`.
 pub(crate) fn minimise(
     starts: &[Parameters],
     directions: &[Direction],

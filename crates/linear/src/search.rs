@@ -1,16 +1,21 @@
 //! FLIRT's schedule, coarse to fine (Jenkinson & Smith 2001; Jenkinson et al. 2002).
 //!
-//! - 8 mm: orientations over the whole range of angles, each optimised over seven degrees of freedom
+//! - 8 mm: orientations over the whole range of angles, each optimised over at most seven degrees of freedom
 //!   ([`orient`](crate::orient)).
-//! - 4 mm: the best of them, the start and the headers' alignment, then turned and scaled neighbours of the best of these
+//! - 4 mm: the best of them, the start and the headers' alignment, then rotated and scaled neighbours of the best of these
 //!   ([`compare`](crate::compare)).
 //! - 2 mm and 1 mm: the best one, all degrees of freedom.
 //!
+//! Where the model is a translation, the coarsest level searches over translations instead of orientations
+//! ([`translate`](crate::translate)), and neighbours are left out.
+//!
 //! Beyond FLIRT: orientations from the principal axes; every orientation also with the stretch that gives both objects one
-//! covariance, as the right one may look poor with a common scale; all degrees of freedom already at 4 mm, for all that
-//! differ; and Newton steps ([`polish`](crate::polish)) from there on in place of sweeps over the parameters.
+//! covariance, as the right one may cost more than others with a common scale; all degrees of freedom already at 4 mm, for
+//! all candidates that differ; and Newton steps ([`polish`](crate::polish)) from there on in place of sweeps over the
+//! parameters.
 
 use antsreg_core::AffineTransform;
+use antsreg_core::report::SearchStep;
 use antsreg_kernels::Backend;
 
 use crate::compare;
@@ -23,16 +28,17 @@ use crate::parameters::{Frame, IDENTITY};
 use crate::polish::Curvature;
 use crate::pose::Pose;
 use crate::progress::Progress;
-use crate::{Dof, Error, Optimiser, Options, Outcome, Search};
+use crate::{Dof, Error, Optimiser, Options, Outcome, Search, translate};
 
-/// Levels in mm, coarsest first, for images whose smaller voxels measure `voxel_mm`.
+/// The levels, mm, coarsest first, for images with detail of `voxel_mm`. There is at least one.
 pub(crate) fn levels(voxel_mm: f64, finest_mm: f64) -> Vec<f64> {
-    // Headers round: 1.0001 mm is 1 mm.
+    // Spacings in headers are rounded: 1.0001 mm is 1 mm.
     let least = (voxel_mm - 1e-2).ceil().max(1.0).max(finest_mm);
-    let levels: Vec<f64> = [8.0, 4.0, 2.0, 1.0].into_iter().filter(|mm| *mm >= least).collect();
+    let levels: Vec<f64> = Options::LEVELS_MM.into_iter().filter(|mm| *mm >= least).collect();
     if levels.is_empty() { vec![least] } else { levels }
 }
 
+/// Runs the search, and returns its result.
 pub(crate) fn run<B: Backend>(
     images: &Images<B>,
     frame: &Frame,
@@ -44,26 +50,30 @@ pub(crate) fn run<B: Backend>(
     let mut best = Candidate { parameters: IDENTITY, cost: 1.0 };
     let mut candidates = vec![best];
     let mut curvature = None;
-    // Whether the best candidate has had all degrees of freedom.
+    // Whether the best candidate has been optimised over all degrees of freedom.
     let mut freed = false;
     let mut costs = Vec::new();
     for (number, mm) in levels.iter().copied().enumerate() {
         let guess = frame.transform(&best.parameters).unwrap_or_else(AffineTransform::identity);
         let level = images.level(mm, &guess)?;
-        progress.begin(number, levels.len(), mm);
+        progress.begin(number, levels.len(), mm)?;
         let finest = number + 1 == levels.len();
         match &options.search {
+            Search::Angles(_) if number == 0 && dof == Dof::Translation3 => {
+                candidates = translate::search(&level, frame, poses, progress)?;
+                progress.report(SearchStep::Translations, &candidates)?;
+            }
             Search::Angles(angles) if number == 0 => {
-                candidates = orient::search(&level, frame, dof, angles, poses)?;
-                progress.report("orientations", &candidates);
+                candidates = orient::search(&level, frame, dof, angles, poses, progress)?;
+                progress.report(SearchStep::Orientations, &candidates)?;
             }
             Search::Angles(_) if mm == 4.0 => {
                 (candidates, curvature) = compare::search(&level, frame, dof, poses, &candidates, progress)?;
                 freed = true;
             }
             Search::None if mm >= 4.0 => {
-                candidates = level.optimise(frame, &[best.parameters], dof.min(Dof::Similarity7))?;
-                progress.report("start", &candidates);
+                candidates = level.optimise(frame, &[best.parameters], dof.min(Dof::Similarity7), progress)?;
+                progress.report(SearchStep::Start, &candidates)?;
             }
             _ => {}
         }
@@ -75,11 +85,12 @@ pub(crate) fn run<B: Backend>(
         }
         costs.push((mm, best.cost));
     }
+    let start = *frame.start();
     let transform = frame.transform(&best.parameters).filter(|_| best.cost < 1.0).ok_or(Error::NoOverlap)?;
-    Ok(Outcome { transform, cost: best.cost, levels: costs })
+    Ok(Outcome { transform, start, cost: best.cost, levels: costs })
 }
 
-/// Optimises over all degrees of freedom: from the few to the many if `stepwise`, and then by Newton steps.
+/// Optimises over all degrees of freedom: from few to many if `stepwise`, and then over all together.
 fn free_all<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
@@ -91,24 +102,27 @@ fn free_all<B: Backend>(
 ) -> Result<Candidate, Error> {
     let mut best = start;
     if stepwise {
-        for step in [Dof::Rigid6, Dof::Similarity7, Dof::Scales9, Dof::Affine12] {
+        for step in Dof::ALL {
             if step <= dof && (step >= Dof::Similarity7 || step == dof) {
-                let found = level.optimise(frame, &[best.parameters], step)?;
+                let found = level.optimise(frame, &[best.parameters], step, progress)?;
                 best = found.first().copied().unwrap_or(best);
-                progress.report(step.name(), &[best]);
+                progress.report(step.search_step(), &[best])?;
             }
         }
     }
-    let (polished, measured) =
-        level.polish(frame, &[best.parameters], dof, curvature.as_ref())?.into_iter().next().unwrap_or((best, None));
+    let (polished, measured) = level
+        .polish(frame, &[best.parameters], dof, curvature.as_ref(), progress)?
+        .into_iter()
+        .next()
+        .unwrap_or((best, None));
     *curvature = measured;
-    progress.report("all together", &[polished]);
-    // The other optimisers search along lines anyway.
+    progress.report(SearchStep::AllTogether, &[polished])?;
+    // The other optimisers have searched along lines already.
     if !level.has_creases() || level.optimiser != Optimiser::Flirt {
         return Ok(polished);
     }
-    let settled = creases::search(level, frame, dof, polished)?;
-    progress.report("creases", &[settled]);
+    let settled = creases::search(level, frame, dof, polished, progress)?;
+    progress.report(SearchStep::Creases, &[settled])?;
     Ok(settled)
 }
 

@@ -14,11 +14,7 @@ use crate::register::{Plan, Start};
 /// The parameters of both stages, whatever the device; the affine pass needs the first alone.
 pub fn of(session: &Session) -> Result<Plan, CliError> {
     let args = &session.plan.args;
-    let start = match args.settings.initial_transform {
-        Some(Start::Headers) => linear::Start::Headers,
-        _ => linear::Start::CentreOfMass,
-    };
-    let mut plan = Plan::new(&args.settings, session.grid()?.shape, start, Description::Cpu)?;
+    let mut plan = Plan::new(&args.settings, session.grid()?.shape, Description::Cpu)?;
     if let Some(syn) = &mut plan.syn {
         let metric = syn.channels.first().map_or_else(Metric::default, |channel| channel.metric);
         let weight = |channel: usize| args.weights.get(channel).copied().unwrap_or(1.0);
@@ -26,6 +22,14 @@ pub fn of(session: &Session) -> Result<Plan, CliError> {
         syn.channels = channels.map(|channel| Channel { metric, weight: weight(channel) }).collect();
     }
     Ok(plan)
+}
+
+/// The start of the affine stage.
+pub fn start(session: &Session) -> linear::Start {
+    match session.plan.args.settings.initial_transform {
+        Some(Start::Headers) => linear::Start::Headers,
+        _ => linear::Start::CentreOfMass,
+    }
 }
 
 /// Memory that a GPU must have for the steps, bytes. Registering takes more than all others.

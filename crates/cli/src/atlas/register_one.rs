@@ -87,6 +87,7 @@ pub fn compute(
         moving_channels: if affine_only { &[] } else { &images[1..] },
         moving_mask: None,
         initial: AffineTransform::identity(),
+        start: parameters::start(session),
         linear: plan.linear.as_ref(),
         syn: plan.syn.as_ref().filter(|_| !affine_only),
         wanted: Wanted::WARP,

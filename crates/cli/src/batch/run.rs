@@ -29,7 +29,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let opening = devices::open(&chosen, args.workers);
     let fixed = FixedInputs::read(&shared)?;
     // Finds what no subject could change: levels that do not fit the image, for instance.
-    let plan = Plan::new(&args.settings, fixed.image.grid.shape, fixed.linear_start(), Description::Cpu)?
+    let plan = Plan::new(&args.settings, fixed.image.grid.shape, Description::Cpu)?
         .with_channels(&args.settings, &shared.channels);
     let mut engines = Engines::of(opening, || Ok(needed_bytes(args, &subjects, &fixed, &plan)))?;
     let stage_threads = StageThreads::for_workers(engines.workers());

@@ -78,6 +78,7 @@ mod tests {
                 moving_channels: &further_moving,
                 moving_mask: None,
                 initial: AffineTransform::identity(),
+                start: linear::Start::CentreOfMass,
                 linear: plan.linear.as_ref(),
                 syn: plan.syn.as_ref(),
                 wanted: Wanted::WARP,

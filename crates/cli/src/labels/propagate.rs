@@ -61,6 +61,7 @@ struct Job<'a> {
     number: usize,
     atlas: &'a Loaded,
     initial: AffineTransform,
+    start: linear::Start,
 }
 
 impl<'a> Propagation<'a> {
@@ -79,7 +80,7 @@ impl<'a> Propagation<'a> {
             let largest = atlases.iter().map(|atlas| &atlas.image.grid).max_by_key(|grid| grid.len());
             let masked = [masked; 2];
             let needed = |target: &&Volume| {
-                let plan = Plan::new(settings, target.grid.shape, linear::Start::Headers, Description::Cpu)?;
+                let plan = Plan::new(settings, target.grid.shape, Description::Cpu)?;
                 let (fixed, moving) = (vec![&target.grid], largest.cloned());
                 Ok(Largest { fixed, moving, masked, plan: &plan, images: None }.bytes_on_device())
             };
@@ -101,7 +102,7 @@ impl<'a> Propagation<'a> {
     /// The parameters on a target, and where a registration to it starts.
     fn plan(&self, target: &Target) -> Result<(FixedInputs, Plan), CliError> {
         let fixed = FixedInputs::new(target.image.clone(), target.mask.clone(), self.settings)?;
-        let plan = Plan::new(self.settings, fixed.image.grid.shape, fixed.linear_start(), Description::Cpu)?;
+        let plan = Plan::new(self.settings, fixed.image.grid.shape, Description::Cpu)?;
         Ok((fixed, plan))
     }
 
@@ -128,7 +129,7 @@ impl<'a> Propagation<'a> {
             match fixed.initial(&atlas.image, [&target.path, &atlas.path]) {
                 Ok((initial, warnings)) => {
                     warnings.iter().for_each(|warning| console.warn(format_args!("atlas {}: {warning}", atlas.name)));
-                    jobs.push(Job { number, atlas, initial });
+                    jobs.push(Job { number, atlas, initial, start: fixed.linear_start() });
                 }
                 Err(error) => results[number] = Some(Err(atlas.blame(error))),
             }
@@ -182,6 +183,7 @@ fn register<'a>(
         moving_channels: &[],
         moving_mask: job.atlas.mask.as_deref(),
         initial: job.initial,
+        start: job.start,
         linear: plan.linear.as_ref(),
         syn: plan.syn.as_ref(),
         wanted: Wanted { inverse_warp: keep_warps, ..Wanted::WARP },

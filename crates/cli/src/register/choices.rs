@@ -101,13 +101,7 @@ impl From<Measure> for Cost {
 impl Measure {
     /// In words, for reports.
     pub fn words(self) -> &'static str {
-        match self {
-            Measure::Cr => "correlation ratio",
-            Measure::Mi => "mutual information",
-            Measure::Nmi => "normalised mutual information",
-            Measure::Ncc => "normalised correlation",
-            Measure::Lsq => "least squares",
-        }
+        Cost::from(self).words()
     }
 }
 

@@ -42,11 +42,9 @@ impl<B: Backend> FixedSide<B> {
         Ok(FixedSide { linear, syn })
     }
 
-    /// Whether it was made with the parameters of this request. The start does not count: each registration has its own.
+    /// Whether it was made with the parameters of this request.
     pub fn has_options_of(&self, request: &Request) -> bool {
-        let startless =
-            |options: &linear::Options| linear::Options { start: linear::Start::Headers, ..options.clone() };
-        self.linear.as_ref().map(|fixed| startless(fixed.options())) == request.linear.map(startless)
+        self.linear.as_ref().map(linear::Fixed::options) == request.linear
             && self.syn.as_ref().map(syn::Fixed::options) == request.syn
     }
 }
@@ -99,7 +97,7 @@ pub fn find<B: Backend>(
             Some(kept) => kept,
             None => &linear_side(backend, request, options)?,
         };
-        let outcome = fixed.register(backend, request.moving, request.moving_mask, options.start, listener)?;
+        let outcome = fixed.register(backend, request.moving, request.moving_mask, request.start, listener)?;
         let took = began.elapsed().as_secs_f64();
         seconds.linear = Some(took);
         listener.affine_found(&outcome, took);

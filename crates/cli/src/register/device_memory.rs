@@ -54,9 +54,9 @@ pub fn of_stages(
     linear: Option<&linear::Options>,
     syn: Option<&syn::Options>,
 ) -> usize {
-    let linear = linear.map_or(0, |options| linear_scalars(grids, masked, options));
-    let syn = syn.map_or(0, |options| syn_scalars(grids, further, masked, options));
-    DEVICE_SCRATCH + SCALAR * linear.max(syn)
+    let linear = linear.map_or(0, |options| linear::memory::device_bytes(grids, masked, options));
+    let syn = syn.map_or(0, |options| SCALAR * syn_scalars(grids, further, masked, options));
+    DEVICE_SCRATCH + linear.max(syn)
 }
 
 /// Memory of a GPU that making the images takes at its end, bytes.
@@ -83,37 +83,13 @@ pub fn of_prepared(
     syn: Option<&syn::Options>,
 ) -> usize {
     let images = fixed.len() * (1 + usize::from(masked));
-    // The sorted lists of all levels: 1 + 1/8 + 1/64 + … of the finest one's.
-    let level = linear.map(|options| level_voxels(fixed, fixed.spacing.min().max(options.finest_mm).max(1.0)));
-    let lists = level.map_or(0, |level| images + 8 * level * (1 + usize::from(masked)) / 7);
+    let lists = linear.map_or(0, |options| linear::memory::prepared_device_bytes(fixed, masked, options));
     let further: usize = further.iter().map(|grid| grid.len()).sum();
     let pyramid = syn.map_or(0, |options| {
         let made: usize = options.levels.iter().map(|level| images_of(level, options)).sum();
         images + further + (fixed.len() + further) * made
     });
-    SCALAR * (lists + pyramid)
-}
-
-/// Voxels of the isotropic grid of a level of `mm`.
-fn level_voxels(fixed: &Grid, mm: f64) -> usize {
-    (0..3).map(|axis| (fixed.shape[axis] as f64 * fixed.spacing[axis] / mm).ceil() as usize).product()
-}
-
-/// The most scalars that the affine stage has on a GPU at once.
-fn linear_scalars([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &linear::Options) -> usize {
-    // An image, and its weight where there is one.
-    let [fixed_images, moving_images] = masked.map(|masked| 1 + usize::from(masked));
-    let loaded = fixed.len() * fixed_images + moving.len() * moving_images;
-    // No level is finer than the coarser of the two images.
-    let mm = fixed.spacing.min().max(moving.spacing.min()).max(options.finest_mm).max(1.0);
-    let level = level_voxels(fixed, mm);
-    // A wide blur keeps a copy.
-    let blurring = 2 * fixed.len() + level;
-    // The fixed level and its sorted list; besides, counters of a bin for every 2048 voxels, or later the moving level:
-    // blurred and resampled, then as an image and as a texture.
-    let counters = level.div_ceil(2048) * options.bins;
-    let searching = 2 * level * fixed_images + counters.max(2 * moving.len() * moving_images);
-    loaded + blurring.max(searching)
+    lists + SCALAR * pyramid
 }
 
 /// Images that a level makes of each: smoothed, where it asks for that, and its edges.
@@ -237,15 +213,6 @@ mod tests {
         assert_eq!(planned([&grid, &fine], true, linear, false), 6 + 8 + 2);
         let nearest = WantedImages { how: ImageInterpolation::Nearest, warped: true, inverse_warped: true };
         assert_eq!(of_images([&grid, &grid], true, true, nearest), 0);
-    }
-
-    #[test]
-    fn thick_slices_are_cut_for_the_affine_stage() {
-        // The level is isotropic: five times the voxels of 1 × 1 × 5 mm.
-        let mut grid = cube(100, 1.0);
-        grid.spacing.z = 5.0;
-        let bytes = planned([&grid, &grid], [false; 2], &plan(true, None)) - DEVICE_SCRATCH;
-        assert_eq!(bytes, (2 + 2 * 5 + 2) * SCALAR * grid.len());
     }
 
     #[test]

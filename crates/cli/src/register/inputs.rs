@@ -222,6 +222,7 @@ impl Inputs {
             moving_channels: &self.moving_channels,
             moving_mask: self.moving_mask.as_ref(),
             initial: self.initial,
+            start: self.linear_start(),
             linear: plan.linear.as_ref(),
             syn: plan.syn.as_ref(),
             wanted,

@@ -1,6 +1,7 @@
 //! How much main memory a registration takes: an estimate before, the measured peak after.
 
 use antsreg_core::Grid;
+use antsreg_linear as linear;
 use antsreg_syn as syn;
 
 /// Bytes of a scalar voxel and of a displacement.
@@ -15,8 +16,7 @@ const PROGRAM: usize = 20_000_000;
 pub fn estimate(fixed: &Grid, moving: &Grid, masks: usize, syn: Option<&syn::Options>) -> usize {
     let images = (fixed.len() + moving.len()) * SCALAR;
     let inputs = images + masks * fixed.len().max(moving.len()) * SCALAR;
-    // The affine stage blurs the moving image once more and lists the fixed voxels with their coordinates.
-    let linear = moving.len() * SCALAR + fixed.len() * (SCALAR + 4 * SCALAR);
+    let linear = linear::memory::host_bytes([fixed, moving]);
     let diffeomorphic = syn.map_or(0, |options| {
         let level = finest_level(fixed, options);
         // To-middle fields and their inverses, two updates, two scratches; the warped pair and the window sums.

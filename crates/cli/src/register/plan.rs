@@ -30,16 +30,11 @@ pub struct Plan {
 
 impl Plan {
     /// Fills in what was not typed, for a fixed grid of this shape.
-    pub fn new(
-        settings: &Settings,
-        shape: [usize; 3],
-        start: linear::Start,
-        device: Description,
-    ) -> Result<Plan, UsageError> {
+    pub fn new(settings: &Settings, shape: [usize; 3], device: Description) -> Result<Plan, UsageError> {
         let slices = shape[2] == 1;
         let linear = match settings.model() {
             Model::SynOnly => None,
-            _ => Some(linear_options(settings, start, slices)?),
+            _ => Some(linear_options(settings, slices)?),
         };
         let syn = match settings.model() {
             Model::Syn | Model::SynOnly => Some(syn_options(settings, shape)?),
@@ -57,8 +52,8 @@ impl Plan {
 
     /// The plan of a registration that its device can carry out.
     pub fn resolve(args: &Args, inputs: &Inputs, device: Description) -> Result<Plan, UsageError> {
-        let plan = Plan::new(&args.settings, inputs.fixed.grid.shape, inputs.linear_start(), device)?
-            .with_channels(&args.settings, &args.channels);
+        let plan =
+            Plan::new(&args.settings, inputs.fixed.grid.shape, device)?.with_channels(&args.settings, &args.channels);
         plan.check_radius(inputs.masks().iter().any(Option::is_some))?;
         Ok(plan)
     }
@@ -73,8 +68,8 @@ impl Plan {
     }
 }
 
-/// Parameters of the affine stage, starting as said, for volumes or slices.
-fn linear_options(settings: &Settings, start: linear::Start, slices: bool) -> Result<linear::Options, UsageError> {
+/// Parameters of the affine stage, for volumes or slices.
+fn linear_options(settings: &Settings, slices: bool) -> Result<linear::Options, UsageError> {
     let defaults = settings.preset.linear();
     let cost = settings.cost();
     let usual_bins = if cost == defaults.cost { defaults.bins } else { cost.default_bins() };
@@ -102,7 +97,6 @@ fn linear_options(settings: &Settings, start: linear::Start, slices: bool) -> Re
     };
     Ok(linear::Options {
         dof,
-        start,
         search,
         optimiser: settings.optimiser.map_or(defaults.optimiser, Into::into),
         cost,

@@ -28,6 +28,8 @@ pub struct Request<'a> {
     pub moving_mask: Option<&'a Volume>,
     /// Start of the diffeomorphic stage where there is no affine one, fixed → moving, RAS mm.
     pub initial: AffineTransform,
+    /// Start of the affine stage.
+    pub start: linear::Start,
     /// Parameters of the affine stage, unless left out.
     pub linear: Option<&'a linear::Options>,
     /// Parameters of the diffeomorphic stage, unless left out.

@@ -118,6 +118,41 @@ fn degrees_of_freedom_free_as_many_directions() {
     assert_eq!(directions(Dof::Similarity7, 8.0)[6][SCALE..SKEW], [0.016; 3]);
 }
 
+#[test]
+fn translations_keep_the_linear_part_of_the_start() {
+    let start = AffineTransform {
+        matrix: Matrix3::new(1.1, 0.2, 0.0, -0.1, 0.9, 0.3, 0.05, 0.0, 1.2),
+        translation: Vector3::new(3.0, -4.0, 5.0),
+    };
+    let axes = Rotation3::from_euler_angles(-0.2, 0.4, 0.1).into_inner();
+    let centre = Point3::new(10.0, 20.0, -30.0);
+    for (slices, count) in [(false, 3), (true, 2)] {
+        let frame = Frame::new(&start, axes, centre, slices).expect("a frame").of(Dof::Translation3);
+        assert_eq!(frame.transform(&IDENTITY), Some(start));
+        let directions = frame.directions(Dof::Translation3, 4.0);
+        assert_eq!((directions.len(), frame.shift_axes()), (count, count));
+        let mm = [12.0, -5.0, if slices { 0.0 } else { 7.0 }];
+        let moved = directions.iter().zip(mm).fold(IDENTITY, |point, (step, mm)| along(&point, step, mm / 0.8));
+        let transform = frame.transform(&moved).expect("a transform");
+        assert_eq!(transform.matrix, start.matrix);
+        // The point that goes to the centre has moved by these mm along the axes of the world, or of the slice.
+        let shift = if slices { axes * Vector3::from(mm) } else { Vector3::from(mm) };
+        assert!((transform.apply(&(frame.fixed_centre + shift)) - centre).norm() < 1e-9);
+        assert!(tolerances(&frame.shifted(mm), &moved, 4.0) < 1e-9);
+        // A point off the plane is reached by volumes only.
+        let target = frame.fixed_centre + axes * Vector3::new(3.0, 4.0, 11.0);
+        let reached = frame.transform(&frame.translation_to(&target)).expect("a transform");
+        let miss = (reached.apply(&target) - centre).norm();
+        assert!(if slices { miss > 5.0 } else { miss < 1e-9 }, "{miss} mm");
+        // The transform of the same parameters with other models agrees.
+        let other = frame.of(Dof::Rigid6).transform(&moved).expect("a transform");
+        assert!((other.to_homogeneous() - transform.to_homogeneous()).amax() < 1e-9);
+        let headers = frame.transform(&frame.headers().expect("parameters")).expect("a transform");
+        assert!(slices || (headers.apply(&centre) - centre).norm() < 1e-9);
+        assert_eq!(headers.matrix, start.matrix);
+    }
+}
+
 proptest! {
     #[test]
     fn rotations_come_back(axis in prop::array::uniform3(-1.0..1.0f64), angle in -3.1..3.1f64) {

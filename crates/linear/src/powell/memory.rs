@@ -1,10 +1,10 @@
-//! The points that a search has evaluated: one too near to them is not evaluated again.
+//! The points that a search has evaluated, with their costs.
 
 use crate::lockstep::Candidate;
 use crate::parameters::Parameters;
 
-/// Parameters that differ by less than this, each by its own, are taken for one, at 1 mm: 0.05°, 0.02 mm (Shams 2010), and
-/// shares of scale and skew that move the surface of a brain about as far.
+/// Resolution of each parameter at 1 mm: 0.05°, 0.02 mm (Shams 2010), and differences of scale and skew that move the
+/// surface of a brain by about as much. Points that differ by less in all parameters count as one.
 const RESOLUTION: [f64; 4] = [0.05 * std::f64::consts::PI / 180.0, 0.02, 0.0005, 0.0005];
 
 /// Every point of one search, with its cost.
@@ -15,12 +15,12 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// For a level of `mm`, which coarsens the resolution as it does the tolerances.
+    /// No points, with the resolution of a level of `mm`: like the tolerances, it grows with the level's mm.
     pub fn new(mm: f64) -> Memory {
         Memory { resolution: std::array::from_fn(|i| RESOLUTION[i / 3] * mm), points: Vec::new() }
     }
 
-    /// The greatest part of a difference, in resolutions.
+    /// The largest component of a difference, in resolutions.
     pub fn resolutions(&self, difference: &Parameters) -> f64 {
         difference.iter().zip(&self.resolution).map(|(part, resolution)| part.abs() / resolution).fold(0.0, f64::max)
     }
@@ -37,7 +37,7 @@ impl Memory {
         (nearest.0 < 1.0).then_some(nearest.1)
     }
 
-    /// Those of the points that are near to no known one, nor to one before them.
+    /// The points that are near to no known one and to none before them in the list.
     pub fn unknown(&self, points: Vec<Parameters>) -> Vec<Parameters> {
         let mut unknown: Vec<Parameters> = Vec::with_capacity(points.len());
         for point in points {
@@ -49,7 +49,7 @@ impl Memory {
         unknown
     }
 
-    /// Takes points and their costs.
+    /// Adds points and their costs.
     pub fn learn(&mut self, points: impl Iterator<Item = (Parameters, f64)>) {
         self.points.extend(points.map(|(parameters, cost)| Candidate { parameters, cost }));
     }

@@ -5,14 +5,6 @@ use antsreg_core::{AffineTransform, Volume};
 use antsreg_kernels::{Cpu, JointSampling};
 use antsreg_linear::{Cost, Dof, Error, Fixed, Options, Search, Start, register};
 
-const ALL: [Cost; 5] = [
-    Cost::CorrelationRatio,
-    Cost::MutualInformation,
-    Cost::NormalisedMutualInformation,
-    Cost::NormalisedCorrelation,
-    Cost::LeastSquares,
-];
-
 /// A tenth of a voxel, as for the correlation ratio alone; a joint histogram of so few voxels is rougher.
 const TOLERANCE_MM: f64 = 0.4;
 const ROUGH_TOLERANCE_MM: f64 = 0.8;
@@ -21,8 +13,8 @@ fn options(cost: Cost, histogram: JointSampling) -> Options {
     Options { dof: Dof::Rigid6, histogram, bins: cost.default_bins().min(64), ..Options::of(cost) }
 }
 
-fn align(moving: &Volume, options: &Options) -> AffineTransform {
-    register(&Cpu, &fixed(), moving, None, None, options, &mut ()).expect("a registration").transform
+fn align(moving: &Volume, options: &Options, start: Start) -> AffineTransform {
+    register(&Cpu, &fixed(), moving, None, None, options, start, &mut ()).expect("a registration").transform
 }
 
 /// Another contrast: the brighter, the darker, and the less so the darker it is.
@@ -35,12 +27,12 @@ fn another_modality(mut volume: Volume) -> Volume {
 fn every_cost_finds_the_same_object() {
     let truth = affine([17.0, -25.0, 12.0], [1.0; 3], [21.0, -14.0, 9.0]);
     let moving = sampled(fixed_grid(), &truth);
-    for cost in ALL {
+    for cost in Cost::ALL {
         for histogram in [JointSampling::Trilinear, JointSampling::PartialVolume] {
             if histogram == JointSampling::PartialVolume && !cost.has_joint_histogram() {
                 continue;
             }
-            let error = error_mm(&align(&moving, &options(cost, histogram)), &truth);
+            let error = error_mm(&align(&moving, &options(cost, histogram), Start::CentreOfMass), &truth);
             let tolerance = if cost.has_joint_histogram() { ROUGH_TOLERANCE_MM } else { TOLERANCE_MM };
             assert!(error < tolerance, "{error} mm by {cost:?}, {histogram:?}");
         }
@@ -52,12 +44,12 @@ fn information_finds_another_modality() {
     let truth = affine([17.0, -25.0, 12.0], [1.0; 3], [21.0, -14.0, 9.0]);
     let moving = another_modality(sampled(fixed_grid(), &truth));
     for cost in [Cost::MutualInformation, Cost::NormalisedMutualInformation] {
-        let error = error_mm(&align(&moving, &options(cost, JointSampling::Trilinear)), &truth);
+        let error = error_mm(&align(&moving, &options(cost, JointSampling::Trilinear), Start::CentreOfMass), &truth);
         assert!(error < ROUGH_TOLERANCE_MM, "{error} mm by {cost:?}");
     }
     // Where values are never alike, nothing is better than no overlap.
     let squares = options(Cost::LeastSquares, JointSampling::Trilinear);
-    let refused = register(&Cpu, &fixed(), &moving, None, None, &squares, &mut ());
+    let refused = register(&Cpu, &fixed(), &moving, None, None, &squares, Start::CentreOfMass, &mut ());
     assert!(matches!(refused, Err(Error::NoOverlap)), "{refused:?}");
 }
 
@@ -66,8 +58,8 @@ fn partial_volume_ends_near_the_crease_where_voxels_coincide() {
     let image = fixed();
     for cost in [Cost::MutualInformation, Cost::NormalisedMutualInformation] {
         let start = Start::Transform(affine([2.0, -1.5, 1.0], [1.0; 3], [2.5, -1.5, 3.0]));
-        let options = Options { start, search: Search::None, ..options(cost, JointSampling::PartialVolume) };
-        let error = error_mm(&align(&image, &options), &AffineTransform::identity());
+        let options = Options { search: Search::None, ..options(cost, JointSampling::PartialVolume) };
+        let error = error_mm(&align(&image, &options, start), &AffineTransform::identity());
         // On voxels of 4 mm lines end at 0.2 and 0.5 mm, Newton's steps alone on the slopes at 0.9.
         assert!(error < 0.6, "{error} mm by {cost:?}");
     }
@@ -78,10 +70,10 @@ fn costs_are_those_of_the_search() {
     let truth = affine([4.0, -3.0, 5.0], [1.0; 3], [6.0, -4.0, 2.0]);
     let moving = sampled(fixed_grid(), &truth);
     let far = AffineTransform { translation: truth.translation.add_scalar(1e4), ..truth };
-    for cost in ALL {
+    for cost in Cost::ALL {
         let start = Start::Transform(truth);
-        let options = Options { start, search: Search::None, ..options(cost, JointSampling::Trilinear) };
-        let found = register(&Cpu, &fixed(), &moving, None, None, &options, &mut ()).expect("a registration");
+        let options = Options { search: Search::None, ..options(cost, JointSampling::Trilinear) };
+        let found = register(&Cpu, &fixed(), &moving, None, None, &options, start, &mut ()).expect("a registration");
         let transforms = [found.transform, truth, affine([14.0, -3.0, 5.0], [1.0; 3], [6.0, -4.0, 12.0]), far];
         let side = Fixed::new(&Cpu, &fixed(), None, &options).expect("a fixed side");
         let costs = side.costs(&Cpu, &moving, None, 4.0, &transforms).expect("costs");

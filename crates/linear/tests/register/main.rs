@@ -2,9 +2,11 @@
 
 mod costs;
 mod object;
+mod observer;
 mod prepared;
 mod recovery;
 mod refusals;
 mod robustness;
 mod slices;
+mod translation;
 mod weights;

@@ -21,8 +21,8 @@ fn gives_the_same_bits_as_registrations_of_their_own() {
     for (moving, start) in [(&turned, Start::CentreOfMass), (&thick, Start::Headers), (&turned, Start::CentreOfMass)]
     {
         let found = prepared.register(&Cpu, moving, None, start, &mut ()).expect("a registration");
-        let own = Options { start, ..options.clone() };
-        let alone = register(&Cpu, &fixed, moving, Some(&weight), None, &own, &mut ()).expect("a registration");
+        let alone =
+            register(&Cpu, &fixed, moving, Some(&weight), None, &options, start, &mut ()).expect("a registration");
         assert_eq!(found, alone);
     }
 }

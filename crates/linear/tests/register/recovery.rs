@@ -3,14 +3,18 @@
 use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Cpu;
-use antsreg_linear::{AngleSearch, Dof, Optimiser, Options, Outcome, Search, Start, register};
+use antsreg_linear::{AngleSearch, Dof, Fixed, Optimiser, Options, Outcome, Search, Start, register};
 use nalgebra::{Matrix3, Point3, Vector3};
 
 /// A tenth of a voxel: trilinear reading of 4 mm voxels moves the optimum by that much.
 const TOLERANCE_MM: f64 = 0.4;
 
 fn align(fixed: &Volume, moving: &Volume, options: &Options) -> Outcome {
-    register(&Cpu, fixed, moving, None, None, options, &mut ()).expect("a registration")
+    from(Start::CentreOfMass, fixed, moving, options)
+}
+
+fn from(start: Start, fixed: &Volume, moving: &Volume, options: &Options) -> Outcome {
+    register(&Cpu, fixed, moving, None, None, options, start, &mut ()).expect("a registration")
 }
 
 fn rigid() -> Options {
@@ -113,24 +117,40 @@ fn finds_a_stretch_beyond_what_a_common_scale_explains() {
 }
 
 #[test]
-fn begins_where_it_is_told() {
+fn begins_at_the_start() {
     let (fixed, truth) = (fixed(), affine([0.0, 0.0, 150.0], [1.0; 3], [70.0, 20.0, -30.0]));
     let mut grid = fixed_grid();
     grid.shape = [48, 48, 36];
     grid.origin += truth.translation - Vector3::new(20.0, 8.0, 4.0);
     let moving = sampled(grid, &truth);
     let near = affine([6.0, -4.0, 144.0], [1.0; 3], [66.0, 25.0, -24.0]);
-    let only = |start| Options { start, search: Search::None, ..rigid() };
-    let error = |options: &Options| error_mm(&align(&fixed, &moving, options).transform, &truth);
-    assert!(error(&only(Start::Transform(near))) < TOLERANCE_MM);
-    assert!(error(&only(Start::Headers)) > 20.0, "the headers alone are too far off to be refined");
-    assert!(error(&only(Start::CentreOfMass)) > 20.0, "nothing but a search can find the rotation");
-    // About z alone, without principal axes: the range decides.
+    let only = Options { search: Search::None, ..rigid() };
+    let side = Fixed::new(&Cpu, &fixed, None, &only).expect("a fixed side");
+    let refined = |start| {
+        let found = from(start, &fixed, &moving, &only);
+        assert_eq!(found.start, side.start(&Cpu, &moving, None, start).expect("a start"));
+        (found.start, error_mm(&found.transform, &truth))
+    };
+    let (start, error) = refined(Start::Transform(near));
+    assert!(start == near && error < TOLERANCE_MM, "{error} mm from {start:?}");
+    let (start, error) = refined(Start::Headers);
+    assert!(
+        start == AffineTransform::identity() && error > 20.0,
+        "{error} mm from {start:?}: too far off to be refined"
+    );
+    let (start, error) = refined(Start::CentreOfMass);
+    assert!(start.matrix == Matrix3::identity() && error > 20.0, "{error} mm: only a search can find the rotation");
+    // The object is not cut off by either grid, so that its centre moves with it, to half a voxel.
+    let centre = fixed.centre_of_mass().expect("a centre");
+    let miss = (start.apply(&centre) - truth.apply(&centre)).norm();
+    assert!(miss < 4.0, "{miss} mm from {start:?}");
+    // About z alone, without principal axes: only the range differs.
     let about_z = |range| {
         let angles =
             AngleSearch { range_degrees: [0.0, 0.0, range], principal_axes: false, ..AngleSearch::default() };
         Options { search: Search::Angles(angles), ..rigid() }
     };
+    let error = |options: &Options| error_mm(&align(&fixed, &moving, options).transform, &truth);
     assert!(error(&about_z(180.0)) < TOLERANCE_MM);
     assert!(error(&about_z(0.0)) > 20.0);
 }

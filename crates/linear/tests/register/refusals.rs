@@ -3,11 +3,21 @@
 use crate::object::fixed;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Cpu;
-use antsreg_linear::{AngleSearch, Cost, Error, Options, Search, Side, Start, register};
+use antsreg_linear::{AngleSearch, Cost, Dof, Error, Fixed, Options, Search, Side, Start, register};
 use nalgebra::{Matrix3, Vector3};
 
 fn refused(fixed: &Volume, moving: &Volume, weights: [Option<&Volume>; 2], options: &Options) -> Error {
-    register(&Cpu, fixed, moving, weights[0], weights[1], options, &mut ()).expect_err("a refusal")
+    refused_from(Start::CentreOfMass, fixed, moving, weights, options)
+}
+
+fn refused_from(
+    start: Start,
+    fixed: &Volume,
+    moving: &Volume,
+    weights: [Option<&Volume>; 2],
+    options: &Options,
+) -> Error {
+    register(&Cpu, fixed, moving, weights[0], weights[1], options, start, &mut ()).expect_err("a refusal")
 }
 
 #[test]
@@ -91,15 +101,26 @@ fn images_of_one_intensity_where_they_count() {
 #[test]
 fn images_that_never_meet() {
     let far = AffineTransform { matrix: Matrix3::identity(), translation: Vector3::new(1e4, 0.0, 0.0) };
-    let options = Options { start: Start::Transform(far), search: Search::None, ..Options::default() };
-    assert!(matches!(refused(&fixed(), &fixed(), [None; 2], &options), Error::NoOverlap));
+    for dof in [Dof::Translation3, Dof::Affine12] {
+        let options = Options { dof, search: Search::None, ..Options::default() };
+        let error = refused_from(Start::Transform(far), &fixed(), &fixed(), [None; 2], &options);
+        assert!(matches!(error, Error::NoOverlap), "{error} with {dof:?}");
+    }
 }
 
 #[test]
 fn starts_that_cannot_be_inverted() {
     let flat = AffineTransform { matrix: Matrix3::zeros(), translation: Vector3::zeros() };
-    let options = Options { start: Start::Transform(flat), ..Options::default() };
-    assert!(matches!(refused(&fixed(), &fixed(), [None; 2], &options), Error::SingularStart));
+    let nowhere = AffineTransform { translation: Vector3::repeat(f64::NAN), ..AffineTransform::identity() };
+    let side = Fixed::new(&Cpu, &fixed(), None, &Options::default()).expect("a fixed side");
+    for start in [flat, nowhere].map(Start::Transform) {
+        for dof in [Dof::Translation3, Dof::Affine12] {
+            let options = Options { dof, ..Options::default() };
+            let error = refused_from(start, &fixed(), &fixed(), [None; 2], &options);
+            assert!(matches!(error, Error::SingularStart), "{error} with {dof:?}");
+        }
+        assert!(matches!(side.start(&Cpu, &fixed(), None, start), Err(Error::SingularStart)));
+    }
 }
 
 #[test]

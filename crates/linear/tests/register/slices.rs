@@ -2,7 +2,7 @@
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Cpu, JointSampling};
-use antsreg_linear::{AngleSearch, Cost, Dof, Error, Options, Search, register};
+use antsreg_linear::{AngleSearch, Cost, Dof, Error, Options, Search, Start, register};
 use nalgebra::{Matrix3, Point3, Vector3};
 
 use crate::object::{affine, fixed, object};
@@ -12,7 +12,7 @@ const TOLERANCE_MM: f64 = 0.2;
 
 /// A slice through the object at z = 6 mm of its own space, seen through `fixed_to_moving` on `grid`, whose plane may lie
 /// anywhere along z: two-dimensional images know nothing of it.
-fn slice(grid: Grid, fixed_to_moving: &AffineTransform) -> Volume {
+pub fn slice(grid: Grid, fixed_to_moving: &AffineTransform) -> Volume {
     let back = fixed_to_moving.inverse().expect("an invertible transform");
     let to_world = grid.voxel_to_world();
     let nx = grid.shape[0];
@@ -28,14 +28,14 @@ fn slice(grid: Grid, fixed_to_moving: &AffineTransform) -> Volume {
 }
 
 /// A slice of 2 mm pixels, 5 mm thick, around a point, at a height.
-fn grid(centre: [f64; 2], z: f64) -> Grid {
+pub fn grid(centre: [f64; 2], z: f64) -> Grid {
     let mut grid = Grid::axis_aligned([100, 108, 1], [2.0, 2.0, 5.0]);
     grid.origin = Point3::new(centre[0] - 99.0, centre[1] - 107.0, z);
     grid
 }
 
 /// Turned about z, scaled, sheared, then moved, all in the plane.
-fn in_plane(degrees: f64, scales: [f64; 2], shear: f64, shift: [f64; 2]) -> AffineTransform {
+pub fn in_plane(degrees: f64, scales: [f64; 2], shear: f64, shift: [f64; 2]) -> AffineTransform {
     let mut map = affine([0.0, 0.0, degrees], [scales[0], scales[1], 1.0], [shift[0], shift[1], 0.0]);
     map.matrix *= Matrix3::new(1.0, shear, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0);
     map
@@ -46,11 +46,11 @@ fn options(dof: Dof) -> Options {
 }
 
 fn align(fixed: &Volume, moving: &Volume, options: &Options) -> Result<AffineTransform, Error> {
-    register(&Cpu, fixed, moving, None, None, options, &mut ()).map(|outcome| outcome.transform)
+    register(&Cpu, fixed, moving, None, None, options, Start::CentreOfMass, &mut ()).map(|outcome| outcome.transform)
 }
 
 /// The largest distance in the plane between where two transforms put points of the object.
-fn error_mm(found: &AffineTransform, truth: &AffineTransform) -> f64 {
+pub fn error_mm(found: &AffineTransform, truth: &AffineTransform) -> f64 {
     let points = [[0.0, 0.0], [40.0, 0.0], [0.0, 60.0], [-40.0, -50.0], [30.0, -40.0]];
     let distance = |[x, y]: [f64; 2]| {
         let at = Point3::new(x, y, 0.0);
@@ -150,7 +150,8 @@ fn weights_of_slices_count() {
     weight.voxels[..14 * 100].fill(0.0);
     let run = |weight: Option<&Volume>| {
         let options = Options { dof: Dof::Rigid6, search: Search::None, ..Options::default() };
-        let found = register(&Cpu, &fixed, &moving, weight, weight, &options, &mut ()).expect("a result");
+        let found = register(&Cpu, &fixed, &moving, weight, weight, &options, Start::CentreOfMass, &mut ())
+            .expect("a result");
         error_mm(&found.transform, &truth)
     };
     let (masked, pulled) = (run(Some(&weight)), run(None));

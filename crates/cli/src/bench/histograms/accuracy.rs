@@ -24,7 +24,16 @@ pub fn li_accuracy(lab: &Lab<'_>) -> Result<Vec<Figure>, CliError> {
         return Err(missing.into());
     };
     let options = antsreg_linear::Options::default();
-    let start = antsreg_linear::register(lab.cuda, fixed, moving, None, None, &options, &mut ())?;
+    let start = antsreg_linear::register(
+        lab.cuda,
+        fixed,
+        moving,
+        None,
+        None,
+        &options,
+        antsreg_linear::Start::CentreOfMass,
+        &mut (),
+    )?;
     let start = moving.grid.world_to_voxel().after(&start.transform.after(&fixed.grid.voxel_to_world()));
     // One curve over the whole overlap, as printed, one where the fixed image is brain.
     let mut points = [Vec::new(), Vec::new()];

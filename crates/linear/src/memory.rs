@@ -1,0 +1,118 @@
+//! Estimates of the memory that the linear stage takes.
+//!
+//! They count the buffers that `images.rs`, `level.rs` and `fixed.rs` hold at once. Grids are those of the images as given;
+//! `masked` tells which of the images have a weight.
+
+use antsreg_core::Grid;
+
+use crate::Options;
+
+/// Bytes of a scalar voxel.
+const SCALAR: usize = 4;
+
+/// Voxels of a sorted list for which a device counts the bins together.
+const VOXELS_PER_COUNTER: usize = 2048;
+
+/// Peak memory of a registration on a device, bytes: of the fixed and the moving image.
+///
+/// Not counted: sums of batches and of blocks, and what the device's allocator rounds up.
+pub fn device_bytes([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &Options) -> usize {
+    let [fixed_images, moving_images] = masked.map(images);
+    let loaded = fixed.len() * fixed_images + moving.len() * moving_images;
+    // No level is finer than the coarser of the two images.
+    let level = level_voxels(fixed, finest_mm(fixed, options).max(moving.spacing.min()));
+    // A wide blur keeps a copy.
+    let blurring = 2 * fixed.len() + level;
+    // The fixed level and its sorted list. Besides, the counters of the bins while it is sorted, and later the moving
+    // level: blurred and resampled, then as an image and as a texture.
+    let counters = level.div_ceil(VOXELS_PER_COUNTER) * options.bins;
+    let searching = 2 * level * fixed_images + counters.max(2 * moving.len() * moving_images);
+    SCALAR * (loaded + blurring.max(searching))
+}
+
+/// Memory of a device that a fixed side keeps between registrations, bytes: the image, and the sorted lists of all levels.
+pub fn prepared_device_bytes(fixed: &Grid, masked: bool, options: &Options) -> usize {
+    let level = level_voxels(fixed, finest_mm(fixed, options));
+    // All levels together: 1 + 1/8 + 1/64 + … of the finest one.
+    SCALAR * (fixed.len() * images(masked) + 8 * level * images(masked) / 7)
+}
+
+/// Peak main memory of a registration on the CPU, bytes, besides the images and weights that it is given: the moving image
+/// blurred, and the sorted list of the fixed voxels with their coordinates.
+pub fn host_bytes([fixed, moving]: [&Grid; 2]) -> usize {
+    SCALAR * (moving.len() + fixed.len() * (1 + 4))
+}
+
+/// Images of one side: the image itself, and its weight if it has one.
+fn images(masked: bool) -> usize {
+    1 + usize::from(masked)
+}
+
+/// Voxel size of the finest level for this fixed grid, mm.
+fn finest_mm(fixed: &Grid, options: &Options) -> f64 {
+    fixed.spacing.min().max(options.finest_mm).max(1.0)
+}
+
+/// Voxels of the isotropic grid of a level of `mm`.
+fn level_voxels(fixed: &Grid, mm: f64) -> usize {
+    (0..3).map(|axis| (fixed.shape[axis] as f64 * fixed.spacing[axis] / mm).ceil() as usize).product()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cube(voxels: usize, mm: f64) -> Grid {
+        Grid::axis_aligned([voxels; 3], [mm; 3])
+    }
+
+    #[test]
+    fn the_peak_is_that_of_the_search() {
+        // Scalars per voxel, counted by hand: with one grid for both images and a level on it.
+        let grid = cube(100, 1.0);
+        for (masked, scalars) in [([false; 2], 6), ([true, false], 9), ([false, true], 9), ([true; 2], 12)] {
+            let bytes = device_bytes([&grid, &grid], masked, &Options::default());
+            assert_eq!(bytes, scalars * SCALAR * grid.len(), "{masked:?}");
+        }
+    }
+
+    #[test]
+    fn levels_of_thick_slices_are_isotropic() {
+        // Five times the voxels of 1 × 1 × 5 mm.
+        let mut grid = cube(100, 1.0);
+        grid.spacing.z = 5.0;
+        let bytes = device_bytes([&grid, &grid], [false; 2], &Options::default());
+        assert_eq!(bytes, (2 + 2 * 5 + 2) * SCALAR * grid.len());
+    }
+
+    #[test]
+    fn no_level_is_finer_than_the_coarser_image() {
+        let (fine, coarse) = (cube(128, 1.0), cube(64, 2.0));
+        let options = Options::default();
+        // Both images; while the fixed image is blurred, two of it and the level of an eighth of the voxels.
+        let expected = fine.len() + coarse.len() + 2 * fine.len() + coarse.len();
+        assert_eq!(device_bytes([&fine, &coarse], [false; 2], &options), SCALAR * expected);
+        // The same level, as fine as allowed by the options.
+        let options = Options { finest_mm: 2.0, ..options };
+        let expected = 2 * fine.len() + (2 * coarse.len() + 2 * fine.len()).max(2 * fine.len() + coarse.len());
+        assert_eq!(device_bytes([&fine, &fine], [false; 2], &options), SCALAR * expected);
+    }
+
+    #[test]
+    fn a_fixed_side_keeps_the_lists_of_all_levels() {
+        let grid = cube(112, 1.0);
+        let list = |mm: f64| (112.0 / mm).powi(3) as usize;
+        let lists: usize = [1.0, 2.0, 4.0, 8.0].map(list).iter().sum();
+        for (masked, count) in [(false, 1), (true, 2)] {
+            let bytes = prepared_device_bytes(&grid, masked, &Options::default());
+            let expected = SCALAR * count * (grid.len() + lists);
+            assert!(bytes.abs_diff(expected) < expected / 1000, "{bytes} for {expected}");
+        }
+    }
+
+    #[test]
+    fn main_memory_holds_the_blurred_image_and_the_list() {
+        let (fixed, moving) = (cube(100, 1.0), cube(50, 2.0));
+        assert_eq!(host_bytes([&fixed, &moving]), 5 * SCALAR * fixed.len() + SCALAR * moving.len());
+    }
+}

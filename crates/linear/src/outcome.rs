@@ -1,0 +1,18 @@
+//! The result of the linear stage.
+
+use antsreg_core::AffineTransform;
+use serde::{Deserialize, Serialize};
+
+/// The result of the linear stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outcome {
+    /// The transform found, fixed → moving, RAS mm.
+    pub transform: AffineTransform,
+    /// The start of the search, fixed → moving, RAS mm.
+    pub start: AffineTransform,
+    /// Cost of `transform` on the finest level used, 0 to 1.
+    pub cost: f64,
+    /// Each level in mm and the cost at its end, coarsest first.
+    pub levels: Vec<(f64, f64)>,
+}

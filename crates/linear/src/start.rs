@@ -1,0 +1,46 @@
+//! The transform that the search begins with.
+
+use antsreg_core::AffineTransform;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::pose::Pose;
+
+/// Where the search begins.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// The centres of mass coincide, and the axes are those of the headers. Masses are the intensities as the search sees
+    /// them on its coarsest level: clamped, above the lower end of the robust range, and times the weights.
+    CentreOfMass,
+    /// World coordinates as the headers say: the identity.
+    Headers,
+    /// A given transform, fixed → moving, RAS mm.
+    Transform(AffineTransform),
+}
+
+impl Start {
+    /// The start as a transform, fixed → moving, RAS mm. `poses` gives the poses of the fixed and the moving image.
+    pub(crate) fn transform(
+        self,
+        poses: impl FnOnce() -> Result<[Pose; 2], Error>,
+    ) -> Result<AffineTransform, Error> {
+        let transform = match self {
+            Start::Headers => AffineTransform::identity(),
+            Start::Transform(transform) => transform,
+            Start::CentreOfMass => {
+                let [fixed, moving] = poses()?;
+                AffineTransform { translation: moving.centre - fixed.centre, ..AffineTransform::identity() }
+            }
+        };
+        inverse(&transform).map(|_| transform)
+    }
+}
+
+/// The inverse of a start, if it has one and all numbers of it are finite.
+pub(crate) fn inverse(start: &AffineTransform) -> Result<AffineTransform, Error> {
+    let finite = |transform: &AffineTransform| {
+        transform.matrix.iter().chain(transform.translation.iter()).all(|value| value.is_finite())
+    };
+    start.inverse().filter(finite).ok_or(Error::SingularStart)
+}
