@@ -9,7 +9,7 @@ use crate::fields::{Side, warps};
 use crate::fixed::Fixed;
 use crate::iteration::Stepper;
 use crate::load::Loaded;
-use crate::metrics::Likeness;
+use crate::metrics::Similarity;
 use crate::{Course, Error, Images, LevelOutcome, Options, Outcome, Warps};
 
 /// Registers `moving` to `fixed`, starting from `initial` (fixed → moving, RAS mm).
@@ -80,7 +80,7 @@ pub(crate) fn run<B: Backend>(
             LevelOutcome { shrink: level.shrink, energies: Vec::new(), converged: false, undone: false };
         let mut agreements = Vec::new();
         while outcome.energies.len() < level.iterations && !outcome.converged {
-            let Likeness { energy, agreement } = stepper.step(
+            let Similarity { energy, agreement } = stepper.step(
                 backend,
                 options,
                 (outcome.energies.len() + 1).is_multiple_of(level.reinvert_every),

@@ -5,7 +5,7 @@
 //! moving image there; images are read through their inverses. One iteration is `iteration.rs`, the way from
 //! coarse to fine `levels.rs`; `fields.rs` holds the four fields and how they become the two warps; `fixed.rs` is the
 //! fixed side alone, for many images that are brought to one; `outcome.rs` what comes out. What drives them: `load.rs`
-//! holds the images, `metrics.rs` the metrics, `pull.rs` adds the channels up.
+//! holds the images, `metrics.rs` the metrics, `update.rs` adds the channels up.
 
 mod channel;
 mod convergence;
@@ -18,7 +18,7 @@ mod load;
 mod metrics;
 mod options;
 mod outcome;
-mod pull;
+mod update;
 
 pub use channel::{Channel, Images, Metric};
 pub use error::Error;

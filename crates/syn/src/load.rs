@@ -14,7 +14,7 @@ pub(crate) struct Source<'a, B: Backend> {
 
 /// What one side brings to a level.
 pub(crate) struct Sources<'a, B: Backend> {
-    /// One for each of [`Options::pulls`].
+    /// One for each of [`Options::channels_with_edges`].
     pub(crate) channels: Vec<Source<'a, B>>,
     pub(crate) mask: Option<Source<'a, B>>,
 }

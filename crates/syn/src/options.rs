@@ -77,14 +77,14 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The channels whose edges pull too.
+    /// The channels whose edges are compared as well.
     pub(crate) fn edged(&self) -> impl Iterator<Item = (usize, &Channel)> {
         let wanted = |channel: &Channel| channel.metric == Metric::Cc && self.edge_weight > 0.0;
         self.channels.iter().enumerate().filter(move |(_, channel)| wanted(channel))
     }
 
-    /// Everything that pulls: the channels, then the edges of those that have them.
-    pub(crate) fn pulls(&self) -> Vec<Channel> {
+    /// The channels, then the edges of those that have them.
+    pub(crate) fn channels_with_edges(&self) -> Vec<Channel> {
         let edges =
             self.edged().map(|(_, channel)| Channel { weight: channel.weight * self.edge_weight, ..*channel });
         self.channels.iter().copied().chain(edges).collect()
