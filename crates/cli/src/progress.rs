@@ -5,6 +5,7 @@
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -146,10 +147,10 @@ impl Watcher<'_> {
         let Some(last) = self.last.take() else { return };
         let seconds = self.since.elapsed().as_secs_f64();
         self.since = Instant::now();
-        let place = format!("{} {}/{}, {}", name(last.stage), last.level + 1, last.levels, last.what);
-        let line = match last.stage {
+        let place = format!("{} {}/{}, {}", name(last.step.stage()), last.level + 1, last.levels, last.step);
+        let line = match last.step.stage() {
             Stage::Linear => format!("{place}: cost {:.6}, {seconds:.2} s", last.energy),
-            Stage::Syn => {
+            Stage::Deformable => {
                 format!("{place}: {} iterations, energy {:.6}, {seconds:.2} s", last.iteration, last.energy)
             }
         };
@@ -174,20 +175,21 @@ impl Watcher<'_> {
 }
 
 impl Observer for Watcher<'_> {
-    fn report(&mut self, report: &Report) {
+    fn report(&mut self, report: &Report) -> ControlFlow<()> {
         // The steps of a search report once each; the iterations of a level many times.
-        if self.last.as_ref().is_some_and(|last| last.level != report.level || last.what != report.what) {
+        if self.last.as_ref().is_some_and(|last| last.level != report.level || last.step != report.step) {
             self.end_level();
         }
         self.last = Some(report.clone());
         if self.console.style == Style::Bars {
             let bar = self.bar.get_or_insert_with(new_bar);
-            bar.set_prefix(format!("{} {}/{}", name(report.stage), report.level + 1, report.levels));
+            bar.set_prefix(format!("{} {}/{}", name(report.step.stage()), report.level + 1, report.levels));
             bar.set_length(report.iterations as u64);
             bar.set_position(report.iteration as u64);
-            bar.set_message(format!("{}, energy {:.6}", report.what, report.energy));
+            bar.set_message(format!("{}, energy {:.6}", report.step, report.energy));
         }
         self.console.iteration(None, report);
+        ControlFlow::Continue(())
     }
 }
 
@@ -195,10 +197,10 @@ impl Observer for Watcher<'_> {
 fn line(report: &Report) -> String {
     format!(
         "{} {}/{}, {}: iteration {} of {}, energy {:.6}",
-        name(report.stage),
+        name(report.step.stage()),
         report.level + 1,
         report.levels,
-        report.what,
+        report.step,
         report.iteration,
         report.iterations,
         report.energy
@@ -209,7 +211,7 @@ fn line(report: &Report) -> String {
 pub fn name(stage: Stage) -> &'static str {
     match stage {
         Stage::Linear => "affine",
-        Stage::Syn => "syn",
+        Stage::Deformable => "syn",
     }
 }
 

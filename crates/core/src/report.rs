@@ -1,40 +1,148 @@
-//! What a running stage tells whoever watches it. Stages never print.
+//! Progress reports of a running registration, and the observer that receives them and may stop the run.
+//!
+//! Registration stages never print: a caller that wants to show progress passes an [`Observer`].
 
-/// The stage that reports.
+use std::fmt;
+use std::ops::ControlFlow;
+
+/// A stage of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Rigid to affine, by any of its costs.
+    /// Translation to affine.
     Linear,
     /// Symmetric diffeomorphic.
-    Syn,
+    Deformable,
 }
 
-/// One finished iteration, or one finished step of a search.
+/// The part of a stage that a report belongs to. Reports of one part differ in their iteration only.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// A step of the linear stage's search.
+    Linear {
+        /// Voxel size of the level, mm.
+        mm: f64,
+        /// The step.
+        search: SearchStep,
+    },
+    /// A level of the deformable stage.
+    Deformable {
+        /// Shrink factor of the level: its grid is coarser than the full one by this factor.
+        shrink: usize,
+    },
+}
+
+impl Step {
+    /// The stage that this step is part of.
+    pub fn stage(&self) -> Stage {
+        match self {
+            Step::Linear { .. } => Stage::Linear,
+            Step::Deformable { .. } => Stage::Deformable,
+        }
+    }
+}
+
+/// Such as "8 mm, orientations" and "shrink 4".
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Linear { mm, search } => write!(f, "{mm} mm, {search}"),
+            Step::Deformable { shrink } => write!(f, "shrink {shrink}"),
+        }
+    }
+}
+
+/// A step of the linear stage's search on one level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchStep {
+    /// Orientations over the whole range of angles, each optimised.
+    Orientations,
+    /// The start alone, optimised where no orientations are searched.
+    Start,
+    /// Translations of the start, each optimised, where the model has no rotation.
+    Translations,
+    /// The best orientations of the coarser level and the starts, optimised.
+    BestOrientations,
+    /// Rotated and scaled neighbours of the best orientations, optimised.
+    Neighbours,
+    /// Optimisation over this many degrees of freedom; the number is that of volumes, also for slices.
+    DegreesOfFreedom(u8),
+    /// Optimisation over all degrees of freedom of the model together.
+    AllTogether,
+    /// Line searches around the minimum of a cost that is not smooth there.
+    Creases,
+}
+
+/// Such as "orientations" and "12 degrees of freedom".
+impl fmt::Display for SearchStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SearchStep::Orientations => "orientations",
+            SearchStep::Start => "start",
+            SearchStep::Translations => "translations",
+            SearchStep::BestOrientations => "best orientations",
+            SearchStep::Neighbours => "their neighbours",
+            SearchStep::DegreesOfFreedom(number) => return write!(f, "{number} degrees of freedom"),
+            SearchStep::AllTogether => "all together",
+            SearchStep::Creases => "creases",
+        })
+    }
+}
+
+/// The state of a stage after one iteration, or after one step of its search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// Who reports.
-    pub stage: Stage,
-    /// Level, coarsest 0.
+    /// The step or level that the iteration belongs to.
+    pub step: Step,
+    /// Index of the level, coarsest 0.
     pub level: usize,
-    /// Levels in all.
+    /// Number of levels.
     pub levels: usize,
-    /// What happens on this level, in a few words: "8 mm, coarse search", "shrink 4".
-    pub what: String,
     /// Iterations finished on this level.
     pub iteration: usize,
-    /// Most iterations this level takes.
+    /// Most iterations on this level.
     pub iterations: usize,
-    /// Value of the cost now, lower is better.
+    /// Value of the cost after the iteration; lower is better.
     pub energy: f64,
 }
 
-/// Receives the reports of a running stage.
+/// Receives the reports of a running stage, and can stop it.
+///
+/// On [`ControlFlow::Break`] from either method the stage returns its error for a stopped run at once, and calls neither
+/// method again.
 pub trait Observer {
-    /// Called after every iteration.
-    fn report(&mut self, report: &Report);
+    /// Called after every iteration and every step of the search.
+    fn report(&mut self, report: &Report) -> ControlFlow<()>;
+
+    /// Called between smaller pieces of work, such as a batch of cost evaluations, so that a caller can stop the run
+    /// soon. By default the run continues.
+    fn poll(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
-/// Watches nothing.
+/// Ignores all reports and never stops a run.
 impl Observer for () {
-    fn report(&mut self, _: &Report) {}
+    fn report(&mut self, _: &Report) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_shown_by_level_and_name() {
+        let linear = |mm, search| Step::Linear { mm, search };
+        assert_eq!(linear(8.0, SearchStep::Orientations).to_string(), "8 mm, orientations");
+        assert_eq!(linear(4.0, SearchStep::Neighbours).to_string(), "4 mm, their neighbours");
+        assert_eq!(linear(1.0, SearchStep::DegreesOfFreedom(9)).to_string(), "1 mm, 9 degrees of freedom");
+        assert_eq!(Step::Deformable { shrink: 4 }.to_string(), "shrink 4");
+    }
+
+    #[test]
+    fn a_step_knows_its_stage() {
+        assert_eq!(Step::Linear { mm: 1.0, search: SearchStep::Start }.stage(), Stage::Linear);
+        assert_eq!(Step::Deformable { shrink: 1 }.stage(), Stage::Deformable);
+    }
 }

@@ -1,5 +1,6 @@
 //! The level that decides between orientations.
 
+use antsreg_core::report::SearchStep;
 use antsreg_kernels::Backend;
 
 use crate::level::Level;
@@ -38,7 +39,7 @@ pub(crate) fn search<B: Backend>(
     let told = starts.len();
     starts.extend(anchors(frame, dof, poses));
     let mut found = level.optimise(frame, &starts, few)?;
-    progress.report("best orientations", &found);
+    progress.report(SearchStep::BestOrientations, &found)?;
     // Where a common scale explains little, others look better than these until all degrees of freedom are there.
     let anchors = found.split_off(told);
     found.extend_from_slice(&anchors);
@@ -46,18 +47,18 @@ pub(crate) fn search<B: Backend>(
     let near: Vec<Parameters> =
         found.iter().flat_map(|candidate| neighbours(frame, &candidate.parameters, dof)).collect();
     found.extend(level.approach(frame, &near, few)?);
-    progress.report("their neighbours", &found);
+    progress.report(SearchStep::Neighbours, &found)?;
     found = level.distinct(&found, KEPT);
     found.extend_from_slice(&anchors);
     if dof >= Dof::Scales9 {
         let starts = parameters(&level.distinct(&found, FREED));
         found = level.approach(frame, &starts, Dof::Scales9)?;
-        progress.report(Dof::Scales9.name(), &found);
+        progress.report(Dof::Scales9.search_step(), &found)?;
     }
     let polished = level.polish(frame, &parameters(&level.distinct(&found, FREED)), dof, None)?;
     let curvature = polished.first().and_then(|(_, curvature)| curvature.clone());
     let found: Vec<Candidate> = polished.into_iter().map(|(candidate, _)| candidate).collect();
-    progress.report("all together", &found);
+    progress.report(SearchStep::AllTogether, &found)?;
     Ok((found, curvature))
 }
 

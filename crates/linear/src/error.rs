@@ -119,6 +119,9 @@ pub enum Error {
     /// Step between search angles out of range.
     #[error("search step: {0}°, expected 1 to 180")]
     AngleStep(f64),
+    /// The observer stopped the registration.
+    #[error("the registration was stopped")]
+    Stopped,
     /// An operation on the device failed.
     #[error(transparent)]
     Device(#[from] kernels::Error),

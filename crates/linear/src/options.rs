@@ -1,6 +1,7 @@
 //! What a caller may choose, and what it gets back.
 
 use antsreg_core::AffineTransform;
+use antsreg_core::report::SearchStep;
 use antsreg_kernels::{JointParameters, JointSampling};
 
 use crate::{Cost, Error};
@@ -33,14 +34,9 @@ impl Dof {
         }
     }
 
-    /// In words, for reports.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Dof::Rigid6 => "6 degrees of freedom",
-            Dof::Similarity7 => "7 degrees of freedom",
-            Dof::Scales9 => "9 degrees of freedom",
-            Dof::Affine12 => "12 degrees of freedom",
-        }
+    /// The step of the search that optimises over these degrees of freedom.
+    pub(crate) fn search_step(self) -> SearchStep {
+        SearchStep::DegreesOfFreedom(self.number(false))
     }
 }
 

@@ -1,12 +1,16 @@
-//! Tells the observer which step of the search has ended.
+//! Reports the steps of the search to the observer, and stops the search when the observer asks for it.
 
-use antsreg_core::report::{Observer, Report, Stage};
+use std::ops::ControlFlow;
 
+use antsreg_core::report::{Observer, Report, SearchStep, Step};
+
+use crate::Error;
 use crate::lockstep::Candidate;
 
-/// Steps a level takes at most.
+/// Most steps of one level.
 const STEPS: usize = 5;
 
+/// The observer of a search, and the position in the schedule.
 pub(crate) struct Progress<'a> {
     observer: &'a mut dyn Observer,
     level: usize,
@@ -20,22 +24,29 @@ impl<'a> Progress<'a> {
         Progress { observer, level: 0, levels: 0, mm: 0.0, step: 0 }
     }
 
-    /// A level begins.
+    /// Begins a level of `mm`, number `level` of `levels`.
     pub fn begin(&mut self, level: usize, levels: usize, mm: f64) {
         (self.level, self.levels, self.mm, self.step) = (level, levels, mm, 0);
     }
 
-    /// A step has ended with these candidates.
-    pub fn report(&mut self, what: &str, candidates: &[Candidate]) {
+    /// Reports a finished step with its candidates.
+    pub fn report(&mut self, search: SearchStep, candidates: &[Candidate]) -> Result<(), Error> {
         self.step += 1;
-        self.observer.report(&Report {
-            stage: Stage::Linear,
+        go_on(self.observer.report(&Report {
+            step: Step::Linear { mm: self.mm, search },
             level: self.level,
             levels: self.levels,
-            what: format!("{} mm, {what}", self.mm),
             iteration: self.step,
             iterations: STEPS,
             energy: candidates.iter().map(|candidate| candidate.cost).fold(1.0, f64::min),
-        });
+        }))
+    }
+}
+
+/// An error where the observer has stopped the run.
+fn go_on(flow: ControlFlow<()>) -> Result<(), Error> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Stopped),
     }
 }

@@ -11,6 +11,7 @@
 //! differ; and Newton steps ([`polish`](crate::polish)) from there on in place of sweeps over the parameters.
 
 use antsreg_core::AffineTransform;
+use antsreg_core::report::SearchStep;
 use antsreg_kernels::Backend;
 
 use crate::compare;
@@ -55,7 +56,7 @@ pub(crate) fn run<B: Backend>(
         match &options.search {
             Search::Angles(angles) if number == 0 => {
                 candidates = orient::search(&level, frame, dof, angles, poses)?;
-                progress.report("orientations", &candidates);
+                progress.report(SearchStep::Orientations, &candidates)?;
             }
             Search::Angles(_) if mm == 4.0 => {
                 (candidates, curvature) = compare::search(&level, frame, dof, poses, &candidates, progress)?;
@@ -63,7 +64,7 @@ pub(crate) fn run<B: Backend>(
             }
             Search::None if mm >= 4.0 => {
                 candidates = level.optimise(frame, &[best.parameters], dof.min(Dof::Similarity7))?;
-                progress.report("start", &candidates);
+                progress.report(SearchStep::Start, &candidates)?;
             }
             _ => {}
         }
@@ -95,20 +96,20 @@ fn free_all<B: Backend>(
             if step <= dof && (step >= Dof::Similarity7 || step == dof) {
                 let found = level.optimise(frame, &[best.parameters], step)?;
                 best = found.first().copied().unwrap_or(best);
-                progress.report(step.name(), &[best]);
+                progress.report(step.search_step(), &[best])?;
             }
         }
     }
     let (polished, measured) =
         level.polish(frame, &[best.parameters], dof, curvature.as_ref())?.into_iter().next().unwrap_or((best, None));
     *curvature = measured;
-    progress.report("all together", &[polished]);
+    progress.report(SearchStep::AllTogether, &[polished])?;
     // The other optimisers search along lines anyway.
     if !level.has_creases() || level.optimiser != Optimiser::Flirt {
         return Ok(polished);
     }
     let settled = creases::search(level, frame, dof, polished)?;
-    progress.report("creases", &[settled]);
+    progress.report(SearchStep::Creases, &[settled])?;
     Ok(settled)
 }
 

@@ -40,6 +40,9 @@ pub enum Error {
          options' numbers?"
     )]
     NotFinite,
+    /// The observer stopped the registration.
+    #[error("the registration was stopped")]
+    Stopped,
     /// There is no level to run.
     #[error("the schedule has no level")]
     NoLevels,

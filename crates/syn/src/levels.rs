@@ -1,6 +1,6 @@
 //! From coarse to fine.
 
-use antsreg_core::report::{Observer, Report, Stage};
+use antsreg_core::report::{Observer, Report, Step};
 use antsreg_core::{AffineTransform, Grid};
 use antsreg_kernels::Backend;
 
@@ -90,15 +90,17 @@ pub(crate) fn run<B: Backend>(
             outcome.energies.push(energy);
             agreements.push(agreement);
             outcome.converged = converged(&outcome.energies, &options.convergence);
-            observer.report(&Report {
-                stage: Stage::Syn,
+            let flow = observer.report(&Report {
+                step: Step::Deformable { shrink: level.shrink },
                 level: index,
                 levels: options.levels.len(),
-                what: format!("shrink {}", level.shrink),
                 iteration: outcome.energies.len(),
                 iterations: level.iterations,
                 energy,
             });
+            if flow.is_break() {
+                return Err(Error::Stopped);
+            }
         }
         drop(stepper);
         if gained_nothing(&agreements) {

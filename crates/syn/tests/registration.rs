@@ -2,6 +2,8 @@
 
 mod scene;
 
+use std::ops::ControlFlow;
+
 use antsreg_core::jacobian::JacobianSummary;
 use antsreg_core::report::{Observer, Report, Stage};
 use antsreg_core::schedule::{Convergence, Level};
@@ -189,8 +191,9 @@ fn an_image_registered_to_itself_stays_where_it_is() {
 struct Recorder(Vec<Report>);
 
 impl Observer for Recorder {
-    fn report(&mut self, report: &Report) {
+    fn report(&mut self, report: &Report) -> ControlFlow<()> {
         self.0.push(report.clone());
+        ControlFlow::Continue(())
     }
 }
 
@@ -204,7 +207,7 @@ fn every_iteration_is_reported_and_converged_levels_end_early() {
     let energies: Vec<f64> = outcome.course.levels.iter().flat_map(|level| level.energies.clone()).collect();
     let reported: Vec<f64> = recorder.0.iter().map(|report| report.energy).collect();
     assert_eq!(energies, reported);
-    assert!(recorder.0.iter().all(|report| report.stage == Stage::Syn && report.levels == 3));
+    assert!(recorder.0.iter().all(|report| report.step.stage() == Stage::Deformable && report.levels == 3));
     assert!(outcome.course.levels.iter().any(|level| level.converged && level.energies.len() < 30));
     // The coarsest starts from images that agree already, as smooth as they are.
     assert!(outcome.course.levels[1..].iter().all(|level| !level.undone), "{:?}", outcome.course.levels);

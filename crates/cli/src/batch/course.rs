@@ -1,5 +1,6 @@
 //! All subjects through reading, registering and writing, at the same time.
 
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -127,10 +128,11 @@ struct Lines<'a, 'b> {
 }
 
 impl Observer for Lines<'_, '_> {
-    fn report(&mut self, report: &Report) {
+    fn report(&mut self, report: &Report) -> ControlFlow<()> {
         if self.iterations {
             lock(self.console).iteration(Some(self.name), report);
         }
+        ControlFlow::Continue(())
     }
 }
 
