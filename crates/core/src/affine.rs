@@ -1,12 +1,14 @@
 //! Affine maps of points, in double precision.
 
 use nalgebra::{Matrix3, Matrix4, Point3, Vector3};
+use serde::{Deserialize, Serialize};
 
 /// The map `y = matrix · x + translation`.
 ///
 /// A *registration's* affine maps fixed world points to moving world points (RAS mm); other uses (voxel to world,
-/// voxel to voxel) say so in their names.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// voxel to voxel) say so in their names. Serialised, the nine elements of the matrix come column by column.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AffineTransform {
     /// Linear part.
     pub matrix: Matrix3<f64>,

@@ -1,16 +1,19 @@
-//! The coarse-to-fine schedule and when a level has converged.
+//! The coarse-to-fine schedule of the deformable stage, and when a level has converged.
+
+use serde::{Deserialize, Serialize};
 
 /// One resolution level.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Level {
-    /// Whole factor by which the grid is coarser than the full one.
+    /// Shrink factor: the level's grid is coarser than the full one by this whole factor.
     pub shrink: usize,
     /// Standard deviation of the Gaussian that smooths the full-resolution images, voxels.
     pub sigma_voxels: f64,
-    /// Most iterations spent here.
+    /// Most iterations of this level.
     pub iterations: usize,
-    /// Iterations from one re-inversion of SyN's fields to the next. Each blurs them a little: the fewer there are, the more
-    /// freely the fields move and the likelier they fold.
+    /// Iterations between re-inversions of SyN's fields. Each re-inversion smooths the fields a little: fewer of them let
+    /// the fields move more freely, and make folds more likely.
     pub reinvert_every: usize,
 }
 
@@ -18,10 +21,27 @@ pub struct Level {
 ///
 /// The slope is that of ITK's WindowConvergenceMonitoringFunction: energies divided by the sum of their magnitudes
 /// over the window, time running from 0 to 1 over it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Convergence {
-    /// Energies looked at.
+    /// Number of energies that the slope is fitted to.
     pub window: usize,
-    /// Slope below which there is nothing more to gain.
+    /// Slope below which the level has converged.
     pub threshold: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_come_back_from_json() {
+        let level = Level { shrink: 4, sigma_voxels: 1.5, iterations: 100, reinvert_every: 6 };
+        let json = serde_json::to_string(&level).expect("JSON");
+        assert_eq!(serde_json::from_str::<Level>(&json).expect("a level"), level);
+        assert!(serde_json::from_str::<Level>(&json.replace("shrink", "shrunk")).is_err());
+        let convergence = Convergence { window: 10, threshold: 1e-6 };
+        let json = serde_json::to_string(&convergence).expect("JSON");
+        assert_eq!(serde_json::from_str::<Convergence>(&json).expect("a convergence"), convergence);
+    }
 }

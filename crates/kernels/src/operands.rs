@@ -1,5 +1,9 @@
 //! What the operations of [`Backend`](crate::Backend) are told and what they tell, images and fields apart.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 /// How [`Backend::warp`](crate::Backend::warp) reads between voxel centres.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
@@ -10,14 +14,27 @@ pub enum Sampling {
 }
 
 /// How a pair of voxels enters a joint histogram.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum JointSampling {
+    /// Interpolated moving values
+    ///
     /// The trilinear moving value y lies at t = (bins − 1)·(y − low)/(high − low), clamped to 0…bins−1, and is shared by
     /// the two bins around t in proportion: the cost has no steps where a value passes from bin to bin.
     Trilinear,
+    /// The values of the eight voxels around a point, by their partial volume
+    ///
     /// Partial volume (Maes et al. 1997; Sun 2010, eqs. 12 to 15): no value is interpolated. Each of the eight voxels
     /// around the point counts in its own bin ⌊bins·(y − low)/(high − low)⌋, clamped, with its trilinear weight.
     PartialVolume,
+}
+
+/// The name as typed.
+impl fmt::Display for JointSampling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// The moving side of a joint histogram.
@@ -95,12 +112,26 @@ pub struct Moments {
 }
 
 /// Which gradient of the windowed CC drives the update.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum CcDerivative {
-    /// The term of the window's centre alone, as ANTs does it.
+    /// The term of the window's centre, as ANTs does it
+    ///
+    /// Only the window around the voxel itself counts, not the others that contain it.
+    #[cfg_attr(feature = "clap", value(alias = "center"))]
     Centre,
-    /// The derivative of the sum over all windows that contain the voxel.
+    /// The derivative of the sum over all windows
+    ///
+    /// All windows that contain the voxel count.
     Exact,
+}
+
+/// The name as typed.
+impl fmt::Display for CcDerivative {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// Parameters of [`Backend::cc_update`](crate::Backend::cc_update).
@@ -190,4 +221,44 @@ pub struct InverseConsistency {
     pub mean_voxels: f64,
     /// Largest distance.
     pub largest_voxels: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_have_one_name() {
+        let names = [
+            (JointSampling::Trilinear.to_string(), serde_json::to_string(&JointSampling::Trilinear), "trilinear"),
+            (
+                JointSampling::PartialVolume.to_string(),
+                serde_json::to_string(&JointSampling::PartialVolume),
+                "partial-volume",
+            ),
+            (CcDerivative::Centre.to_string(), serde_json::to_string(&CcDerivative::Centre), "centre"),
+            (CcDerivative::Exact.to_string(), serde_json::to_string(&CcDerivative::Exact), "exact"),
+        ];
+        for (shown, json, expected) in names {
+            assert_eq!((shown.as_str(), json.expect("JSON")), (expected, format!("\"{expected}\"")));
+        }
+    }
+
+    #[cfg(feature = "clap")]
+    #[test]
+    fn choices_are_typed_by_that_name() {
+        use clap::ValueEnum;
+
+        for sampling in JointSampling::value_variants() {
+            assert_eq!(JointSampling::from_str(&sampling.to_string(), false).as_ref(), Ok(sampling));
+        }
+        for derivative in CcDerivative::value_variants() {
+            assert_eq!(CcDerivative::from_str(&derivative.to_string(), false).as_ref(), Ok(derivative));
+        }
+        assert_eq!(CcDerivative::from_str("center", false), Ok(CcDerivative::Centre));
+        let help = JointSampling::Trilinear
+            .to_possible_value()
+            .and_then(|value| value.get_help().map(|help| help.to_string()));
+        assert_eq!(help.as_deref(), Some("Interpolated moving values"));
+    }
 }
