@@ -152,6 +152,16 @@ impl CcParameters {
     /// The largest radius of the tiled kernels of [`Cuda`](crate::Cuda). Larger ones are for the centre's term without masks
     /// only; [`Cpu`](crate::Cpu) takes every radius.
     pub const MOST_TILED_RADIUS: usize = 5;
+
+    /// Scalars for each voxel that the workspace of [`Cuda`](crate::Cuda) holds for windows of this radius: the exact
+    /// derivative's five terms; beyond the tiled kernels five surfaces and two textures.
+    pub fn device_scalars(radius: usize, derivative: CcDerivative) -> usize {
+        match derivative {
+            _ if radius > Self::MOST_TILED_RADIUS => 7,
+            CcDerivative::Exact => 5,
+            CcDerivative::Centre => 0,
+        }
+    }
 }
 
 /// Scores of the images of a [`Backend::cc_update`](crate::Backend::cc_update).
@@ -171,12 +181,17 @@ pub struct CcScores {
 /// Parameters of [`Backend::mi_update`](crate::Backend::mi_update).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MiParameters {
-    /// Bins of each image, two of them at either end beyond its range: 8 to 256.
+    /// Bins of each image, two of them at either end beyond its range; one of [`BINS`](MiParameters::BINS).
     pub bins: usize,
     /// Lowest and highest value of the fixed and of the moving image; what lies beyond is clamped.
     pub ranges: [(f32, f32); 2],
     /// As of [`CcParameters`].
     pub spacing: [f64; 3],
+}
+
+impl MiParameters {
+    /// Numbers of bins: at least a spline's and the padding, with room for some structure.
+    pub const BINS: std::ops::RangeInclusive<usize> = 8..=256;
 }
 
 /// When [`Backend::invert`](crate::Backend::invert) may stop, at each voxel on its own.

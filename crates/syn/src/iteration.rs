@@ -1,19 +1,25 @@
 //! One iteration: an update of both sides from all channels, and one step along it.
 
 use antsreg_core::Grid;
-use antsreg_kernels::{Backend, Error, Sampling};
+use antsreg_core::report::Observer;
+use antsreg_kernels::{Backend, Sampling};
+use nalgebra::Matrix3;
 
+use crate::error::go_on;
 use crate::fields::Side;
 use crate::load::Sources;
 use crate::metrics::{Metrics, PendingSimilarity, Similarity};
+use crate::restriction::{self, restrict};
 use crate::update::{SideUpdate, step_both};
-use crate::{Channel, Options};
+use crate::{Channel, Error, Options};
 
 /// The buffers of a level. Of each pair the fixed side comes first.
 pub(crate) struct Stepper<B: Backend> {
     updates: [SideUpdate<B>; 2],
     metrics: Metrics<B>,
     channels: Vec<Channel>,
+    /// By which updates are multiplied, unless all weights are 1.
+    restriction: Option<Matrix3<f64>>,
 }
 
 impl<B: Backend> Stepper<B> {
@@ -22,6 +28,7 @@ impl<B: Backend> Stepper<B> {
             updates: SideUpdate::both(backend, grid.shape, sources.map(|side| side.mask.is_some()))?,
             metrics: Metrics::new(backend, grid, options)?,
             channels: options.channels_with_edges(),
+            restriction: restriction::matrix(grid, options.restrict),
         })
     }
 
@@ -34,9 +41,13 @@ impl<B: Backend> Stepper<B> {
         reinvert: bool,
         sources: [&Sources<B>; 2],
         sides: &mut [Side<B>; 2],
+        observer: &mut dyn Observer,
     ) -> Result<Similarity, Error> {
-        let Sum { mut similarity, weights, last } = self.update(backend, sources, sides)?;
-        step_both(backend, options, reinvert, &mut self.updates, sides)?;
+        let Sum { mut similarity, weights, last } = self.update(backend, sources, sides, observer)?;
+        if let Some(matrix) = &self.restriction {
+            restrict(backend, matrix, self.updates.each_mut().map(|side| &mut side.updates))?;
+        }
+        step_both(backend, options, reinvert, &mut self.updates, sides, observer)?;
         // Waited for last, so that the device computes the step meanwhile.
         if let Some((weight, pending)) = last {
             similarity.add(weight, pending.wait(backend)?);
@@ -50,12 +61,14 @@ impl<B: Backend> Stepper<B> {
         backend: &B,
         sources: [&Sources<B>; 2],
         [fixed_side, moving_side]: &[Side<B>; 2],
+        observer: &mut dyn Observer,
     ) -> Result<Sum<B>, Error> {
         let [fixed, moving] = &mut self.updates;
         fixed.warp_mask(backend, sources[0], fixed_side)?;
         moving.warp_mask(backend, sources[1], moving_side)?;
         let mut sum = Sum { similarity: Similarity::default(), weights: 0.0, last: None };
         for (n, channel) in self.channels.iter().enumerate() {
+            go_on(observer.poll())?;
             let of_channel = sources.map(|side| &side.channels[n]);
             backend.warp_both(
                 of_channel.map(|source| source.image),
@@ -67,6 +80,7 @@ impl<B: Backend> Stepper<B> {
             if let Some((weight, pending)) = sum.last.take() {
                 sum.similarity.add(weight, pending.wait(backend)?);
             }
+            go_on(observer.poll())?;
             let pending = self.metrics.update(
                 backend,
                 channel.metric,
@@ -76,6 +90,7 @@ impl<B: Backend> Stepper<B> {
             )?;
             let weight_ratio = channel.weight / self.channels[0].weight;
             if self.channels.len() > 1 {
+                go_on(observer.poll())?;
                 fixed.updates.add(backend, n, weight_ratio)?;
                 moving.updates.add(backend, n, weight_ratio)?;
             }
