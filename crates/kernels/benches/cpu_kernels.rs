@@ -37,10 +37,12 @@ fn run() -> Result<(), Error> {
 
     timed("resample", || Cpu.resample(&moving, &map, 0.0, &mut image))?;
     timed("warp", || Cpu.warp(&moving, &first, &map, Sampling::Linear, &mut image))?;
-    let mut smoothed = field(&Cpu, SHAPE, 9)?;
-    timed("smooth a field, variance 3", || Cpu.smooth_field(&mut smoothed, 3.0, &mut out))?;
+    let mut smoothed = [field(&Cpu, SHAPE, 9)?, field(&Cpu, SHAPE, 10)?];
+    timed("smooth both fields, variance 3", || {
+        Cpu.smooth_both_fields(smoothed.each_mut(), 3.0, [&mut out, &mut other])
+    })?;
     timed("compose", || Cpu.compose(&first, &second, &mut out))?;
-    timed("advance", || Cpu.advance(&first, &second, 0.2, &mut out))?;
+    timed("advance both", || Cpu.advance_both([&first, &second], [&second, &first], 0.2, [&mut out, &mut other]))?;
     for steps in [1, 2] {
         let limits = InversionLimits { steps, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
         // In turn, so that each starts from the other's inverse.

@@ -92,12 +92,20 @@ fn run() -> Result<(), Error> {
     }
     for variance in [0.3, 0.5, 1.0, 3.0, 6.0] {
         let mut own = (0..SETS as u32).map(|seed| field(&cuda, SHAPE, 17 + seed)).collect::<Result<Vec<_>, _>>()?;
+        let mut scratch = cuda.field_pair(SHAPE)?;
         timed(&cuda, bandwidth, &format!("field, variance {variance}"), |n| {
-            cuda.smooth_field(&mut own[n], variance, &mut outs[n])
+            let (low, high) = own.split_at_mut(SETS / 2);
+            let pair = [&mut low[n % 2], &mut high[n / 2]];
+            cuda.smooth_both_fields(pair, variance, scratch.each_mut())
         })?;
     }
     timed(&cuda, bandwidth, "", |n| cuda.compose(&fields[n], &fields[(n + 1) % SETS], &mut outs[n]))?;
-    timed(&cuda, bandwidth, "", |n| cuda.advance(&fields[n], &fields[(n + 1) % SETS], 0.2, &mut outs[n]))?;
+    let mut pair = cuda.field_pair(SHAPE)?;
+    timed(&cuda, bandwidth, "both sides", |n| {
+        let (fields, updates) =
+            ([&fields[n], &fields[(n + 1) % SETS]], [&fields[(n + 2) % SETS], &fields[(n + 3) % SETS]]);
+        cuda.advance_both(fields, updates, 0.2, pair.each_mut())
+    })?;
     for (steps, note) in [(1, "1 step"), (2, "2 steps"), (20, "to 0.01 voxel")] {
         let tolerance_voxels = if steps == 20 { 0.01 } else { 0.0 };
         let limits = InversionLimits { steps, tolerance_voxels, untouched_voxels: 0.0 };
@@ -170,7 +178,7 @@ fn cross_correlation(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut [
                 CcParameters { radius, derivative: CcDerivative::Centre, noise_variance: 0.0, spacing: [1.0; 3] };
             timed(cuda, bandwidth, &format!("radius {radius}"), |n| {
                 let (fixed, moving) = (&images[n], &images[(n + 1) % SETS]);
-                direct.start(cuda, fixed, moving, &parameters, &mut workspace, first, second)
+                direct.update(cuda, fixed, moving, &parameters, first, second).map(drop)
             })?;
         }
     }

@@ -7,8 +7,8 @@ use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 
 use crate::{
-    CcParameters, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, MiParameters, Moments,
-    RelaxRound, Sampling,
+    CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, MiParameters,
+    Moments, RelaxRound, Sampling,
 };
 
 /// Whole-volume operations on one device. Images stay where they are; scalars and small tables come back.
@@ -30,6 +30,8 @@ pub trait Backend: Sized + Sync {
     type FixedBins: Send + Sync;
     /// Scratch memory of [`cc_update`](Backend::cc_update) for one shape.
     type CcWorkspace: Send;
+    /// The scores of one [`cc_update`](Backend::cc_update), which the device may still be computing.
+    type CcPending: Send;
     /// Scratch memory of [`mi_update`](Backend::mi_update).
     type MiWorkspace: Send;
     /// Scratch memory of [`relax`](Backend::relax) for one shape, and what it has still to examine.
@@ -162,26 +164,15 @@ pub trait Backend: Sized + Sync {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<f64>, Error>;
 
-    /// The joint histogram of one transform: element `fixed bin · moving bins + moving bin` is the weight of the samples
-    /// there, in units of 1/[`UNIT`](JointParameters::UNIT).
-    ///
-    /// A fixed voxel counts with the weight that it has in [`correlation_ratio`](Backend::correlation_ratio), at most 1.
-    /// Weights are rounded to whole units before they are added. Coordinates and values are computed in single precision
-    /// in an order that is part of the contract (`cpu/samples.rs`): all devices give the same histogram, bit for bit.
-    fn joint_histogram(
-        &self,
-        fixed: &Self::FixedBins,
-        moving: &Self::Image,
-        moving_weight: Option<&Self::Image>,
-        edge_voxels: [f64; 3],
-        parameters: &JointParameters,
-        fixed_to_moving: &AffineTransform,
-    ) -> Result<Vec<u64>, Error>;
-
     /// The entropies of the joint histogram of each transform of a batch: H = −Σ p·ln p over the joint histogram and its
     /// two marginal ones (Shams 2010, 2.1). All zero where nothing overlaps.
     ///
     /// Mutual information is H(X) + H(Y) − H(X,Y); normalised, (H(X) + H(Y)) / H(X,Y) (Studholme 1999).
+    ///
+    /// A fixed voxel counts with the weight that it has in [`correlation_ratio`](Backend::correlation_ratio), at most 1.
+    /// Weights are rounded to units of 1/[`UNIT`](JointParameters::UNIT) before they are added. Coordinates and values are
+    /// computed in single precision in an order that is part of the contract (`cpu/samples.rs`): all devices give the same
+    /// histogram, bit for bit.
     fn joint_entropies(
         &self,
         fixed: &Self::FixedBins,
@@ -216,33 +207,8 @@ pub trait Backend: Sized + Sync {
     /// differences, one-sided at the border, turned into a displacement in voxels by 1/spacing² on each axis. A voxel
     /// counts where both masks (if given) exceed 0.5; elsewhere updates are zero.
     ///
-    /// The energy is asked for with [`cc_energy`](Backend::cc_energy); what is given to the device before that does not
-    /// wait for it.
-    #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
-    fn cc_start(
-        &self,
-        fixed: &Self::Image,
-        moving: &Self::Image,
-        masks: [Option<&Self::Image>; 2],
-        parameters: &CcParameters,
-        workspace: &mut Self::CcWorkspace,
-        fixed_update: &mut Self::Field,
-        moving_update: &mut Self::Field,
-    ) -> Result<(), Error>;
-
-    /// The energy of the last [`cc_start`](Backend::cc_start) with this workspace: minus the mean value over counted
-    /// voxels. Waits until it is there.
-    fn cc_energy(&self, workspace: &Self::CcWorkspace) -> Result<f64, Error>;
-
-    /// How alike the images of the last [`cc_start`](Backend::cc_start) with this workspace were, whatever their contrast:
-    /// the mean of C²/(A·B) over the windows of counted voxels, each by its weight; 0 where none has any.
-    ///
-    /// With n = count·noise a window's value is w·C²/(A·B), w = A·B/((A+n)·(B+n)) being how much of its structure is no
-    /// noise. The energy falls when weights grow, though nothing becomes more alike, and so it falls when contrast does
-    /// grow; this mean, Σ w·C²/(A·B) / Σ w, is 1 at most, and is 1 where the images are alike.
-    fn cc_agreement(&self, workspace: &Self::CcWorkspace) -> Result<f64, Error>;
-
-    /// [`cc_start`](Backend::cc_start) and its energy at once.
+    /// Does not wait for the device: the scores are read by [`cc_scores`](Backend::cc_scores), and further operations,
+    /// another `cc_update` with the same workspace among them, may be started before that.
     #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
     fn cc_update(
         &self,
@@ -253,10 +219,10 @@ pub trait Backend: Sized + Sync {
         workspace: &mut Self::CcWorkspace,
         fixed_update: &mut Self::Field,
         moving_update: &mut Self::Field,
-    ) -> Result<f64, Error> {
-        self.cc_start(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)?;
-        self.cc_energy(workspace)
-    }
+    ) -> Result<Self::CcPending, Error>;
+
+    /// The scores of a [`cc_update`](Backend::cc_update). Waits until the device has computed them.
+    fn cc_scores(&self, pending: Self::CcPending) -> Result<CcScores, Error>;
 
     /// Scratch memory for [`mi_update`](Backend::mi_update) with so many bins.
     fn mi_workspace(&self, bins: usize) -> Result<Self::MiWorkspace, Error>;
@@ -295,25 +261,6 @@ pub trait Backend: Sized + Sync {
     /// field(x) ← field(x) + scale·other(x).
     fn add_scaled(&self, field: &mut Self::Field, other: &Self::Field, scale: f64) -> Result<(), Error>;
 
-    /// Gaussian smoothing of a field by `variance_voxels` on each axis, as of images, with ITK's rules: for a variance below
-    /// 0.5 the result is blended with the unsmoothed field; the border voxels are set to zero. A variance of 0 leaves the
-    /// field untouched.
-    fn smooth_field(
-        &self,
-        field: &mut Self::Field,
-        variance_voxels: f64,
-        scratch: &mut Self::Field,
-    ) -> Result<(), Error>;
-
-    /// One step of length `step_voxels`: out(x) = u(x) + s·g(x + u(x)) with s = step / max‖g‖ (0 if g vanishes).
-    fn advance(
-        &self,
-        field: &Self::Field,
-        update: &Self::Field,
-        step_voxels: f64,
-        out: &mut Self::Field,
-    ) -> Result<(), Error>;
-
     /// out = `then` after `first`: out(x) = first(x) + then(x + first(x)).
     fn compose(&self, first: &Self::Field, then: &Self::Field, out: &mut Self::Field) -> Result<(), Error>;
 
@@ -343,28 +290,25 @@ pub trait Backend: Sized + Sync {
         self.warp(images[1], fields[1], grid_to_image[1], sampling, second)
     }
 
-    /// [`smooth_field`](Backend::smooth_field) of two fields of one shape.
+    /// Gaussian smoothing of two fields of one shape by `variance_voxels` on each axis, as of images, with ITK's rules: for
+    /// a variance below 0.5 the result is blended with the unsmoothed field; the border voxels are set to zero. A variance
+    /// of 0 leaves the fields untouched. Components are smoothed apart: one that is zero everywhere stays zero.
     fn smooth_both_fields(
         &self,
         fields: [&mut Self::Field; 2],
         variance_voxels: f64,
         scratch: [&mut Self::Field; 2],
-    ) -> Result<(), Error> {
-        let mut pairs = fields.into_iter().zip(scratch);
-        pairs.try_for_each(|(field, scratch)| self.smooth_field(field, variance_voxels, scratch))
-    }
+    ) -> Result<(), Error>;
 
-    /// [`advance`](Backend::advance) of two fields of one shape, each along its own update.
+    /// One step of length `step_voxels` of two fields of one shape, each along its own update g:
+    /// out(x) = u(x) + s·g(x + u(x)) with s = step / max‖g‖ (0 if g vanishes).
     fn advance_both(
         &self,
         fields: [&Self::Field; 2],
         updates: [&Self::Field; 2],
         step_voxels: f64,
         out: [&mut Self::Field; 2],
-    ) -> Result<(), Error> {
-        let mut pairs = fields.into_iter().zip(updates).zip(out);
-        pairs.try_for_each(|((field, update), out)| self.advance(field, update, step_voxels, out))
-    }
+    ) -> Result<(), Error>;
 
     /// [`invert`](Backend::invert) of two fields of one shape.
     fn invert_both(
@@ -389,8 +333,10 @@ pub trait Backend: Sized + Sync {
         mask: Option<&Self::Image>,
     ) -> Result<InverseConsistency, Error>;
 
-    /// out(x) = matrix·field(m(x)): a field on another grid, its vectors in voxels of that grid or of whatever the matrix
-    /// takes them to.
+    /// out(x) = matrix·field(m(x)): a field on another grid, its vectors multiplied by the matrix, which takes them to voxels
+    /// of that grid or to other units. With the identity as the map, finite vectors and a diagonal matrix, a component whose
+    /// element is 0 is exactly 0, and one whose element is 1 is unchanged but for rounding at the last voxel of an axis, which
+    /// is read as the end of a cell.
     fn resize_field(
         &self,
         field: &Self::Field,
@@ -399,12 +345,9 @@ pub trait Backend: Sized + Sync {
         out: &mut Self::Field,
     ) -> Result<(), Error>;
 
-    /// det(∂(x + u(x))/∂x) at each voxel: central differences, one-sided at the border.
-    fn jacobian_determinant(&self, field: &Self::Field, out: &mut Self::Image) -> Result<(), Error>;
-
-    /// What the determinants of [`jacobian_determinant`](Backend::jacobian_determinant) come to where `mask`, if there is
-    /// one, exceeds ½. One that is not a number counts as folded. They are those of the same map in world space, whatever
-    /// the grid's spacing and direction: the matrices are similar.
+    /// Statistics of the determinants det(∂(x + u(x))/∂x), by central differences, one-sided at the border, of the voxels
+    /// where `mask`, if there is one, exceeds ½. One that is not a number counts as folded. They are those of the same map
+    /// in world space, whatever the grid's spacing and direction: the matrices are similar.
     fn jacobian_summary(&self, field: &Self::Field, mask: Option<&Self::Image>) -> Result<JacobianSummary, Error>;
 
     /// Which parts of a pair of fields are still to be examined by [`relax`](Backend::relax): all of them.
@@ -420,7 +363,7 @@ pub trait Backend: Sized + Sync {
     /// First the first field u is examined. A voxel where it misses the second one, v, and does not fold becomes the inverse
     /// of v, as by [`invert`](Backend::invert): where v is steep, a hundredth of a voxel is enough. If that leaves more than
     /// 0.1 voxel, takes more than a voxel, or if u folds there, u is drawn towards itself smoothed (as by
-    /// [`smooth_field`](Backend::smooth_field)) instead: at a voxel that folds wholly, at one that misses its inverse by
+    /// [`smooth_both_fields`](Backend::smooth_both_fields)) instead: at a voxel that folds wholly, at one that misses its inverse by
     /// min(1, (residual/limit − 1)/2 + 0.05), less with the distance, as 1 − d²/(reach + 1)², at its neighbours within
     /// `reach_voxels` along each axis that are not corrected themselves. Then v follows, as by `invert`, and the same
     /// happens the other way round.

@@ -21,6 +21,6 @@ pub use cpu::Cpu;
 pub use cuda::Cuda;
 pub use error::Error;
 pub use operands::{
-    CcDerivative, CcParameters, Entropies, InverseConsistency, InversionLimits, JointParameters, JointSampling,
-    MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
+    CcDerivative, CcParameters, CcScores, Entropies, InverseConsistency, InversionLimits, JointParameters,
+    JointSampling, MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
 };

@@ -5,10 +5,6 @@ use crate::{Error, MiParameters};
 /// Bins beyond either end of a range, so that every spline fits.
 const PADDING: usize = 2;
 
-/// A spline's bins and the padding, and room for some structure.
-const LEAST_BINS: usize = 8;
-const MOST_BINS: usize = 256;
-
 /// What a voxel adds to a histogram in all.
 pub(crate) const UNIT: u32 = 1 << 16;
 
@@ -38,8 +34,8 @@ impl Binning {
 
 /// Refuses a number of bins that cannot be.
 pub(crate) fn check_bins(bins: usize) -> Result<(), Error> {
-    let (least, most) = (LEAST_BINS, MOST_BINS);
-    if (least..=most).contains(&bins) { Ok(()) } else { Err(Error::MiBins { bins, least, most }) }
+    let (least, most) = (*MiParameters::BINS.start(), *MiParameters::BINS.end());
+    if MiParameters::BINS.contains(&bins) { Ok(()) } else { Err(Error::MiBins { bins, least, most }) }
 }
 
 /// Refuses scratch memory made for another number of bins.

@@ -134,7 +134,7 @@ impl fmt::Display for CcDerivative {
     }
 }
 
-/// What [`Backend::cc_update`](crate::Backend::cc_update) needs to know besides the images.
+/// Parameters of [`Backend::cc_update`](crate::Backend::cc_update).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CcParameters {
     /// The window is the box of (2·radius + 1)³ voxels, truncated at borders and masks.
@@ -148,15 +148,50 @@ pub struct CcParameters {
     pub spacing: [f64; 3],
 }
 
-/// What [`Backend::mi_update`](crate::Backend::mi_update) needs to know besides the images.
+impl CcParameters {
+    /// The largest radius of the tiled kernels of [`Cuda`](crate::Cuda). Larger ones are for the centre's term without masks
+    /// only; [`Cpu`](crate::Cpu) takes every radius.
+    pub const MOST_TILED_RADIUS: usize = 5;
+
+    /// Scalars for each voxel that the workspace of [`Cuda`](crate::Cuda) holds for windows of this radius: the exact
+    /// derivative's five terms; beyond the tiled kernels five surfaces and two textures.
+    pub fn device_scalars(radius: usize, derivative: CcDerivative) -> usize {
+        match derivative {
+            _ if radius > Self::MOST_TILED_RADIUS => 7,
+            CcDerivative::Exact => 5,
+            CcDerivative::Centre => 0,
+        }
+    }
+}
+
+/// Scores of the images of a [`Backend::cc_update`](crate::Backend::cc_update).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CcScores {
+    /// Minus the mean value of the windows of counted voxels, −1…0; 0 where no voxel counts. The updates lower it.
+    pub energy: f64,
+    /// The mean of C²/(A·B) over the windows of counted voxels, each by its weight w: 0…1, 1 where the images are equal but
+    /// for brightness and contrast, 0 where no window has any weight.
+    ///
+    /// With n = count·noise a window's value is w·C²/(A·B), w = A·B/((A+n)·(B+n)) being the share of its structure that is
+    /// no noise. More contrast alone raises weights and lowers the energy; it does not change this mean,
+    /// Σ w·C²/(A·B) / Σ w.
+    pub agreement: f64,
+}
+
+/// Parameters of [`Backend::mi_update`](crate::Backend::mi_update).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MiParameters {
-    /// Bins of each image, two of them at either end beyond its range: 8 to 256.
+    /// Bins of each image, two of them at either end beyond its range; one of [`BINS`](MiParameters::BINS).
     pub bins: usize,
     /// Lowest and highest value of the fixed and of the moving image; what lies beyond is clamped.
     pub ranges: [(f32, f32); 2],
     /// As of [`CcParameters`].
     pub spacing: [f64; 3],
+}
+
+impl MiParameters {
+    /// Numbers of bins: at least a spline's and the padding, with room for some structure.
+    pub const BINS: std::ops::RangeInclusive<usize> = 8..=256;
 }
 
 /// When [`Backend::invert`](crate::Backend::invert) may stop, at each voxel on its own.

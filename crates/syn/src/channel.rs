@@ -1,23 +1,36 @@
-//! What is compared: one image or several of each side, and by which metric.
+//! The images that are compared, and the metric of each pair.
 
 use antsreg_core::Volume;
+use serde::{Deserialize, Serialize};
 
-/// How alike two images are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How alike two images are
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Metric {
-    /// Windowed cross-correlation: images of one kind.
+    /// Windowed cross-correlation, for images of one kind
     #[default]
     Cc,
-    /// Mutual information after Mattes: images of different kinds as well.
+    /// Mutual information after Mattes (also: mi), for images of different kinds as well
+    #[cfg_attr(feature = "clap", value(alias = "mi"))]
+    #[serde(alias = "mi")]
     Mattes,
 }
 
-/// A pair of images that takes part: the nth of both sides.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The name as typed.
+impl std::fmt::Display for Metric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// A pair of images, the nth of both sides, and how it is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Channel {
-    /// What it maximises.
+    /// The metric, which is maximised.
     pub metric: Metric,
-    /// Its share of each step, relative to the other channels; above 0.
+    /// The channel's share of each step, relative to the other channels.
     pub weight: f64,
 }
 
@@ -27,15 +40,15 @@ impl Default for Channel {
     }
 }
 
-/// The images of one side, and where they count.
+/// The images of one side and their mask.
 ///
 /// All are aligned in world space; each may have a grid of its own. The first one's is the side's: the warps lie on the
-/// first fixed image's grid, a mask on its own side's. A lone volume, or one with its mask, is a side as well.
+/// first fixed image's grid, a mask on that of its own side. A single volume, or one with its mask, converts to a side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Images<'a> {
     /// One for each channel.
     pub channels: Vec<&'a Volume>,
-    /// Where they count: above 0.5, on the grid of the first one.
+    /// Voxels above 0.5 count; on the grid of the first image.
     pub mask: Option<&'a Volume>,
 }
 
@@ -48,5 +61,29 @@ impl<'a> From<&'a Volume> for Images<'a> {
 impl<'a> From<(&'a Volume, Option<&'a Volume>)> for Images<'a> {
     fn from((volume, mask): (&'a Volume, Option<&'a Volume>)) -> Self {
         Images { channels: vec![volume], mask }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_have_one_name() {
+        for (metric, name) in [(Metric::Cc, "cc"), (Metric::Mattes, "mattes")] {
+            assert_eq!(metric.to_string(), name);
+            assert_eq!(serde_json::to_string(&metric).expect("JSON"), format!("\"{name}\""));
+        }
+    }
+
+    #[cfg(feature = "clap")]
+    #[test]
+    fn metrics_are_typed_by_that_name() {
+        use clap::ValueEnum;
+
+        for metric in Metric::value_variants() {
+            assert_eq!(Metric::from_str(&metric.to_string(), false).as_ref(), Ok(metric));
+        }
+        assert_eq!(Metric::from_str("MI", true), Ok(Metric::Mattes));
     }
 }

@@ -1,4 +1,4 @@
-//! When a level has nothing more to gain: ITK's `WindowConvergenceMonitoringFunction`.
+//! The convergence criterion of a level: ITK's `WindowConvergenceMonitoringFunction`.
 
 use antsreg_core::schedule::Convergence;
 
@@ -10,7 +10,7 @@ pub(crate) fn converged(energies: &[f64], convergence: &Convergence) -> bool {
     convergence.window > 1 && descent(&energies[from..]) < convergence.threshold
 }
 
-/// How much the energies fall over the window, relative to the sum of their magnitudes.
+/// The slope by which the energies fall over the window, relative to the sum of their magnitudes.
 ///
 /// ITK fits a first-order B-spline of two control points by one pass of Lee's scattered data approximation: control
 /// point c is Σ w_c³·e/(w₀² + w₁²) / Σ w_c², with w₀ = 1 − t, w₁ = t. That is not the least-squares line, whose slope is

@@ -1,6 +1,8 @@
-//! What can go wrong in the diffeomorphic stage.
+//! Errors of the deformable stage.
 
-/// The diffeomorphic stage failed.
+use std::ops::ControlFlow;
+
+/// The deformable stage failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,10 +14,10 @@ pub enum Error {
     Constant {
         /// Fixed or moving.
         side: &'static str,
-        /// Which, counted from 1.
+        /// The channel, counted from 1.
         channel: usize,
     },
-    /// A side has not one image for each channel.
+    /// The number of a side's images is not that of the channels.
     #[error("expected {expected} {side} images, one a channel, found {found}")]
     Channels {
         /// Fixed or moving.
@@ -25,16 +27,26 @@ pub enum Error {
         /// Images of that side.
         found: usize,
     },
-    /// A channel that would do nothing, or the opposite of what it says.
-    #[error("expected a channel weight above 0, found {0}")]
-    Weight(f64),
+    /// An option is out of its range.
+    #[error("{option}: expected {expected}, found {found}")]
+    Range {
+        /// The option and its unit.
+        option: String,
+        /// Its range.
+        expected: String,
+        /// Its value.
+        found: String,
+    },
     /// The affine start cannot be inverted.
     #[error("the affine start is singular")]
     SingularStart,
     /// A mask lies on another grid than its image.
     #[error("the {0} mask is not on the grid of the {0} image")]
     MaskGrid(&'static str),
-    /// A displacement is no number.
+    /// The fields of an earlier stage lie on another grid than the fixed image, shrunk or not.
+    #[error("the fields of the earlier stage are not on a grid of the fixed image")]
+    FieldsGrid,
+    /// A displacement is not a number.
     #[error(
         "the warp ran away: displacements that are no finite number; are the intensities of both images sensible, and the \
          options' numbers?"
@@ -46,4 +58,12 @@ pub enum Error {
     /// There is no level to run.
     #[error("the schedule has no level")]
     NoLevels,
+}
+
+/// [`Error::Stopped`] where an observer breaks off.
+pub(crate) fn go_on(flow: ControlFlow<()>) -> Result<(), Error> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Stopped),
+    }
 }

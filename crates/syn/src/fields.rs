@@ -1,177 +1,223 @@
-//! The four fields of a symmetric registration, and the two warps they make.
+//! The displacement fields between the two images and the middle space.
 
-use antsreg_core::Grid;
-use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits, RelaxRound};
+use antsreg_core::report::Observer;
+use antsreg_core::{AffineTransform, Grid};
+use antsreg_kernels::{Backend, InversionLimits};
 use nalgebra::Matrix3;
 
-use crate::{Relaxed, Warps};
+use crate::Error;
+use crate::error::go_on;
 
-/// While iterating, inverses are kept to a small fraction of a voxel: started from the last one, one or two steps do.
+/// Limits of the inversions while iterating: a small fraction of a voxel. As each starts from the last inverse, one or two
+/// steps are enough.
 pub(crate) const INVERSION: InversionLimits =
     InversionLimits { steps: 20, tolerance_voxels: 0.03, untouched_voxels: 0.0 };
 
-/// What relaxing aims at: nowhere a Jacobian determinant, by central differences, below this.
-/// [`Relaxed::beyond`](crate::Relaxed::beyond) tells where it failed.
-const SMALLEST_JACOBIAN: f32 = 0.03;
-/// Rounds of relaxing by growing strength: variance, voxels², and reach, voxels. The first ones settle nearly everything as
-/// gently as can be; what resists them is smoothed more.
-const ROUNDS: [(usize, f64, usize); 3] = [(150, 1.0, 1), (100, 2.0, 2), (150, 4.0, 3)];
-
-/// After a change in one warp the other follows where it must, and stays where it may.
-const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };
-
-/// One side's way to the middle and back, in voxels of the level's grid.
+/// The fields of one side, in voxels of the level's grid.
 pub(crate) struct Side<B: Backend> {
-    /// φ: from the image to the middle.
+    /// φ: from the image to the middle space.
     pub(crate) to_middle: B::Field,
-    /// φ⁻¹: from the middle to the image.
+    /// φ⁻¹: from the middle space to the image.
     pub(crate) from_middle: B::Field,
 }
 
 impl<B: Backend> Side<B> {
-    /// Both sides: nothing moves.
-    pub(crate) fn identities(backend: &B, grid: &Grid) -> Result<[Self; 2], Error> {
+    /// Both sides without any displacement.
+    fn identities(backend: &B, grid: &Grid) -> Result<[Self; 2], Error> {
         let [fixed, moving] = backend.field_pair(grid.shape)?;
         let [from_fixed, from_moving] = backend.field_pair(grid.shape)?;
         let side = |to_middle, from_middle| Side { to_middle, from_middle };
         Ok([side(fixed, from_fixed), side(moving, from_moving)])
     }
+}
 
-    /// The same displacements of both sides on another grid of the same space.
-    pub(crate) fn on(both: &[Self; 2], backend: &B, from: &Grid, to: &Grid) -> Result<[Self; 2], Error> {
-        let map = from.world_to_voxel().after(&to.voxel_to_world());
-        let scale = Matrix3::from_diagonal(&from.spacing.component_div(&to.spacing));
-        let mut sides = Side::identities(backend, to)?;
-        for (side, out) in both.iter().zip(&mut sides) {
+/// The four displacement fields that a deformable stage has reached, on the device: of the fixed and the moving side, to the
+/// middle space and back. [`Fixed::warps`](crate::Fixed::warps) composes them to the two warps, and a further stage can go on
+/// from them.
+pub struct Fields<B: Backend> {
+    /// Factor by which the grid is coarser than the fixed image's.
+    shrink: usize,
+    grid: Grid,
+    /// The fixed side first.
+    pub(crate) sides: [Side<B>; 2],
+}
+
+/// The map of indices and the matrix of vectors that bring a field to another grid.
+struct Resizing {
+    map: AffineTransform,
+    scale: Matrix3<f64>,
+}
+
+impl Resizing {
+    fn new(from: &Grid, to: &Grid) -> Resizing {
+        Resizing {
+            map: from.world_to_voxel().after(&to.voxel_to_world()),
+            scale: Matrix3::from_diagonal(&from.spacing.component_div(&to.spacing)),
+        }
+    }
+}
+
+impl<B: Backend> Fields<B> {
+    /// No displacements, on the grid `full` made coarser by `shrink`.
+    pub(crate) fn identities(backend: &B, full: &Grid, shrink: usize) -> Result<Self, Error> {
+        let grid = full.shrink([shrink; 3]);
+        Ok(Fields { shrink, sides: Side::identities(backend, &grid)?, grid })
+    }
+
+    /// The grid of the fields: the fixed image's, made coarser by the shrink factor of the last level.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// The factor by which the grid is coarser than the fixed image's.
+    pub fn shrink(&self) -> usize {
+        self.shrink
+    }
+
+    /// Checks that the fields lie on the grid `full` or on a coarser one made from it.
+    pub(crate) fn check_grid(&self, full: &Grid) -> Result<(), Error> {
+        let expected = full.shrink([self.shrink; 3]);
+        match self.grid.matches(&expected, 1e-3 * expected.spacing.min()) {
+            true => Ok(()),
+            false => Err(Error::FieldsGrid),
+        }
+    }
+
+    /// The same displacements on the grid `full` made coarser by `shrink`.
+    pub(crate) fn resized(
+        &self,
+        backend: &B,
+        full: &Grid,
+        shrink: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, Error> {
+        let mut resized = Fields::identities(backend, full, shrink)?;
+        let Resizing { map, scale } = Resizing::new(&self.grid, &resized.grid);
+        for (side, out) in self.sides.iter().zip(&mut resized.sides) {
+            go_on(observer.poll())?;
             backend.resize_field(&side.to_middle, &map, &scale, &mut out.to_middle)?;
+            go_on(observer.poll())?;
             backend.resize_field(&side.from_middle, &map, &scale, &mut out.from_middle)?;
         }
-        Ok(sides)
-    }
-}
-
-/// Warp = φm⁻¹ after φf, inverse warp = φf⁻¹ after φm.
-///
-/// Where one of them folds, or is too steep for the other to be its inverse between voxels as well, both are relaxed.
-pub(crate) fn warps<B: Backend>(
-    backend: &B,
-    grid: &Grid,
-    [fixed, moving]: &[Side<B>; 2],
-    largest_residual_voxels: f64,
-) -> Result<(Warps<B>, Relaxed), Error> {
-    let mut warp = backend.field(grid.shape)?;
-    backend.compose(&fixed.to_middle, &moving.from_middle, &mut warp)?;
-    let mut inverse_warp = backend.field(grid.shape)?;
-    backend.compose(&moving.to_middle, &fixed.from_middle, &mut inverse_warp)?;
-    let largest_residual_voxels = largest_residual_voxels as f32;
-    let limits = RelaxLimits { smallest_jacobian: SMALLEST_JACOBIAN, largest_residual_voxels };
-    let relaxation = backend.relaxation(grid.shape)?;
-    let relaxed = relax(&mut Drawing { backend, fields: [&mut warp, &mut inverse_warp], relaxation }, limits)?;
-    Ok((Warps { grid: grid.clone(), warp, inverse_warp }, relaxed))
-}
-
-/// Two fields that are drawn together, round by round.
-trait Rounds {
-    /// One round. Returns how many voxels were beyond the limits, of those that it examined.
-    fn draw(&mut self, round: &RelaxRound) -> Result<usize, Error>;
-    /// Has the next round examine all voxels, as the first one does.
-    fn examine_all(&mut self) -> Result<(), Error>;
-}
-
-/// On a device.
-struct Drawing<'a, B: Backend> {
-    backend: &'a B,
-    fields: [&'a mut B::Field; 2],
-    relaxation: B::Relaxation,
-}
-
-impl<B: Backend> Rounds for Drawing<'_, B> {
-    fn draw(&mut self, round: &RelaxRound) -> Result<usize, Error> {
-        let [there, back] = &mut self.fields;
-        Ok(self.backend.relax([there, back], round, &mut self.relaxation)?.iter().sum())
+        Ok(resized)
     }
 
-    fn examine_all(&mut self) -> Result<(), Error> {
-        self.backend.examine_all(&mut self.relaxation)
-    }
-}
-
-/// Draws two fields together until no voxel of either is beyond the limits, or until it is hopeless. A round that finds
-/// nothing has looked near changes alone, so that all is examined once more before it is believed.
-fn relax(drawing: &mut impl Rounds, limits: RelaxLimits) -> Result<Relaxed, Error> {
-    let mut relaxed = Relaxed { rounds: 0, beyond: 0 };
-    let mut everywhere = true;
-    for (rounds, variance_voxels, reach_voxels) in ROUNDS {
-        let round = RelaxRound { limits, variance_voxels, reach_voxels, follow: FOLLOW };
-        for _ in 0..rounds {
-            relaxed.beyond = drawing.draw(&round)?;
-            if relaxed.beyond == 0 && everywhere {
-                return Ok(relaxed);
-            }
-            relaxed.rounds += 1;
-            everywhere = relaxed.beyond == 0;
-            if everywhere {
-                drawing.examine_all()?;
-            }
+    /// Adds the change from `start` to `end`, which lie on one coarser grid, and keeps the detail of these fields: the
+    /// difference of the displacements is interpolated and added. The fields from the middle are then inverted anew, as sums of
+    /// two pairs of inverse fields are not inverse to each other.
+    pub(crate) fn add_change(
+        &mut self,
+        backend: &B,
+        start: Fields<B>,
+        end: Fields<B>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        let Resizing { map, scale } = Resizing::new(&end.grid, &self.grid);
+        let mut change = backend.field(self.grid.shape)?;
+        let mut add = |fine: &mut B::Field, start: &B::Field, mut end: B::Field| -> Result<(), Error> {
+            go_on(observer.poll())?;
+            backend.add_scaled(&mut end, start, -1.0)?;
+            backend.resize_field(&end, &map, &scale, &mut change)?;
+            Ok(backend.add_scaled(fine, &change, 1.0)?)
+        };
+        for ((fine, start), end) in self.sides.iter_mut().zip(&start.sides).zip(end.sides) {
+            add(&mut fine.to_middle, &start.to_middle, end.to_middle)?;
+            add(&mut fine.from_middle, &start.from_middle, end.from_middle)?;
         }
+        go_on(observer.poll())?;
+        let [fixed, moving] = &mut self.sides;
+        let inverses = [&mut fixed.from_middle, &mut moving.from_middle];
+        backend.invert_both([&fixed.to_middle, &moving.to_middle], inverses, &INVERSION)?;
+        Ok(())
     }
-    Ok(relaxed)
 }
 
 #[cfg(test)]
 mod tests {
+    use antsreg_kernels::Cpu;
+
     use super::*;
 
-    const LIMITS: RelaxLimits = RelaxLimits { smallest_jacobian: 0.03, largest_residual_voxels: 0.45 };
+    const SHAPE: [usize; 3] = [20, 18, 16];
 
-    /// Finds what it is told to, over and over at the end, and remembers what it was asked for.
-    struct Script {
-        finds: Vec<usize>,
-        variances: Vec<f64>,
-        /// Rounds that had passed whenever all was to be examined.
-        examined_after: Vec<usize>,
+    fn full() -> Grid {
+        Grid::axis_aligned(SHAPE, [1.0, 1.2, 0.9])
     }
 
-    impl Script {
-        fn run(finds: &[usize]) -> (Relaxed, Script) {
-            let mut script = Script { finds: finds.to_vec(), variances: Vec::new(), examined_after: Vec::new() };
-            let relaxed = relax(&mut script, LIMITS).expect("nothing fails");
-            (relaxed, script)
-        }
+    /// Waves of up to `height` voxels that end at the border.
+    fn waves(shape: [usize; 3], height: f32) -> Vec<[f32; 3]> {
+        let wave =
+            |at: usize, n: usize, waves: f32| (waves * std::f32::consts::PI * at as f32 / (n - 1) as f32).sin();
+        let [nx, ny, nz] = shape;
+        let voxels = (0..nx * ny * nz).map(|n| {
+            let (x, y, z) = (n % nx, n / nx % ny, n / (nx * ny));
+            if [x, y, z].iter().zip(shape).any(|(at, n)| *at == 0 || *at == n - 1) {
+                return [0.0; 3];
+            }
+            let height = height * wave(x, nx, 1.0) * wave(y, ny, 1.0) * wave(z, nz, 1.0);
+            [height * wave(y, ny, 4.0), height * wave(z, nz, 3.0), height * wave(x, nx, 5.0)]
+        });
+        voxels.collect()
     }
 
-    impl Rounds for Script {
-        fn draw(&mut self, round: &RelaxRound) -> Result<usize, Error> {
-            let at = self.variances.len().min(self.finds.len() - 1);
-            self.variances.push(round.variance_voxels);
-            Ok(self.finds[at])
+    /// Fields of waves to the middle, of the moving side the other way, and their inverses.
+    fn fields() -> Fields<Cpu> {
+        let mut fields = Fields::identities(&Cpu, &full(), 1).expect("fields");
+        for (side, height) in fields.sides.iter_mut().zip([0.8, -0.6]) {
+            side.to_middle = Cpu.upload_field(SHAPE, &waves(SHAPE, height)).expect("one shape");
+            Cpu.invert(&side.to_middle, &mut side.from_middle, &INVERSION).expect("one shape");
         }
+        fields
+    }
 
-        fn examine_all(&mut self) -> Result<(), Error> {
-            self.examined_after.push(self.variances.len());
-            Ok(())
+    fn vectors(field: &<Cpu as Backend>::Field) -> Vec<[f32; 3]> {
+        Cpu.download_field(field).expect("it is here")
+    }
+
+    #[test]
+    fn on_their_own_grid_fields_are_copied_to_the_bit() {
+        let fields = fields();
+        let copy = fields.resized(&Cpu, &full(), 1, &mut ()).expect("fields");
+        for (side, copy) in fields.sides.iter().zip(&copy.sides) {
+            assert_eq!(vectors(&side.to_middle), vectors(&copy.to_middle));
+            assert_eq!(vectors(&side.from_middle), vectors(&copy.from_middle));
         }
     }
 
     #[test]
-    fn nothing_is_believed_before_all_was_examined() {
-        let (relaxed, script) = Script::run(&[0]);
-        assert_eq!(
-            (relaxed, script.variances.len()),
-            (Relaxed { rounds: 0, beyond: 0 }, 1),
-            "the first examines all"
-        );
-        let (relaxed, script) = Script::run(&[5, 2, 0, 3, 0, 0]);
-        assert_eq!(relaxed, Relaxed { rounds: 5, beyond: 0 });
-        assert_eq!((script.variances.len(), script.examined_after), (6, vec![3, 5]));
+    fn the_change_of_a_coarser_level_is_added_and_detail_is_kept() {
+        let mut fine = fields();
+        let before = fine.sides.each_ref().map(|side| vectors(&side.to_middle));
+        let [start, mut end] = [0; 2].map(|_| fine.resized(&Cpu, &full(), 2, &mut ()).expect("fields"));
+        // The fixed side moves by 0.3 coarse voxels along x, the moving side does not.
+        let mut bump = waves(end.grid.shape, 1.0);
+        bump.iter_mut().for_each(|u| *u = [0.3 * u.iter().map(|c| c.abs()).sum::<f32>().min(1.0), 0.0, 0.0]);
+        let bump = Cpu.upload_field(end.grid.shape, &bump).expect("one shape");
+        Cpu.add_scaled(&mut end.sides[0].to_middle, &bump, 1.0).expect("one shape");
+        fine.add_change(&Cpu, start, end, &mut ()).expect("one grid");
+        let after = fine.sides.each_ref().map(|side| vectors(&side.to_middle));
+        assert_eq!(before[1], after[1]);
+        let changes = before[0].iter().zip(&after[0]).map(|(before, after)| {
+            assert_eq!(before[1..], after[1..], "components that did not change keep their bits");
+            after[0] - before[0]
+        });
+        let largest = changes.fold(0.0, f32::max);
+        // In voxels of the fine grid, twice as small.
+        assert!((0.3..0.61).contains(&largest), "{largest}");
+        for side in &fine.sides {
+            let missed = Cpu.inverse_consistency(&side.from_middle, &side.to_middle, None).expect("one shape");
+            assert!(missed.largest_voxels < f64::from(INVERSION.tolerance_voxels), "{missed:?}");
+        }
     }
 
     #[test]
-    fn what_resists_is_smoothed_more_and_told_in_the_end() {
-        let (relaxed, script) = Script::run(&[7]);
-        assert_eq!(relaxed, Relaxed { rounds: 400, beyond: 7 });
-        assert!(script.variances.is_sorted() && script.examined_after.is_empty());
-        let rounds_of = |variance| script.variances.iter().filter(|asked| **asked == variance).count();
-        assert_eq!([1.0, 2.0, 4.0].map(rounds_of), [150, 100, 150]);
+    fn fields_know_the_grids_that_they_belong_to() {
+        let coarse = Fields::<Cpu>::identities(&Cpu, &full(), 2).expect("fields");
+        assert!(coarse.check_grid(&full()).is_ok());
+        let longer = Grid::axis_aligned([24, 18, 16], [1.0, 1.2, 0.9]);
+        let wider = Grid::axis_aligned(SHAPE, [1.1, 1.2, 0.9]);
+        for other in [longer, wider] {
+            assert!(matches!(coarse.check_grid(&other), Err(Error::FieldsGrid)));
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The fixed side of a registration, which outlives it when many images are brought to one.
+//! The fixed side of registrations: its images on a device, kept while many images are registered to them.
 
 use std::ops::Deref;
 
@@ -7,19 +7,22 @@ use antsreg_core::report::Observer;
 use antsreg_core::schedule::Level;
 use antsreg_kernels::Backend;
 
+use crate::error::go_on;
+use crate::fields::Fields;
 use crate::levels::run;
 use crate::load::{Loaded, Smoothed};
-use crate::{Course, Error, Images, Options, Outcome, Scores, Warps};
+use crate::relaxation;
+use crate::{Course, Error, Images, LevelOutcome, Options, Outcome, Relaxed, Scores, Warps};
 
-/// The fixed images on a device, and the parameters of all registrations to it.
+/// The fixed images on a device, and the options of all registrations to them.
 pub struct Fixed<B: Backend> {
     pub(crate) loaded: Loaded<B>,
-    pub(crate) options: Options,
+    options: Options,
     /// The images smoothed for each level; empty unless kept.
     pyramid: Vec<Smoothed<B>>,
 }
 
-/// What is kept or was made for the moment.
+/// A borrowed value that is kept elsewhere, or an owned one.
 pub(crate) enum KeptOrMade<'a, T> {
     Kept(&'a T),
     Made(T),
@@ -37,35 +40,42 @@ impl<T> Deref for KeptOrMade<'_, T> {
 }
 
 impl<B: Backend> Fixed<B> {
-    /// Brings the images and their mask to the device.
+    /// Uploads the images and their mask to the device and prepares them.
     ///
     /// # Errors
-    /// Those of [`crate::register`] that concern the fixed images, the channels and the device.
-    pub fn new<'a>(backend: &B, images: impl Into<Images<'a>>, options: &Options) -> Result<Self, Error> {
-        if let Some(channel) = options.channels.iter().find(|c| !(c.weight > 0.0 && c.weight.is_finite())) {
-            return Err(Error::Weight(channel.weight));
-        }
-        let loaded = Loaded::new(backend, "fixed", &images.into(), options)?;
+    /// Those of [`crate::register`] that concern the options, the fixed images, the device and the observer.
+    pub fn new<'a>(
+        backend: &B,
+        images: impl Into<Images<'a>>,
+        options: &Options,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, Error> {
+        options.check()?;
+        let loaded = Loaded::new(backend, "fixed", &images.into(), options, observer)?;
         Ok(Fixed { loaded, options: options.clone(), pyramid: Vec::new() })
     }
 
-    /// Keeps the smoothed images of every level as well: for more than one registration, at the cost of their memory.
-    pub fn keep_pyramid(mut self, backend: &B) -> Result<Self, Error> {
-        let smooth = |level: &Level| self.loaded.smoothed(backend, level.sigma_voxels);
-        self.pyramid = self.options.levels.iter().map(smooth).collect::<Result<_, _>>()?;
+    /// Keeps the smoothed images of every level as well: for more than one registration, at the cost of their memory
+    /// ([`memory::prepared_device_bytes`](crate::memory::prepared_device_bytes)).
+    ///
+    /// # Errors
+    /// The device failed, or the observer stopped the run.
+    pub fn keep_pyramid(mut self, backend: &B, observer: &mut dyn Observer) -> Result<Self, Error> {
+        let mut smooth = |level: &Level| self.loaded.smoothed(backend, level.sigma_voxels, observer);
+        self.pyramid = self.options.levels.iter().map(&mut smooth).collect::<Result<_, _>>()?;
         Ok(self)
     }
 
-    /// What it was made with.
+    /// The options of all registrations to these images.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Registers `moving` to these images, starting from `initial` (fixed → moving, RAS mm). The backend is the one that
-    /// made this side. What was registered before does not show in the result.
+    /// Registers `moving` to these images in one deformable stage, starting from `initial` (fixed → moving, RAS mm). The
+    /// backend is the one that made this side. Earlier registrations do not change the result.
     ///
     /// # Errors
-    /// Those of [`crate::register`] that concern the moving images, the start, the levels and the device.
+    /// Those of [`crate::register`] that concern the moving images, the start, the device and the observer.
     pub fn register<'a>(
         &self,
         backend: &B,
@@ -73,33 +83,79 @@ impl<B: Backend> Fixed<B> {
         initial: &AffineTransform,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, Error> {
-        let (warps, course) = self.find(backend, moving, initial, observer)?;
-        let [warp, inverse_warp] = [warps.download_warp(backend)?, warps.download_inverse_warp(backend)?];
+        let (fields, levels) = self.find(backend, moving, initial, None, observer)?;
+        let (warps, relaxed) = self.warps(backend, fields, observer)?;
+        go_on(observer.poll())?;
+        let warp = warps.download_warp(backend)?;
+        go_on(observer.poll())?;
+        let inverse_warp = warps.download_inverse_warp(backend)?;
+        go_on(observer.poll())?;
         let scores = self.scores(backend, &warps)?;
-        Ok(Outcome { warp, inverse_warp, course, scores })
+        Ok(Outcome { warp, inverse_warp, course: Course { levels, relaxed }, scores })
     }
 
-    /// As [`register`](Fixed::register), but the warps stay on the device.
+    /// Runs all levels of one deformable stage, starting from `initial` (fixed → moving, RAS mm) and from the fields that an
+    /// earlier stage has reached, if there was one; `initial` and the first fixed image's grid must be the same in all stages.
+    /// Returns the fields, which stay on the device, and the outcome of each level, coarsest first.
+    ///
+    /// Two stages give the same bits as one with the levels of both, where each level has iterations and none is coarser than
+    /// the one before it. A level that is coarser than the fields it starts from keeps their detail: it runs on the coarser grid, and only its
+    /// change is added to the fields. A stage without iterations returns the fields as they are.
+    ///
+    /// # Errors
+    /// Those of [`register`](Fixed::register); [`Error::FieldsGrid`] where `from` is not on a grid of these images.
     pub fn find<'a>(
         &self,
         backend: &B,
         moving: impl Into<Images<'a>>,
         initial: &AffineTransform,
+        from: Option<Fields<B>>,
         observer: &mut dyn Observer,
-    ) -> Result<(Warps<B>, Course), Error> {
-        run(backend, self, &moving.into(), initial, observer)
+    ) -> Result<(Fields<B>, Vec<LevelOutcome>), Error> {
+        run(backend, self, &moving.into(), initial, from, observer)
     }
 
-    /// What warps to these images are like where their mask counts, or everywhere.
+    /// Composes the fields of the last stage to the warp and its inverse on the first fixed image's grid, and relaxes them
+    /// where they fold or miss each other by more than
+    /// [`largest_residual_voxels`](Options::largest_residual_voxels). The warps stay on the device.
+    ///
+    /// # Errors
+    /// [`Error::FieldsGrid`] where the fields are not on a grid of these images; the device failed; the observer stopped the
+    /// run.
+    pub fn warps(
+        &self,
+        backend: &B,
+        mut fields: Fields<B>,
+        observer: &mut dyn Observer,
+    ) -> Result<(Warps<B>, Relaxed), Error> {
+        let full = self.loaded.grid();
+        fields.check_grid(full)?;
+        if fields.grid().shape != full.shape {
+            // The coarse fields are dropped here.
+            fields = fields.resized(backend, full, 1, observer)?;
+        }
+        go_on(observer.poll())?;
+        relaxation::warps(backend, full, &fields.sides, self.options.largest_residual_voxels, observer)
+    }
+
+    /// The scores of warps to these images where their mask counts, or everywhere.
+    ///
+    /// # Errors
+    /// The device failed.
     pub fn scores(&self, backend: &B, warps: &Warps<B>) -> Result<Scores, Error> {
         warps.scores(backend, self.loaded.mask())
     }
 
     /// The images smoothed for a level.
-    pub(crate) fn smoothed(&self, backend: &B, level: usize) -> Result<KeptOrMade<'_, Smoothed<B>>, Error> {
+    pub(crate) fn smoothed(
+        &self,
+        backend: &B,
+        level: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<KeptOrMade<'_, Smoothed<B>>, Error> {
         if let Some(images) = self.pyramid.get(level) {
             return Ok(KeptOrMade::Kept(images));
         }
-        Ok(KeptOrMade::Made(self.loaded.smoothed(backend, self.options.levels[level].sigma_voxels)?))
+        Ok(KeptOrMade::Made(self.loaded.smoothed(backend, self.options.levels[level].sigma_voxels, observer)?))
     }
 }

@@ -1,32 +1,39 @@
-//! One symmetric step.
+//! One iteration: an update of both sides from all channels, and one step along it.
 
 use antsreg_core::Grid;
-use antsreg_kernels::{Backend, Error, Sampling};
+use antsreg_core::report::Observer;
+use antsreg_kernels::{Backend, Sampling};
+use nalgebra::Matrix3;
 
+use crate::error::go_on;
 use crate::fields::Side;
 use crate::load::Sources;
-use crate::metrics::{Likeness, Metrics};
-use crate::pull::{Pull, push};
-use crate::{Channel, Options};
+use crate::metrics::{Metrics, PendingSimilarity, Similarity};
+use crate::restriction::{self, restrict};
+use crate::update::{SideUpdate, step_both};
+use crate::{Channel, Error, Options};
 
 /// The buffers of a level. Of each pair the fixed side comes first.
 pub(crate) struct Stepper<B: Backend> {
-    sides: [Pull<B>; 2],
+    updates: [SideUpdate<B>; 2],
     metrics: Metrics<B>,
-    pulls: Vec<Channel>,
+    channels: Vec<Channel>,
+    /// By which updates are multiplied, unless all weights are 1.
+    restriction: Option<Matrix3<f64>>,
 }
 
 impl<B: Backend> Stepper<B> {
     pub(crate) fn new(backend: &B, grid: &Grid, sources: [&Sources<B>; 2], options: &Options) -> Result<Self, Error> {
         Ok(Stepper {
-            sides: Pull::both(backend, grid.shape, sources.map(|side| side.mask.is_some()))?,
+            updates: SideUpdate::both(backend, grid.shape, sources.map(|side| side.mask.is_some()))?,
             metrics: Metrics::new(backend, grid, options)?,
-            pulls: options.pulls(),
+            channels: options.channels_with_edges(),
+            restriction: restriction::matrix(grid, options.restrict),
         })
     }
 
-    /// Moves both sides one step towards more likeness, the fields inverted back if `reinvert` says so; returns how
-    /// alike they were before the step.
+    /// Moves both sides one step in the direction in which the metrics grow; re-inverts the fields if `reinvert`. Returns
+    /// the similarity before the step.
     pub(crate) fn step(
         &mut self,
         backend: &B,
@@ -34,26 +41,34 @@ impl<B: Backend> Stepper<B> {
         reinvert: bool,
         sources: [&Sources<B>; 2],
         sides: &mut [Side<B>; 2],
-    ) -> Result<Likeness, Error> {
-        let mut pulled = self.pull(backend, sources, sides)?;
-        push(backend, options, reinvert, &mut self.sides, sides)?;
-        // Asked for last: the device goes on meanwhile.
-        pulled.likeness.add(pulled.last_weight, self.metrics.likeness(backend)?);
-        Ok(pulled.likeness.over(pulled.weights))
+        observer: &mut dyn Observer,
+    ) -> Result<Similarity, Error> {
+        let Sum { mut similarity, weights, last } = self.update(backend, sources, sides, observer)?;
+        if let Some(matrix) = &self.restriction {
+            restrict(backend, matrix, self.updates.each_mut().map(|side| &mut side.updates))?;
+        }
+        step_both(backend, options, reinvert, &mut self.updates, sides, observer)?;
+        // Waited for last, so that the device computes the step meanwhile.
+        if let Some((weight, pending)) = last {
+            similarity.add(weight, pending.wait(backend)?);
+        }
+        Ok(similarity.over(weights))
     }
 
-    /// Where each side should go: the updates of all that pulls.
-    fn pull(
+    /// Adds up the updates of all channels.
+    fn update(
         &mut self,
         backend: &B,
         sources: [&Sources<B>; 2],
         [fixed_side, moving_side]: &[Side<B>; 2],
-    ) -> Result<Pulled, Error> {
-        let [fixed, moving] = &mut self.sides;
+        observer: &mut dyn Observer,
+    ) -> Result<Sum<B>, Error> {
+        let [fixed, moving] = &mut self.updates;
         fixed.warp_mask(backend, sources[0], fixed_side)?;
         moving.warp_mask(backend, sources[1], moving_side)?;
-        let mut pulled = Pulled { likeness: Likeness::default(), last_weight: 0.0, weights: 0.0 };
-        for (n, channel) in self.pulls.iter().enumerate() {
+        let mut sum = Sum { similarity: Similarity::default(), weights: 0.0, last: None };
+        for (n, channel) in self.channels.iter().enumerate() {
+            go_on(observer.poll())?;
             let of_channel = sources.map(|side| &side.channels[n]);
             backend.warp_both(
                 of_channel.map(|source| source.image),
@@ -62,31 +77,35 @@ impl<B: Backend> Stepper<B> {
                 Sampling::Linear,
                 [&mut fixed.warped, &mut moving.warped],
             )?;
-            if n > 0 {
-                pulled.likeness.add(pulled.last_weight, self.metrics.likeness(backend)?);
+            if let Some((weight, pending)) = sum.last.take() {
+                sum.similarity.add(weight, pending.wait(backend)?);
             }
-            self.metrics.update(
+            go_on(observer.poll())?;
+            let pending = self.metrics.update(
                 backend,
                 channel.metric,
                 [&fixed.warped, &moving.warped],
                 [fixed.warped_mask.as_ref(), moving.warped_mask.as_ref()],
                 [fixed.updates.of_channel(n), moving.updates.of_channel(n)],
             )?;
-            let weight_ratio = channel.weight / self.pulls[0].weight;
-            if self.pulls.len() > 1 {
+            let weight_ratio = channel.weight / self.channels[0].weight;
+            if self.channels.len() > 1 {
+                go_on(observer.poll())?;
                 fixed.updates.add(backend, n, weight_ratio)?;
                 moving.updates.add(backend, n, weight_ratio)?;
             }
-            pulled.last_weight = weight_ratio;
-            pulled.weights += weight_ratio;
+            sum.last = Some((weight_ratio, pending));
+            sum.weights += weight_ratio;
         }
-        Ok(pulled)
+        Ok(sum)
     }
 }
 
-/// Weights of the channels relative to the first one's, and sums by weight of what they found but for the last one's.
-struct Pulled {
-    likeness: Likeness,
-    last_weight: f64,
+/// Sums over channels. Weights are relative to the first channel's.
+struct Sum<B: Backend> {
+    /// Of all channels but the last one, each by its weight.
+    similarity: Similarity,
     weights: f64,
+    /// Weight and similarity of the last channel.
+    last: Option<(f64, PendingSimilarity<B>)>,
 }

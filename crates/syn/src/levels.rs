@@ -1,16 +1,17 @@
-//! From coarse to fine.
+//! The levels of a deformable stage, from coarse to fine.
 
+use antsreg_core::AffineTransform;
 use antsreg_core::report::{Observer, Report, Step};
-use antsreg_core::{AffineTransform, Grid};
 use antsreg_kernels::Backend;
 
 use crate::convergence::converged;
-use crate::fields::{Side, warps};
+use crate::error::go_on;
+use crate::fields::Fields;
 use crate::fixed::Fixed;
 use crate::iteration::Stepper;
 use crate::load::Loaded;
-use crate::metrics::Likeness;
-use crate::{Course, Error, Images, LevelOutcome, Options, Outcome, Warps};
+use crate::metrics::Similarity;
+use crate::{Error, Images, LevelOutcome, Options, Outcome};
 
 /// Registers `moving` to `fixed`, starting from `initial` (fixed → moving, RAS mm).
 ///
@@ -21,9 +22,9 @@ use crate::{Course, Error, Images, LevelOutcome, Options, Outcome, Warps};
 /// The method is that of Avants et al. (2008) as ANTs has it; [`Backend`] says where each operation departs from it.
 ///
 /// # Errors
-/// A constant image; not one image for each channel, or a weight that is not above 0; a mask on another grid than its
-/// image; an `initial` without inverse; a schedule without levels; displacements that are no numbers in the end; a device
-/// that fails.
+/// Options out of their range ([`Options::check`]); a constant image; not one image for each channel; a mask on another grid
+/// than its image; an `initial` without inverse; displacements that are not finite numbers; a device that fails; an observer
+/// that stops the run.
 pub fn register<'a, B: Backend>(
     backend: &B,
     fixed: impl Into<Images<'a>>,
@@ -32,92 +33,121 @@ pub fn register<'a, B: Backend>(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
-    Fixed::new(backend, fixed, options)?.register(backend, moving, initial, observer)
+    Fixed::new(backend, fixed, options, observer)?.register(backend, moving, initial, observer)
 }
 
-/// The least that a level must gain in agreement: rounding may feign a tenth of it, and a registration that is any good gains
-/// thousands.
+/// The least gain in agreement for which a level is kept. Rounding causes up to a tenth of it; a level that aligns anything
+/// gains a thousand times as much.
 const LEAST_GAIN: f64 = 1e-5;
 
 /// Whether a level with these agreements, each of them before a step, left the images no more alike than it found them.
 ///
-/// Steps have a length of their own, however little pulls. Two images that are alike already would be jostled apart, and
-/// not quite put together again; or both be drawn hand in hand to where their windows have more contrast, which lowers the
-/// energy where there is noise to be disregarded, so far that the one way is no longer the inverse of the other.
+/// The length of a step does not depend on that of the gradient. So two images that are alike already drift apart and do not
+/// come back quite; or both drift together to where their windows have more contrast, which lowers the energy where noise is
+/// disregarded, so far that the warps are no longer inverse to each other.
 fn gained_nothing(agreements: &[f64]) -> bool {
-    // What a single step does is not known.
+    // The effect of a single step is not known: agreements are those before each step.
     matches!(agreements, [first, .., last] if last - first < LEAST_GAIN)
 }
 
-/// Registers to a fixed side that is on the device already.
+/// Runs all levels, from no displacements or from the fields of an earlier stage. Returns the fields on the grid of the last
+/// level, or on that of the earlier stage where this is finer.
 pub(crate) fn run<B: Backend>(
     backend: &B,
     fixed: &Fixed<B>,
     moving: &Images<'_>,
     initial: &AffineTransform,
+    from: Option<Fields<B>>,
     observer: &mut dyn Observer,
-) -> Result<(Warps<B>, Course), Error> {
+) -> Result<(Fields<B>, Vec<LevelOutcome>), Error> {
     if initial.inverse().is_none() {
         return Err(Error::SingularStart);
     }
-    let (options, full) = (&fixed.options, fixed.loaded.grid());
-    let moving_loaded = Loaded::new(backend, "moving", moving, options)?;
-    let mut levels = Vec::new();
-    let mut state: Option<(Grid, [Side<B>; 2])> = None;
-    for (index, level) in options.levels.iter().enumerate() {
-        let grid = full.shrink([level.shrink; 3]);
-        let begin = || match &state {
-            Some((from, sides)) => Side::on(sides, backend, from, &grid),
-            None => Side::identities(backend, &grid),
+    let (options, full) = (fixed.options(), fixed.loaded.grid());
+    from.as_ref().map_or(Ok(()), |from| from.check_grid(full))?;
+    let moving = Loaded::new(backend, "moving", moving, options, observer)?;
+    let levels = &options.levels;
+    let mut fields = match from {
+        // Not even their grid changes.
+        Some(from) if levels.iter().all(|level| level.iterations == 0) => {
+            return Ok((from, levels.iter().map(LevelOutcome::of_nothing).collect()));
+        }
+        from => from,
+    };
+    let mut stage = Stage { backend, fixed, moving, initial, observer };
+    let mut outcomes = Vec::new();
+    for (index, level) in levels.iter().enumerate() {
+        let (reached, outcome) = stage.run_level(index, fields.as_ref())?;
+        fields = Some(match fields {
+            Some(mut fine) if fine.shrink() < level.shrink => {
+                if !outcome.undone && !outcome.energies.is_empty() {
+                    let start = fine.resized(backend, full, level.shrink, stage.observer)?;
+                    fine.add_change(backend, start, reached, stage.observer)?;
+                }
+                fine
+            }
+            _ => reached,
+        });
+        outcomes.push(outcome);
+    }
+    Ok((fields.ok_or(Error::NoLevels)?, outcomes))
+}
+
+/// A deformable stage that runs.
+struct Stage<'a, B: Backend> {
+    backend: &'a B,
+    fixed: &'a Fixed<B>,
+    moving: Loaded<B>,
+    initial: &'a AffineTransform,
+    observer: &'a mut dyn Observer,
+}
+
+impl<B: Backend> Stage<'_, B> {
+    /// Runs a level, from no displacements or from those of the level before, brought to this level's grid.
+    fn run_level(&mut self, index: usize, before: Option<&Fields<B>>) -> Result<(Fields<B>, LevelOutcome), Error> {
+        let Stage { backend, fixed, moving, initial, observer } = self;
+        let (backend, options, full) = (*backend, fixed.options(), fixed.loaded.grid());
+        let level = &options.levels[index];
+        let begin = |observer: &mut dyn Observer| match before {
+            Some(before) => before.resized(backend, full, level.shrink, observer),
+            None => Fields::identities(backend, full, level.shrink),
         };
-        let mut sides = begin()?;
-        let fixed_smooth = fixed.smoothed(backend, index)?;
-        let moving_smooth = moving_loaded.smoothed(backend, level.sigma_voxels)?;
-        let fixed_sources = fixed.loaded.sources(&fixed_smooth, &grid, &AffineTransform::identity());
-        let moving_sources = moving_loaded.sources(&moving_smooth, &grid, initial);
-        let mut stepper = Stepper::new(backend, &grid, [&fixed_sources, &moving_sources], options)?;
-        let mut outcome =
-            LevelOutcome { shrink: level.shrink, energies: Vec::new(), converged: false, undone: false };
+        let mut fields = begin(*observer)?;
+        let fixed_smooth = fixed.smoothed(backend, index, *observer)?;
+        let moving_smooth = moving.smoothed(backend, level.sigma_voxels, *observer)?;
+        let fixed_sources = fixed.loaded.sources(&fixed_smooth, fields.grid(), &AffineTransform::identity());
+        let moving_sources = moving.sources(&moving_smooth, fields.grid(), initial);
+        let mut stepper = Stepper::new(backend, fields.grid(), [&fixed_sources, &moving_sources], options)?;
+        let mut outcome = LevelOutcome::of_nothing(level);
         let mut agreements = Vec::new();
         while outcome.energies.len() < level.iterations && !outcome.converged {
-            let Likeness { energy, agreement } = stepper.step(
+            let Similarity { energy, agreement } = stepper.step(
                 backend,
                 options,
                 (outcome.energies.len() + 1).is_multiple_of(level.reinvert_every),
                 [&fixed_sources, &moving_sources],
-                &mut sides,
+                &mut fields.sides,
+                *observer,
             )?;
             outcome.energies.push(energy);
             agreements.push(agreement);
             outcome.converged = converged(&outcome.energies, &options.convergence);
-            let flow = observer.report(&Report {
+            go_on(observer.report(&Report {
                 step: Step::Deformable { shrink: level.shrink },
                 level: index,
                 levels: options.levels.len(),
                 iteration: outcome.energies.len(),
                 iterations: level.iterations,
                 energy,
-            });
-            if flow.is_break() {
-                return Err(Error::Stopped);
-            }
+            }))?;
         }
         drop(stepper);
         if gained_nothing(&agreements) {
             outcome.undone = true;
-            sides = begin()?;
+            fields = begin(*observer)?;
         }
-        levels.push(outcome);
-        state = Some((grid, sides));
+        Ok((fields, outcome))
     }
-    let Some((grid, mut sides)) = state else {
-        return Err(Error::NoLevels);
-    };
-    if grid.shape != full.shape {
-        sides = Side::on(&sides, backend, &grid, full)?;
-    }
-    let (warps, relaxed) = warps(backend, full, &sides, options.largest_residual_voxels)?;
-    Ok((warps, Course { levels, relaxed }))
 }
 
 #[cfg(test)]

@@ -1,20 +1,22 @@
-//! The images of one side on the device, and what a level reads of them.
+//! The images of one side on the device: as loaded, smoothed for a level, and mapped to the middle space.
 
+use antsreg_core::report::Observer;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Backend;
 
+use crate::error::go_on;
 use crate::{Error, Images, Options};
 
-/// Something that is read in the middle space, and how that reaches it.
+/// An image that is read in the middle space, and the map to it.
 pub(crate) struct Source<'a, B: Backend> {
     pub(crate) image: &'a B::Image,
     /// Voxel of the level's grid → voxel of the image.
     pub(crate) grid_to_image: AffineTransform,
 }
 
-/// What one side brings to a level.
+/// The images and the mask of one side, for a level.
 pub(crate) struct Sources<'a, B: Backend> {
-    /// One for each of [`Options::pulls`].
+    /// One for each of [`Options::channels_with_edges`].
     pub(crate) channels: Vec<Source<'a, B>>,
     pub(crate) mask: Option<Source<'a, B>>,
 }
@@ -24,7 +26,7 @@ pub(crate) struct Loaded<B: Backend> {
     /// Of the first image.
     grid: Grid,
     channels: Vec<(B::Image, Grid)>,
-    /// The channels whose edges pull too.
+    /// Indices of the channels whose edges are compared as well.
     edged: Vec<usize>,
     mask: Option<(B::Image, Grid)>,
 }
@@ -36,13 +38,14 @@ impl<B: Backend> Loaded<B> {
         side: &'static str,
         images: &Images<'_>,
         options: &Options,
+        observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
         let (expected, found) = (options.channels.len(), images.channels.len());
         let Some(first) = images.channels.first().filter(|_| expected == found) else {
             return Err(Error::Channels { side, expected, found });
         };
         let channels = images.channels.iter().enumerate().map(|(n, volume)| {
-            let image = rescaled(backend, volume, options.winsorise)?;
+            let image = rescaled(backend, volume, options.winsorise, observer)?;
             Ok((image.ok_or(Error::Constant { side, channel: n + 1 })?, volume.grid.clone()))
         });
         let channels = channels.collect::<Result<_, Error>>()?;
@@ -61,19 +64,28 @@ impl<B: Backend> Loaded<B> {
         &self.grid
     }
 
-    /// The voxels of its grid that count.
+    /// The mask, on its grid.
     pub(crate) fn mask(&self) -> Option<&B::Image> {
         self.mask.as_ref().map(|(mask, _)| mask)
     }
 
-    /// What pulls on a level: every channel smoothed, then the edges of those that have them.
-    pub(crate) fn smoothed(&self, backend: &B, sigma_voxels: f64) -> Result<Smoothed<B>, Error> {
-        let smooth = |(image, _): &(B::Image, Grid)| backend.smooth(image, [sigma_voxels; 3]);
+    /// Every channel smoothed, and the edges of those that have them.
+    pub(crate) fn smoothed(
+        &self,
+        backend: &B,
+        sigma_voxels: f64,
+        observer: &mut dyn Observer,
+    ) -> Result<Smoothed<B>, Error> {
+        let smooth = |(image, _): &(B::Image, Grid)| -> Result<B::Image, Error> {
+            go_on(observer.poll())?;
+            Ok(backend.smooth(image, [sigma_voxels; 3])?)
+        };
         let mut smoothed = Smoothed { channels: Vec::new(), edges: Vec::new() };
         if sigma_voxels > 0.0 {
             smoothed.channels = self.channels.iter().map(smooth).collect::<Result<_, _>>()?;
         }
         for &n in &self.edged {
+            go_on(observer.poll())?;
             let (image, grid) = (self.channel(&smoothed, n), &self.channels[n].1);
             smoothed.edges.push(backend.gradient_magnitude(image, grid.spacing.into())?);
         }
@@ -84,7 +96,7 @@ impl<B: Backend> Loaded<B> {
         smoothed.channels.get(n).unwrap_or(&self.channels[n].0)
     }
 
-    /// What a level on `grid` reads; `from_fixed_world` maps the world of the middle space (the fixed one) to this side's.
+    /// The images that a level on `grid` reads; `from_fixed_world` maps the world of the middle space (the fixed one) to this side's.
     pub(crate) fn sources<'a>(
         &'a self,
         smoothed: &'a Smoothed<B>,
@@ -103,9 +115,9 @@ impl<B: Backend> Loaded<B> {
     }
 }
 
-/// The images of one side as a level reads them.
+/// The images of one side, smoothed for a level.
 pub(crate) struct Smoothed<B: Backend> {
-    /// Empty where nothing is smoothed: the images as they are loaded.
+    /// Empty where the level does not smooth and reads the images as loaded.
     channels: Vec<B::Image>,
     edges: Vec<B::Image>,
 }
@@ -115,8 +127,11 @@ fn rescaled<B: Backend>(
     backend: &B,
     volume: &Volume,
     winsorise: Option<(f64, f64)>,
+    observer: &mut dyn Observer,
 ) -> Result<Option<B::Image>, Error> {
+    go_on(observer.poll())?;
     let mut image = backend.upload(volume.grid.shape, &volume.voxels)?;
+    go_on(observer.poll())?;
     let (low, high) = winsorise.unwrap_or((0.0, 1.0));
     let Some((low, high)) = backend.quantiles(&image, low, high)?.low_high.filter(|(low, high)| low < high) else {
         return Ok(None);

@@ -1,30 +1,50 @@
-//! The metrics of a level: buffers and parameters, and which operation is whose.
+//! The metrics of a level: their buffers and parameters, and the backend operation of each.
 
 use antsreg_core::Grid;
-use antsreg_kernels::{Backend, CcParameters, Error, MiParameters};
+use antsreg_kernels::{Backend, CcParameters, CcScores, Error, MiParameters};
 
 use crate::{Metric, Options};
 
-/// How alike two images are.
+/// The similarity of two images, or its weighted mean over several pairs.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Likeness {
-    /// What the updates lower.
+pub(crate) struct Similarity {
+    /// The metric's energy, which the updates lower.
     pub(crate) energy: f64,
-    /// The same without what contrast alone does to it, and the higher the more alike: at its highest between an image
-    /// and itself.
+    /// A similarity that does not depend on contrast alone: higher is better, highest for an image and itself.
     pub(crate) agreement: f64,
 }
 
-impl Likeness {
-    /// Adds another's by its weight.
-    pub(crate) fn add(&mut self, weight: f64, other: Likeness) {
+impl Similarity {
+    /// Adds another one, multiplied by its weight.
+    pub(crate) fn add(&mut self, weight: f64, other: Similarity) {
         self.energy += weight * other.energy;
         self.agreement += weight * other.agreement;
     }
 
-    /// Sums of weighted parts as their mean.
-    pub(crate) fn over(self, weights: f64) -> Likeness {
-        Likeness { energy: self.energy / weights, agreement: self.agreement / weights }
+    /// Divides sums by the sum of their weights.
+    pub(crate) fn over(self, weights: f64) -> Similarity {
+        Similarity { energy: self.energy / weights, agreement: self.agreement / weights }
+    }
+}
+
+/// The similarity of an update, which the device may still be computing.
+pub(crate) enum PendingSimilarity<B: Backend> {
+    Cc(B::CcPending),
+    /// The energy of mutual information, which is complete with the update.
+    Mattes(f64),
+}
+
+impl<B: Backend> PendingSimilarity<B> {
+    /// Waits for the device.
+    pub(crate) fn wait(self, backend: &B) -> Result<Similarity, Error> {
+        Ok(match self {
+            PendingSimilarity::Cc(pending) => {
+                let CcScores { energy, agreement } = backend.cc_scores(pending)?;
+                Similarity { energy, agreement }
+            }
+            // Mutual information has no windows, whose contrast would have to be taken out.
+            PendingSimilarity::Mattes(energy) => Similarity { energy, agreement: -energy },
+        })
     }
 }
 
@@ -34,8 +54,6 @@ pub(crate) struct Metrics<B: Backend> {
     cc_parameters: CcParameters,
     mi: B::MiWorkspace,
     mi_parameters: MiParameters,
-    /// Of the last update; `None` while it is on its way from the cross-correlation.
-    energy: Option<f64>,
 }
 
 impl<B: Backend> Metrics<B> {
@@ -49,13 +67,13 @@ impl<B: Backend> Metrics<B> {
                 spacing: grid.spacing.into(),
             },
             mi: backend.mi_workspace(options.bins)?,
-            // Images were rescaled when they were loaded.
+            // Images were rescaled to 0…1 when they were loaded.
             mi_parameters: MiParameters { bins: options.bins, ranges: [(0.0, 1.0); 2], spacing: grid.spacing.into() },
-            energy: None,
         })
     }
 
-    /// The directions in which a metric of two images grows, fixed and moving.
+    /// Writes the directions in which a metric of two images grows, of the fixed and the moving one, and starts computing
+    /// their similarity.
     pub(crate) fn update(
         &mut self,
         backend: &B,
@@ -63,27 +81,20 @@ impl<B: Backend> Metrics<B> {
         [fixed, moving]: [&B::Image; 2],
         masks: [Option<&B::Image>; 2],
         [fixed_update, moving_update]: [&mut B::Field; 2],
-    ) -> Result<(), Error> {
-        self.energy = match metric {
+    ) -> Result<PendingSimilarity<B>, Error> {
+        match metric {
             Metric::Cc => {
                 let (parameters, workspace) = (&self.cc_parameters, &mut self.cc);
-                backend.cc_start(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)?;
-                None
+                let pending =
+                    backend.cc_update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)?;
+                Ok(PendingSimilarity::Cc(pending))
             }
             Metric::Mattes => {
                 let (parameters, workspace) = (&self.mi_parameters, &mut self.mi);
-                Some(backend.mi_update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)?)
+                let energy =
+                    backend.mi_update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)?;
+                Ok(PendingSimilarity::Mattes(energy))
             }
-        };
-        Ok(())
-    }
-
-    /// How alike the images of the last update were, once that is known.
-    pub(crate) fn likeness(&self, backend: &B) -> Result<Likeness, Error> {
-        match self.energy {
-            // Mutual information knows no windows, and so no contrast of theirs.
-            Some(energy) => Ok(Likeness { energy, agreement: -energy }),
-            None => Ok(Likeness { energy: backend.cc_energy(&self.cc)?, agreement: backend.cc_agreement(&self.cc)? }),
         }
     }
 }

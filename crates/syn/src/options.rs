@@ -1,21 +1,23 @@
-//! What a caller may choose.
+//! Options of the deformable stage.
 
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_kernels::CcDerivative;
+use serde::{Deserialize, Serialize};
 
 use crate::{Channel, Metric};
 
-/// Parameters of the diffeomorphic stage.
+/// Options of the deformable stage. Their ranges are constants beside [`check`](Options::check).
 ///
 /// The defaults follow `antsRegistrationSyN.sh` but where measurement found more overlap without folds
 /// (docs/benchmarks.md): the exact derivative of the metric, a little noise, longer steps.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// The metric and weight of each pair of images.
+    /// The metric and weight of each pair of images; at least one.
     pub channels: Vec<Channel>,
-    /// Length of one step, voxels of the level's grid.
+    /// Length of one step, voxels of the level's grid; above 0, at most [`LONGEST_STEP`](Options::LONGEST_STEP).
     pub gradient_step: f64,
-    /// Variance of the Gaussian that smooths each update, voxels².
+    /// Variance of the Gaussian that smooths each update, voxels²; 0 for none.
     pub update_variance: f64,
     /// Variance of the Gaussian that smooths the total field after each update, voxels²; 0 for none.
     pub total_variance: f64,
@@ -25,17 +27,20 @@ pub struct Options {
     pub derivative: CcDerivative,
     /// Of CC: standard deviation of the noise that the metric disregards, as a share of the intensity range.
     pub noise: f64,
-    /// Of CC: how much the edges of a channel's images, their gradients' magnitudes, pull beside the images themselves;
-    /// 0 for not at all.
+    /// Of CC: weight of the edges of a channel's images, the magnitudes of their gradients, relative to the images; 0 for none.
     pub edge_weight: f64,
-    /// Of Mattes: bins of each image, two at either end beyond its range; 8 to 256.
+    /// Of Mattes: bins of each image, two at either end beyond its range.
     pub bins: usize,
-    /// How far the warp and its inverse may miss each other at any voxel, voxels: where they miss by more, both are
-    /// corrected, or smoothed where that does not help.
+    /// The largest residual of the warp and its inverse at any voxel, voxels, above 0: where it is larger, both are corrected,
+    /// or smoothed where that does not help.
     pub largest_residual_voxels: f64,
-    /// Coarse to fine.
+    /// Weights on the world (RAS) components of each update; finite, none below 0, at least one above 0. As ITK does, the
+    /// gradient is multiplied before it is smoothed and scaled to the length of a step. Where the axes of the fixed grid are
+    /// those of the world, the warps have exactly 0 in a component of weight 0.
+    pub restrict: [f64; 3],
+    /// Coarse to fine; at least one.
     pub levels: Vec<Level>,
-    /// When a level ends before its last iteration.
+    /// Criterion by which a level ends before its last iteration.
     pub convergence: Convergence,
     /// Shares of the darkest and brightest voxels clipped before anything else; `None` to leave intensities alone.
     pub winsorise: Option<(f64, f64)>,
@@ -62,6 +67,7 @@ impl Default for Options {
             edge_weight: 0.0,
             bins: 32,
             largest_residual_voxels: 0.45,
+            restrict: [1.0; 3],
             levels: levels
                 .map(|(shrink, sigma_voxels, iterations)| Level {
                     shrink,
@@ -77,16 +83,54 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The channels whose edges pull too.
+    /// The channels whose edges are compared as well.
     pub(crate) fn edged(&self) -> impl Iterator<Item = (usize, &Channel)> {
         let wanted = |channel: &Channel| channel.metric == Metric::Cc && self.edge_weight > 0.0;
         self.channels.iter().enumerate().filter(move |(_, channel)| wanted(channel))
     }
 
-    /// Everything that pulls: the channels, then the edges of those that have them.
-    pub(crate) fn pulls(&self) -> Vec<Channel> {
+    /// The channels, then the edges of those that have them.
+    pub(crate) fn channels_with_edges(&self) -> Vec<Channel> {
         let edges =
             self.edged().map(|(_, channel)| Channel { weight: channel.weight * self.edge_weight, ..*channel });
         self.channels.iter().copied().chain(edges).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(options: &Options) -> String {
+        serde_json::to_string(options).expect("JSON")
+    }
+
+    #[test]
+    fn options_come_back_from_json() {
+        let channel = |metric, weight| Channel { metric, weight };
+        let changed = Options {
+            channels: vec![channel(Metric::Mattes, 0.3), channel(Metric::Cc, 1.0)],
+            derivative: CcDerivative::Centre,
+            // Not read to the last bit unless the parser takes care.
+            noise: 0.1 + 0.2,
+            gradient_step: 1.0 / 49.0 * 49.0 / 3.0,
+            restrict: [1.0, 0.0, 0.5],
+            winsorise: None,
+            ..Options::default()
+        };
+        for options in [Options::default(), changed] {
+            assert_eq!(serde_json::from_str::<Options>(&json(&options)).expect("options"), options);
+        }
+    }
+
+    #[test]
+    fn what_is_not_given_has_its_default_and_what_is_unknown_is_refused() {
+        let given = serde_json::from_str::<Options>(r#"{"radius": 4, "channels": [{"metric": "mi"}]}"#);
+        let channels = vec![Channel { metric: Metric::Mattes, weight: 1.0 }];
+        assert_eq!(given.expect("options"), Options { radius: 4, channels, ..Options::default() });
+        for unknown in [r#"{"radios": 4}"#, r#"{"channels": [{"wait": 1}]}"#, r#"{"channels": [{"metric": "ncc"}]}"#]
+        {
+            assert!(serde_json::from_str::<Options>(unknown).is_err(), "{unknown}");
+        }
     }
 }

@@ -1,35 +1,37 @@
-//! What comes out of a registration: the warps where they were found, or in main memory, and what is told of them.
+//! The results of a registration: the warps, on the device or in main memory, their course and their scores.
 
 use antsreg_core::jacobian::JacobianSummary;
+use antsreg_core::schedule::Level;
 use antsreg_core::{DisplacementField, Grid};
 use antsreg_kernels::{Backend, InverseConsistency};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
 /// The result of the diffeomorphic stage, both fields on the fixed grid, RAS mm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Fixed → middle → moving side, before the affine: `1Warp`.
+    /// Maps fixed points to points that the affine maps to the moving image: ANTs' `1Warp`.
     pub warp: DisplacementField,
-    /// Its inverse: `1InverseWarp`.
+    /// Its inverse: ANTs' `1InverseWarp`.
     pub inverse_warp: DisplacementField,
-    /// How they were found.
+    /// The course of the levels and of relaxing.
     pub course: Course,
-    /// What they are like where the fixed mask counts, or everywhere.
+    /// Scores of both where the fixed mask counts, or everywhere.
     pub scores: Scores,
 }
 
-/// How the warps were found.
-#[derive(Debug, Clone, PartialEq)]
+/// The course of a deformable stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Course {
     /// Level by level, coarsest first.
     pub levels: Vec<LevelOutcome>,
-    /// What it took to make the two inverse to each other everywhere.
+    /// The rounds that made the warps inverse to each other everywhere.
     pub relaxed: Relaxed,
 }
 
-/// What a level did.
-#[derive(Debug, Clone, PartialEq)]
+/// The outcome of a level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelOutcome {
     /// Shrink factor of the level.
     pub shrink: usize,
@@ -37,17 +39,24 @@ pub struct LevelOutcome {
     pub energies: Vec<f64>,
     /// Whether it stopped because the energy no longer fell.
     pub converged: bool,
-    /// Whether nothing of it was kept, as it had made the images no more alike.
+    /// Whether its change was undone, as it had made the images no more alike.
     pub undone: bool,
+}
+
+impl LevelOutcome {
+    /// Of a level before its first iteration.
+    pub(crate) fn of_nothing(level: &Level) -> LevelOutcome {
+        LevelOutcome { shrink: level.shrink, energies: Vec::new(), converged: false, undone: false }
+    }
 }
 
 /// The warps on a device, in voxels of the fixed grid.
 pub struct Warps<B: Backend> {
     /// The fixed grid.
     pub grid: Grid,
-    /// As of [`Outcome`].
+    /// The warp of [`Outcome`].
     pub warp: B::Field,
-    /// As of [`Outcome`].
+    /// The inverse warp of [`Outcome`].
     pub inverse_warp: B::Field,
 }
 
@@ -63,7 +72,7 @@ impl<B: Backend> Warps<B> {
     }
 
     fn download(&self, backend: &B, field: &B::Field) -> Result<DisplacementField, Error> {
-        // Nothing else would stop such a warp: it reads every image as if from outside.
+        // No other operation refuses such a warp: through it every image is read as if from outside.
         if !backend.magnitude(field)?.is_finite() {
             return Err(Error::NotFinite);
         }
@@ -72,7 +81,7 @@ impl<B: Backend> Warps<B> {
         Ok(DisplacementField { grid: self.grid.clone(), vectors })
     }
 
-    /// What they are like where the mask, on their grid, exceeds ½.
+    /// Scores where the mask, on the grid of the warps, exceeds ½.
     pub(crate) fn scores(&self, backend: &B, mask: Option<&B::Image>) -> Result<Scores, Error> {
         let Warps { warp, inverse_warp, .. } = self;
         Ok(Scores {
@@ -84,26 +93,26 @@ impl<B: Backend> Warps<B> {
     }
 }
 
-/// What two warps are like.
+/// Scores of a warp and its inverse.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scores {
     /// Jacobian determinants of the warp.
     pub warp: JacobianSummary,
     /// Of its inverse.
     pub inverse_warp: JacobianSummary,
-    /// How nearly the two undo each other, the warp acting first.
+    /// Distances of points from where they started after both, the warp acting first.
     pub warp_then_inverse: InverseConsistency,
     /// The same, the inverse warp acting first.
     pub inverse_then_warp: InverseConsistency,
 }
 
-/// How the warps were relaxed where they folded or missed each other by more than
+/// Relaxation of the warps where they folded or missed each other by more than
 /// [`largest_residual_voxels`](crate::Options::largest_residual_voxels).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relaxed {
-    /// Rounds that it took.
+    /// Number of rounds.
     pub rounds: usize,
-    /// Voxels of both warps that the last round still found beyond the limits: 0 but where it was hopeless.
+    /// Voxels of both warps that the last round found beyond the limits; 0 unless relaxing failed.
     pub beyond: usize,
 }
 

@@ -111,7 +111,7 @@ fn swapping_the_images_swaps_the_warps() {
 }
 
 #[test]
-fn what_a_mask_hides_does_not_pull() {
+fn masked_voxels_do_not_change_the_warp_far_from_them() {
     let mut pair = pair();
     let clean = run(&pair, &options());
     // A bright lesion in the moving image only, in one half of the brain.
@@ -122,16 +122,16 @@ fn what_a_mask_hides_does_not_pull() {
     let mask = sampled(&pair.moving.grid, |p| f32::from(u8::from((p - Vector3::new(8.0, 0.0, 0.0)).norm() >= 7.0)));
     let masked = register(&Cpu, (&pair.fixed, None), (&pair.moving, Some(&mask)), &pair.affine, &options(), &mut ())
         .expect("it registers");
-    let pulled = run(&pair, &options());
+    let unmasked = run(&pair, &options());
     let far = |outcome: &Outcome| {
         let vectors = clean.warp.vectors.iter().zip(&outcome.warp.vectors);
         vectors.map(|(a, b)| f64::from((Vector3::from(*a) - Vector3::from(*b)).norm())).fold(0.0, f64::max)
     };
-    assert!(far(&masked) < 0.8 * far(&pulled), "masked {}, unmasked {}", far(&masked), far(&pulled));
+    assert!(far(&masked) < 0.8 * far(&unmasked), "masked {}, unmasked {}", far(&masked), far(&unmasked));
 }
 
 #[test]
-fn a_few_bright_voxels_are_clipped_unless_told_otherwise() {
+fn a_few_bright_voxels_are_clipped_unless_winsorising_is_off() {
     let clean = pair();
     let mut spotted = pair();
     // One in a thousand, spread over the image: fewer than the five in a thousand that are clipped.
@@ -239,7 +239,8 @@ fn a_prepared_fixed_side_gives_the_same_bits_however_often_it_is_used() {
     let mask = sampled(&grid(), |p| f32::from(u8::from(p.norm() < 19.0)));
     let other = sampled(&grid(), |p| brain(p * 1.1));
     let identity = AffineTransform::identity();
-    let prepared = Fixed::new(&Cpu, (&fixed, Some(&mask)), &options).and_then(|fixed| fixed.keep_pyramid(&Cpu));
+    let prepared = Fixed::new(&Cpu, (&fixed, Some(&mask)), &options, &mut ())
+        .and_then(|fixed| fixed.keep_pyramid(&Cpu, &mut ()));
     let prepared = prepared.expect("it is prepared");
     for (moving, initial) in [(&moving, &affine), (&other, &identity), (&moving, &affine)] {
         let alone = register(&Cpu, (&fixed, Some(&mask)), (moving, None), initial, &options, &mut ());

@@ -37,8 +37,8 @@ impl<B: Backend> FixedSide<B> {
     /// Of this request, and of all that share its fixed images and parameters.
     pub fn prepare(backend: &B, request: &Request) -> Result<FixedSide<B>, CliError> {
         let linear = request.linear.map(|options| linear_side(backend, request, options)).transpose()?;
-        let syn = request.syn.map(|options| syn_side(backend, request, options)).transpose()?;
-        let syn = syn.map(|fixed| fixed.keep_pyramid(backend)).transpose()?;
+        let syn = request.syn.map(|options| syn_side(backend, request, options, &mut ())).transpose()?;
+        let syn = syn.map(|fixed| fixed.keep_pyramid(backend, &mut ())).transpose()?;
         Ok(FixedSide { linear, syn })
     }
 
@@ -57,8 +57,13 @@ fn linear_side<B: Backend>(
     linear::Fixed::new(backend, request.fixed, request.fixed_mask.map(AsRef::as_ref), options)
 }
 
-fn syn_side<B: Backend>(backend: &B, request: &Request, options: &syn::Options) -> Result<syn::Fixed<B>, syn::Error> {
-    syn::Fixed::new(backend, request.fixed_images(), options)
+fn syn_side<B: Backend>(
+    backend: &B,
+    request: &Request,
+    options: &syn::Options,
+    observer: &mut dyn Observer,
+) -> Result<syn::Fixed<B>, syn::Error> {
+    syn::Fixed::new(backend, request.fixed_images(), options, observer)
 }
 
 /// What both stages found, the warps still on the device.
@@ -108,9 +113,11 @@ pub fn find<B: Backend>(
         let began = Instant::now();
         let fixed = match kept.and_then(|kept| kept.syn.as_ref()) {
             Some(kept) => kept,
-            None => &syn_side(backend, request, options)?,
+            None => &syn_side(backend, request, options, listener)?,
         };
-        let (warps, course) = fixed.find(backend, request.moving_images(), &found.affine, listener)?;
+        let (fields, levels) = fixed.find(backend, request.moving_images(), &found.affine, None, listener)?;
+        let (warps, relaxed) = fixed.warps(backend, fields, listener)?;
+        let course = syn::Course { levels, relaxed };
         let scores = request.wanted.scores.then(|| fixed.scores(backend, &warps)).transpose()?;
         seconds.syn = Some(began.elapsed().as_secs_f64());
         found.syn = Some(WarpsOnDevice { warps, course, scores });

@@ -1,14 +1,13 @@
 //! How much memory of a GPU a registration takes: an estimate before, what it took after.
 
 use antsreg_core::Grid;
-use antsreg_core::schedule::Level;
-use antsreg_kernels::{CcDerivative, Cuda};
+use antsreg_kernels::Cuda;
 use antsreg_linear as linear;
 use antsreg_syn as syn;
 use serde::Serialize;
 
 use super::images::WantedImages;
-use super::memory::{SCALAR, before_finest};
+use super::memory::SCALAR;
 use super::request::Request;
 use crate::device::{DeviceChoice, TooLittle};
 use crate::error::CliError;
@@ -55,7 +54,7 @@ pub fn of_stages(
     syn: Option<&syn::Options>,
 ) -> usize {
     let linear = linear.map_or(0, |options| linear::memory::device_bytes(grids, masked, options));
-    let syn = syn.map_or(0, |options| SCALAR * syn_scalars(grids, further, masked, options));
+    let syn = syn.map_or(0, |options| syn::memory::device_bytes(grids, further, masked, None, options));
     DEVICE_SCRATCH + linear.max(syn)
 }
 
@@ -82,54 +81,14 @@ pub fn of_prepared(
     linear: Option<&linear::Options>,
     syn: Option<&syn::Options>,
 ) -> usize {
-    let images = fixed.len() * (1 + usize::from(masked));
     let lists = linear.map_or(0, |options| linear::memory::prepared_device_bytes(fixed, masked, options));
-    let further: usize = further.iter().map(|grid| grid.len()).sum();
-    let pyramid = syn.map_or(0, |options| {
-        let made: usize = options.levels.iter().map(|level| images_of(level, options)).sum();
-        images + further + (fixed.len() + further) * made
-    });
-    lists + SCALAR * pyramid
-}
-
-/// Images that a level makes of each: smoothed, where it asks for that, and its edges.
-fn images_of(level: &Level, options: &syn::Options) -> usize {
-    let edged = options.uses(syn::Metric::Cc) && options.edge_weight > 0.0;
-    usize::from(level.sigma_voxels > 0.0) + usize::from(edged)
-}
-
-/// The most scalars that the diffeomorphic stage has on a GPU at once.
-fn syn_scalars([fixed, moving]: [&Grid; 2], further: &[&Grid], masked: [bool; 2], options: &syn::Options) -> usize {
-    const FIELD: usize = 3;
-    let each = || [fixed, moving].into_iter().chain(further.iter().copied()).map(Grid::len);
-    let (images, largest) = (each().sum::<usize>(), each().max().unwrap_or(0));
-    let [fixed_mask, moving_mask] = masked.map(usize::from);
-    let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
-    // Four fields, two updates, two scratches; the warped pair and its masks; what the metric keeps for each window:
-    // five terms of the exact derivative, or five surfaces and two textures for windows wider than the tiled kernels take.
-    let correlated = options.uses(syn::Metric::Cc);
-    let terms = if !correlated {
-        0
-    } else if options.radius > Cuda::MOST_CC_RADIUS {
-        7
-    } else {
-        5 * usize::from(options.derivative == CcDerivative::Exact)
-    };
-    let iterating = 8 * FIELD + 2 + fixed_mask + moving_mask + terms;
-    // Besides, what each level makes of the images; while that is done, one more.
-    let levels = options.levels.iter().map(|level| {
-        images * images_of(level, options) + largest.max(fixed.shrink([level.shrink; 3]).len() * iterating)
-    });
-    // The fields of the level before are kept until it is known that a level is.
-    let smoothed = levels.max().unwrap_or(0) + before_finest(fixed, options) * 4 * FIELD;
-    // At the end the four fields on the full grid and the two warps; relaxing lists voxels, what weighs on them, and what
-    // they become.
-    let leaving = fixed.len() * (7 * FIELD + 2);
-    loaded + smoothed.max(leaving)
+    let pyramid = syn.map_or(0, |options| syn::memory::prepared_device_bytes(fixed, further, masked, options));
+    lists + pyramid
 }
 
 #[cfg(test)]
 mod tests {
+    use antsreg_core::schedule::Level;
     use nalgebra::{Matrix3, Point3, Vector3};
 
     use super::*;
@@ -172,27 +131,6 @@ mod tests {
         // Iterating on an eighth of the voxels takes less than the fields on the full grid afterwards.
         let grid = cube(100, 1.0);
         assert_eq!(planned([&grid, &grid], [false; 2], &plan(false, Some(2))) - DEVICE_SCRATCH, 25 * 4 * grid.len());
-    }
-
-    #[test]
-    fn further_pairs_and_other_metrics_are_counted() {
-        let (grid, half) = (cube(100, 1.0), cube(50, 2.0));
-        let mut plan = plan(false, Some(1));
-        let planned = |plan: &Plan, further: &[&Grid]| {
-            let bytes = of_stages([&grid, &grid], further, [false; 2], None, plan.syn.as_ref());
-            (bytes - DEVICE_SCRATCH) as f64 / (SCALAR * grid.len()) as f64
-        };
-        // Each further image as loaded, and smoothed where the level asks for it.
-        assert_eq!(planned(&plan, &[&grid, &grid]), 33.0 + 2.0);
-        assert_eq!(planned(&plan, &[&half, &half]), 33.0 + 0.25);
-        plan.syn.iter_mut().for_each(|syn| syn.levels[0].sigma_voxels = 1.0);
-        assert_eq!(planned(&plan, &[&half, &half]), 35.0 + 0.5);
-        // Edges of every image.
-        plan.syn.iter_mut().for_each(|syn| syn.edge_weight = 0.3);
-        assert_eq!(planned(&plan, &[]), 35.0 + 2.0);
-        // Mutual information has no edges, and keeps nothing for a voxel.
-        plan.syn.iter_mut().for_each(|syn| syn.channels[0].metric = syn::Metric::Mattes);
-        assert_eq!(planned(&plan, &[]), 30.0);
     }
 
     #[test]

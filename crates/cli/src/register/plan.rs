@@ -133,6 +133,7 @@ fn syn_options(settings: &Settings, shape: [usize; 3]) -> Result<syn::Options, U
         noise: settings.noise.unwrap_or(defaults.noise),
         edge_weight: settings.edge_weight.unwrap_or(defaults.edge_weight),
         largest_residual_voxels: settings.inverse_limit.unwrap_or(defaults.largest_residual_voxels),
+        restrict: defaults.restrict,
         bins: settings.metric_bins.map_or(defaults.bins, usize::from),
         winsorise: settings.winsorise.map_or(defaults.winsorise, |typed| typed.0),
     })

@@ -24,8 +24,10 @@ pub fn field<B: Backend>(backend: &B, shape: [usize; 3], seed: u32) -> Result<B:
     let vectors: Vec<[f32; 3]> =
         values.as_chunks().0.iter().map(|v: &[f32; 3]| v.map(|value| 60.0 * (value - 0.5))).collect();
     let (mut field, mut scratch) = (backend.upload_field(shape, &vectors)?, backend.field(shape)?);
+    // Both sides are smoothed at once; the other one is a single voxel here.
+    let [mut other, mut other_scratch] = backend.field_pair([1; 3])?;
     for _ in 0..3 {
-        backend.smooth_field(&mut field, 6.0, &mut scratch)?;
+        backend.smooth_both_fields([&mut field, &mut other], 6.0, [&mut scratch, &mut other_scratch])?;
     }
     Ok(field)
 }

@@ -11,8 +11,8 @@ use super::{
     smooth, spline,
 };
 use crate::{
-    Backend, CcParameters, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, MiParameters,
-    Moments, RelaxRound, Sampling,
+    Backend, CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters,
+    MiParameters, Moments, RelaxRound, Sampling,
 };
 
 impl Backend for Cpu {
@@ -20,6 +20,7 @@ impl Backend for Cpu {
     type Field = Field;
     type FixedBins = FixedBins;
     type CcWorkspace = CcWorkspace;
+    type CcPending = CcScores;
     type MiWorkspace = MiWorkspace;
     type Relaxation = Relaxation;
 
@@ -143,18 +144,6 @@ impl Backend for Cpu {
         correlation_ratio::costs(fixed, moving, moving_weight, edge_voxels, fixed_to_moving)
     }
 
-    fn joint_histogram(
-        &self,
-        fixed: &FixedBins,
-        moving: &Image,
-        moving_weight: Option<&Image>,
-        edge_voxels: [f64; 3],
-        parameters: &JointParameters,
-        fixed_to_moving: &AffineTransform,
-    ) -> Result<Vec<u64>, Error> {
-        joint_histogram::histogram(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
-    }
-
     fn joint_entropies(
         &self,
         fixed: &FixedBins,
@@ -183,7 +172,7 @@ impl Backend for Cpu {
         Ok(CcWorkspace::new(shape))
     }
 
-    fn cc_start(
+    fn cc_update(
         &self,
         fixed: &Image,
         moving: &Image,
@@ -192,19 +181,14 @@ impl Backend for Cpu {
         workspace: &mut CcWorkspace,
         fixed_update: &mut Field,
         moving_update: &mut Field,
-    ) -> Result<(), Error> {
+    ) -> Result<CcScores, Error> {
         Error::check_shapes("cc_update", fixed.shape, [moving.shape, fixed_update.shape, moving_update.shape])?;
         Error::check_shapes("cc_update", fixed.shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
-        cross_correlation::start(fixed, moving, masks, parameters, workspace, fixed_update, moving_update);
-        Ok(())
+        Ok(cross_correlation::update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update))
     }
 
-    fn cc_energy(&self, workspace: &CcWorkspace) -> Result<f64, Error> {
-        Ok(cross_correlation::energy(workspace))
-    }
-
-    fn cc_agreement(&self, workspace: &CcWorkspace) -> Result<f64, Error> {
-        Ok(cross_correlation::agreement(workspace))
+    fn cc_scores(&self, pending: CcScores) -> Result<CcScores, Error> {
+        Ok(pending)
     }
 
     fn mi_workspace(&self, bins: usize) -> Result<MiWorkspace, Error> {
@@ -238,17 +222,30 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn smooth_field(&self, field: &mut Field, variance_voxels: f64, scratch: &mut Field) -> Result<(), Error> {
-        Error::check_shape("smooth_field", field.shape, scratch.shape)?;
-        smooth::field(field, variance_voxels, scratch);
+    fn smooth_both_fields(
+        &self,
+        fields: [&mut Field; 2],
+        variance_voxels: f64,
+        scratch: [&mut Field; 2],
+    ) -> Result<(), Error> {
+        for (field, scratch) in fields.into_iter().zip(scratch) {
+            Error::check_shape("smooth_both_fields", field.shape, scratch.shape)?;
+            smooth::field(field, variance_voxels, scratch);
+        }
         Ok(())
     }
 
-    fn advance(&self, field: &Field, update: &Field, step_voxels: f64, out: &mut Field) -> Result<(), Error> {
-        Error::check_shapes("advance", field.shape, [update.shape, out.shape])?;
-        let longest = field::max_norm(update);
-        let scale = if longest > 0.0 { step_voxels / f64::from(longest) } else { 0.0 };
-        field::compose(field, update, scale as f32, out);
+    fn advance_both(
+        &self,
+        fields: [&Field; 2],
+        updates: [&Field; 2],
+        step_voxels: f64,
+        out: [&mut Field; 2],
+    ) -> Result<(), Error> {
+        for ((field, update), out) in fields.into_iter().zip(updates).zip(out) {
+            Error::check_shapes("advance_both", field.shape, [update.shape, out.shape])?;
+            field::advance(field, update, step_voxels, out);
+        }
         Ok(())
     }
 
@@ -286,12 +283,6 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
-        Error::check_shape("jacobian_determinant", field.shape, out.shape)?;
-        jacobian::determinant(field, out);
-        Ok(())
-    }
-
     fn jacobian_summary(&self, field: &Field, mask: Option<&Image>) -> Result<JacobianSummary, Error> {
         Error::check_shapes("jacobian_summary", field.shape, mask.map(|mask| mask.shape))?;
         Ok(scores::jacobian_summary(field, mask))
@@ -316,5 +307,30 @@ impl Backend for Cpu {
             Error::check_shape("relax", relaxation.shape, field.shape)?;
         }
         Ok(relax::relax(pair, round, relaxation))
+    }
+}
+
+/// Results that tests compare between devices and registrations have no use for.
+impl Cpu {
+    /// The joint histogram behind [`Backend::joint_entropies`] of one transform: element
+    /// `fixed bin · moving bins + moving bin` is the weight of the samples there, in units of
+    /// 1/[`UNIT`](JointParameters::UNIT).
+    pub fn joint_histogram(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        fixed_to_moving: &AffineTransform,
+    ) -> Result<Vec<u64>, Error> {
+        joint_histogram::histogram(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
+    }
+
+    /// The determinants behind [`Backend::jacobian_summary`], one a voxel.
+    pub fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
+        Error::check_shape("jacobian_determinant", field.shape, out.shape)?;
+        jacobian::determinant(field, out);
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use super::gradient::{Gradient, Pulls};
 use super::image::Image;
 use super::lanes::{self, LANES};
 use super::{slab, widest};
-use crate::{CcDerivative, CcParameters};
+use crate::{CcDerivative, CcParameters, CcScores};
 use window::{Sums, Terms};
 
 /// Buffers of [`Backend::cc_update`](crate::Backend::cc_update).
@@ -58,7 +58,8 @@ struct Pair<'a> {
     noise_variance: f32,
 }
 
-pub(super) fn start(
+/// [`Backend::cc_update`](crate::Backend::cc_update), and its scores.
+pub(super) fn update(
     fixed: &Image,
     moving: &Image,
     masks: [Option<&Image>; 2],
@@ -66,7 +67,7 @@ pub(super) fn start(
     workspace: &mut CcWorkspace,
     fixed_update: &mut Field,
     moving_update: &mut Field,
-) {
+) -> CcScores {
     let pair = Pair {
         shape: fixed.shape,
         fixed: &fixed.voxels,
@@ -81,18 +82,16 @@ pub(super) fn start(
         CcDerivative::Centre => pair.centre(workspace, updates),
         CcDerivative::Exact => pair.exact(workspace, updates),
     }
+    scores(&workspace.energies)
 }
 
-/// The energy of what was done last.
-pub(super) fn energy(workspace: &CcWorkspace) -> f64 {
-    let Sums { value, count, .. } = workspace.energies.iter().copied().sum();
-    if count > 0.0 { -value / count } else { 0.0 }
-}
-
-/// The agreement of what was done last.
-pub(super) fn agreement(workspace: &CcWorkspace) -> f64 {
-    let Sums { value, weight, .. } = workspace.energies.iter().copied().sum();
-    if weight > 0.0 { value / weight } else { 0.0 }
+/// Means of the sums of all slices.
+fn scores(slices: &[Sums]) -> CcScores {
+    let Sums { value, count, weight } = slices.iter().copied().sum();
+    CcScores {
+        energy: if count > 0.0 { -value / count } else { 0.0 },
+        agreement: if weight > 0.0 { value / weight } else { 0.0 },
+    }
 }
 
 impl Pair<'_> {

@@ -147,8 +147,15 @@ pub(super) fn compose(first: &Field, then: &Field, scale: f32, out: &mut Field) 
     });
 }
 
+/// One step along an update: out(x) = field(x) + s·update(x + field(x)) with s = step / max‖update‖, 0 if that vanishes.
+pub(super) fn advance(field: &Field, update: &Field, step_voxels: f64, out: &mut Field) {
+    let longest = max_norm(update);
+    let scale = if longest > 0.0 { step_voxels / f64::from(longest) } else { 0.0 };
+    compose(field, update, scale as f32, out);
+}
+
 /// Length of the longest vector, voxels.
-pub(super) fn max_norm(field: &Field) -> f32 {
+fn max_norm(field: &Field) -> f32 {
     let [nx, ny, nz] = field.shape;
     let squared = field.vectors().par_chunks(nx * ny * slab(nz)).map(|vectors| {
         widest(

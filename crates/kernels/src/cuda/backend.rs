@@ -5,10 +5,10 @@ use antsreg_core::intensity::Quantiles;
 use antsreg_core::jacobian::JacobianSummary;
 use nalgebra::Matrix3;
 
-use super::{CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace, Relaxation};
+use super::{CcPending, CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace, Relaxation};
 use crate::{
-    Backend, CcParameters, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, MiParameters,
-    Moments, RelaxRound, Sampling,
+    Backend, CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters,
+    MiParameters, Moments, RelaxRound, Sampling,
 };
 
 impl Backend for Cuda {
@@ -16,6 +16,7 @@ impl Backend for Cuda {
     type Field = Field;
     type FixedBins = FixedBins;
     type CcWorkspace = CcWorkspace;
+    type CcPending = CcPending;
     type MiWorkspace = MiWorkspace;
     type Relaxation = Relaxation;
 
@@ -142,18 +143,6 @@ impl Backend for Cuda {
         self.correlation_ratios(fixed, moving, moving_weight, edge_voxels, fixed_to_moving)
     }
 
-    fn joint_histogram(
-        &self,
-        fixed: &FixedBins,
-        moving: &Image,
-        moving_weight: Option<&Image>,
-        edge_voxels: [f64; 3],
-        parameters: &JointParameters,
-        fixed_to_moving: &AffineTransform,
-    ) -> Result<Vec<u64>, Error> {
-        self.joint_histogram_of(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
-    }
-
     fn joint_entropies(
         &self,
         fixed: &FixedBins,
@@ -182,7 +171,7 @@ impl Backend for Cuda {
         self.new_cc_workspace(shape)
     }
 
-    fn cc_start(
+    fn cc_update(
         &self,
         fixed: &Image,
         moving: &Image,
@@ -191,16 +180,12 @@ impl Backend for Cuda {
         workspace: &mut CcWorkspace,
         fixed_update: &mut Field,
         moving_update: &mut Field,
-    ) -> Result<(), Error> {
+    ) -> Result<CcPending, Error> {
         self.cc_both_updates(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)
     }
 
-    fn cc_energy(&self, workspace: &CcWorkspace) -> Result<f64, Error> {
-        workspace.energy()
-    }
-
-    fn cc_agreement(&self, workspace: &CcWorkspace) -> Result<f64, Error> {
-        workspace.agreement()
+    fn cc_scores(&self, pending: CcPending) -> Result<CcScores, Error> {
+        pending.wait()
     }
 
     fn mi_workspace(&self, bins: usize) -> Result<MiWorkspace, Error> {
@@ -226,14 +211,6 @@ impl Backend for Cuda {
 
     fn add_scaled(&self, field: &mut Field, other: &Field, scale: f64) -> Result<(), Error> {
         self.add_scaled_field(field, other, scale)
-    }
-
-    fn smooth_field(&self, field: &mut Field, variance_voxels: f64, scratch: &mut Field) -> Result<(), Error> {
-        self.smooth_vectors(field, variance_voxels, scratch)
-    }
-
-    fn advance(&self, field: &Field, update: &Field, step_voxels: f64, out: &mut Field) -> Result<(), Error> {
-        self.advance_fields([field], [update], step_voxels, [out])
     }
 
     fn field_pair(&self, shape: [usize; 3]) -> Result<[Field; 2], Error> {
@@ -306,10 +283,6 @@ impl Backend for Cuda {
         self.resize(field, out_to_field, matrix, out)
     }
 
-    fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
-        self.jacobian(field, out)
-    }
-
     fn jacobian_summary(&self, field: &Field, mask: Option<&Image>) -> Result<JacobianSummary, Error> {
         self.summary_of_jacobian(field, mask)
     }
@@ -329,5 +302,26 @@ impl Backend for Cuda {
         relaxation: &mut Relaxation,
     ) -> Result<[usize; 2], Error> {
         self.relax_pair(pair, round, relaxation)
+    }
+}
+
+/// Results that tests compare between devices and registrations have no use for.
+impl Cuda {
+    /// As [`Cpu::joint_histogram`](crate::Cpu::joint_histogram), and the same bits.
+    pub fn joint_histogram(
+        &self,
+        fixed: &FixedBins,
+        moving: &Image,
+        moving_weight: Option<&Image>,
+        edge_voxels: [f64; 3],
+        parameters: &JointParameters,
+        fixed_to_moving: &AffineTransform,
+    ) -> Result<Vec<u64>, Error> {
+        self.joint_histogram_of(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
+    }
+
+    /// As [`Cpu::jacobian_determinant`](crate::Cpu::jacobian_determinant), and the same bits.
+    pub fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
+        self.jacobian(field, out)
     }
 }

@@ -1,7 +1,10 @@
 //! Windowed cross-correlation and the directions in which it grows, on sliding tiles.
 
+use std::sync::Arc;
+
 use super::Cuda;
 use super::buffer::Buffer;
+use super::device::Device;
 use super::direct::DirectCc;
 use super::field::{Field, plane};
 use super::image::Image;
@@ -9,30 +12,46 @@ use super::kernels::CcKernel;
 use super::launch::{Argument, Launch, Shape, Vector, arguments};
 use super::module::Kernel;
 use super::pending::Pending;
-use crate::{CcDerivative, CcParameters, Error};
+use crate::{CcDerivative, CcParameters, CcScores, Error};
 
-/// Buffers of [`Backend::cc_start`](crate::Backend::cc_start), made when first needed.
+/// Buffers of [`Backend::cc_update`](crate::Backend::cc_update), made when first needed.
 pub struct CcWorkspace {
-    pub(super) shape: [usize; 3],
-    /// Sum of the values, number of counted voxels and sum of the windows' weights.
-    pub(super) sums: Pending,
+    shape: [usize; 3],
     /// The exact derivative's five terms per window, a plane each.
     terms: Option<Buffer<f32>>,
     /// Textures and surfaces of the direct kernel, for radii that the tiled ones do not cover.
     direct: Option<DirectCc>,
 }
 
-impl CcWorkspace {
-    /// Minus the mean of what the last kernel added up.
-    pub(super) fn energy(&self) -> Result<f64, Error> {
-        let [sum, count, _] = self.sums.wait("cc_energy")?;
-        Ok(if count > 0.0 { -sum / count } else { 0.0 })
+/// Scores of [`Backend::cc_update`](crate::Backend::cc_update) that the device may still be computing.
+pub struct CcPending {
+    /// Sum of the values, number of counted voxels and sum of the windows' weights.
+    sums: Pending,
+}
+
+impl CcPending {
+    /// Room for the sums, which a kernel writes to [`target`](CcPending::target).
+    pub(super) fn new(device: &Arc<Device>) -> Result<CcPending, Error> {
+        Ok(CcPending { sums: Pending::new(device)? })
     }
 
-    /// Their mean by weight.
-    pub(super) fn agreement(&self) -> Result<f64, Error> {
-        let [sum, _, weight] = self.sums.wait("cc_agreement")?;
-        Ok(if weight > 0.0 { sum / weight } else { 0.0 })
+    /// Where a kernel writes the sums.
+    pub(super) fn target(&mut self) -> u64 {
+        self.sums.target()
+    }
+
+    /// The kernel that writes the sums has been given to the stream.
+    pub(super) fn under_way(&mut self) -> Result<(), Error> {
+        self.sums.under_way()
+    }
+
+    /// The scores, once the kernel is done.
+    pub(super) fn wait(self) -> Result<CcScores, Error> {
+        let [sum, count, weight] = self.sums.wait("cc_scores")?;
+        Ok(CcScores {
+            energy: if count > 0.0 { -sum / count } else { 0.0 },
+            agreement: if weight > 0.0 { sum / weight } else { 0.0 },
+        })
     }
 }
 
@@ -77,7 +96,7 @@ const TILE: [usize; 2] = [32, 8];
 
 impl Cuda {
     pub(super) fn new_cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {
-        Ok(CcWorkspace { shape, sums: Pending::new(&self.device)?, terms: None, direct: None })
+        Ok(CcWorkspace { shape, terms: None, direct: None })
     }
 
     #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
@@ -90,23 +109,26 @@ impl Cuda {
         workspace: &mut CcWorkspace,
         fixed_update: &mut Field,
         moving_update: &mut Field,
-    ) -> Result<(), Error> {
+    ) -> Result<CcPending, Error> {
         let shape = fixed.shape;
         let found = [moving.shape, fixed_update.shape, moving_update.shape, workspace.shape];
         Error::check_shapes("cc_update", shape, found)?;
         Error::check_shapes("cc_update", shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
         let masked = masks.iter().any(Option::is_some);
-        if parameters.radius > Cuda::MOST_CC_RADIUS && !masked && parameters.derivative == CcDerivative::Centre {
+        if parameters.radius > CcParameters::MOST_TILED_RADIUS
+            && !masked
+            && parameters.derivative == CcDerivative::Centre
+        {
             let direct = match &mut workspace.direct {
                 Some(direct) => direct,
                 none => none.insert(self.direct_cc(shape)?),
             };
-            let sums = &mut workspace.sums;
-            return direct.update(self, fixed, moving, parameters, sums, fixed_update, moving_update);
+            return direct.update(self, fixed, moving, parameters, fixed_update, moving_update);
         }
         let compiled = |which| self.kernels.cc_tiled(which, parameters.radius, &self.device);
         let pair = Pair::new(fixed, moving, masks, parameters.spacing, parameters.noise_variance);
         let voxels = fixed.len() as u64;
+        let mut pending = CcPending::new(&self.device)?;
         match parameters.derivative {
             CcDerivative::Centre => {
                 let kernel = compiled(if masked { CcKernel::CentreMasked } else { CcKernel::Centre })?;
@@ -115,10 +137,10 @@ impl Cuda {
                 scratch.reserve(&self.device, launch.blocks())?;
                 let (f, m) = (fixed_update.write(), moving_update.write());
                 let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
-                let result = workspace.sums.target();
+                let result = pending.target();
                 // SAFETY: all volumes have one shape, reads and writes are kept to it; three numbers of `partial` a block.
                 unsafe { self.launch(launch, arguments![pair, depth, f, m, partial, counter, result])? };
-                workspace.sums.under_way()
+                pending.under_way()?;
             }
             CcDerivative::Exact => {
                 let terms = match &workspace.terms {
@@ -131,16 +153,17 @@ impl Cuda {
                 scratch.reserve(&self.device, launch.blocks())?;
                 let (f, m, windows) = (fixed_update.write(), moving_update.write(), terms.pointer());
                 let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
-                let result = workspace.sums.target();
+                let result = pending.target();
                 // SAFETY: as above; `terms` has five planes.
                 unsafe { self.launch(launch, arguments![pair, depth, windows, partial, counter, result])? };
-                workspace.sums.under_way()?;
+                pending.under_way()?;
                 let kernel = compiled(CcKernel::Exact)?;
                 let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 5 + 6) * 4 * voxels)?;
                 // SAFETY: as above.
-                unsafe { self.launch(launch, arguments![pair, depth, windows, f, m]) }
+                unsafe { self.launch(launch, arguments![pair, depth, windows, f, m])? };
             }
         }
+        Ok(pending)
     }
 
     /// The launch of a kernel that works through columns of voxels and looks as far as `radius` around each; and the slices

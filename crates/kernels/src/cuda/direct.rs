@@ -3,11 +3,10 @@
 
 use super::Cuda;
 use super::arrays::Array;
-use super::cross_correlation::{CcWorkspace, Pair};
+use super::cross_correlation::{CcPending, Pair};
 use super::field::Field;
 use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
-use super::pending::Pending;
 use crate::{CcParameters, Error};
 
 /// The five surfaces of one shape.
@@ -41,32 +40,16 @@ impl Cuda {
 }
 
 impl DirectCc {
-    /// What [`Backend::cc_start`](crate::Backend::cc_start) does, for the centre's term and without masks.
-    #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
-    pub fn start(
+    /// [`Backend::cc_update`](crate::Backend::cc_update) with the centre's term and without masks.
+    pub fn update(
         &self,
         cuda: &Cuda,
         fixed: &Image,
         moving: &Image,
         parameters: &CcParameters,
-        workspace: &mut CcWorkspace,
         fixed_update: &mut Field,
         moving_update: &mut Field,
-    ) -> Result<(), Error> {
-        self.update(cuda, fixed, moving, parameters, &mut workspace.sums, fixed_update, moving_update)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
-    pub(super) fn update(
-        &self,
-        cuda: &Cuda,
-        fixed: &Image,
-        moving: &Image,
-        parameters: &CcParameters,
-        sums: &mut Pending,
-        fixed_update: &mut Field,
-        moving_update: &mut Field,
-    ) -> Result<(), Error> {
+    ) -> Result<CcPending, Error> {
         let found = [fixed.shape, moving.shape, fixed_update.shape, moving_update.shape];
         Error::check_shapes("direct cross-correlation", self.shape, found)?;
         let kernels = cuda.kernels.cc_direct(&cuda.device)?;
@@ -83,9 +66,11 @@ impl DirectCc {
         scratch.reserve(&cuda.device, launch.blocks())?;
         let (f, m) = (fixed_update.write(), moving_update.write());
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
-        let result = sums.target();
+        let mut pending = CcPending::new(&cuda.device)?;
+        let result = pending.target();
         // SAFETY: as above; three numbers of `partial` a block.
         unsafe { cuda.launch(launch, arguments![pair, surfaces, radius, f, m, partial, counter, result])? };
-        sums.under_way()
+        pending.under_way()?;
+        Ok(pending)
     }
 }

@@ -182,7 +182,7 @@ impl Cuda {
     ) -> Result<(), Error> {
         let first = fields[0];
         let found = fields.iter().chain(&updates).map(|field| field.shape).chain(out.iter().map(|out| out.shape));
-        Error::check_shapes("advance", first.shape, found)?;
+        Error::check_shapes("advance_both", first.shape, found)?;
         let mut scratch = self.scratch();
         // Threads of four voxels.
         let blocks = (first.len().div_ceil(4 * 256) as u32).min(8 * self.device.info.multiprocessors / N as u32);

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::code::{Code, code};
 use super::device::Device;
 use super::module::{Alone, Kernel, Loaded, once};
-use crate::Error;
+use crate::{CcParameters, Error};
 
 /// A struct of kernels of one source file that are loaded together.
 macro_rules! module {
@@ -92,7 +92,7 @@ macro_rules! cc_tiled {
 }
 
 /// Radius 1 first.
-pub(super) const CC_TILED: [Code; 5] = cc_tiled!(1, 2, 3, 4, 5);
+pub(super) const CC_TILED: [Code; CcParameters::MOST_TILED_RADIUS] = cc_tiled!(1, 2, 3, 4, 5);
 
 /// All kernels of a device. Modules that nearly every registration needs are loaded when it is opened, side by side: where the
 /// driver has not kept them from an earlier run, it compiles each.

@@ -45,7 +45,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use bins::FixedBins;
 pub use code::Code;
-pub use cross_correlation::CcWorkspace;
+pub use cross_correlation::{CcPending, CcWorkspace};
 pub use device::{DeviceInfo, Memory, see_first};
 pub use direct::DirectCc;
 pub use field::Field;
@@ -89,7 +89,7 @@ struct Scratch {
 
 impl Cuda {
     /// The largest window of the tiled cross-correlation. Wider ones are for the centre's term without masks only.
-    pub const MOST_CC_RADIUS: usize = kernels::CC_TILED.len();
+    pub const MOST_CC_RADIUS: usize = crate::CcParameters::MOST_TILED_RADIUS;
 
     /// Every device of this machine, or why there is none.
     pub fn devices() -> Result<Vec<DeviceInfo>, Error> {

@@ -12,7 +12,8 @@ use crate::Error;
 /// Three numbers in page-locked memory, which kernels reach by its address.
 pub(super) struct Pending {
     sums: *mut [f64; 3],
-    written: Mark,
+    /// Behind the kernel that writes them; `None` before the first one.
+    written: Option<Mark>,
     device: Arc<Device>,
 }
 
@@ -22,8 +23,8 @@ unsafe impl Send for Pending {}
 impl Pending {
     pub(super) fn new(device: &Arc<Device>) -> Result<Pending, Error> {
         device.bind("page-locked memory")?;
-        let (sums, written) = (device.sums().take()?, Mark::new()?);
-        // SAFETY: the memory has room for them.
+        let Spare { sums, written } = device.sums().take()?;
+        // SAFETY: the memory has room for them, and no kernel writes there any more.
         unsafe { sums.write([0.0; 3]) };
         Ok(Pending { sums, written, device: device.clone() })
     }
@@ -35,13 +36,19 @@ impl Pending {
 
     /// The kernel that writes them has been given to the stream.
     pub(super) fn under_way(&mut self) -> Result<(), Error> {
-        self.written.set(self.device.stream())
+        let mark = match &self.written {
+            Some(mark) => mark,
+            None => self.written.insert(Mark::new()?),
+        };
+        mark.set(self.device.stream())
     }
 
     /// The sums, once they are there.
     pub(super) fn wait(&self, operation: &'static str) -> Result<[f64; 3], Error> {
         self.device.bind(operation)?;
-        self.written.wait(operation)?;
+        if let Some(mark) = &self.written {
+            mark.wait(operation)?;
+        }
         // SAFETY: the kernel is done; the compiler must not take an earlier value for this one.
         Ok(unsafe { self.sums.read_volatile() })
     }
@@ -49,41 +56,50 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        // A kernel may still write to the memory.
-        if self.device.bind("free").is_ok() && self.written.wait("free").is_ok() {
-            self.device.sums().give_back(self.sums);
+        // A kernel may still write to the memory. Where that cannot be ruled out, the memory is not used again.
+        let written = self.written.take();
+        let done = |mark: &Mark| self.device.bind("free").is_ok() && mark.wait("free").is_ok();
+        if written.as_ref().is_none_or(done) {
+            self.device.sums().give_back(Spare { sums: self.sums, written });
         }
     }
 }
 
-/// Room for sums that nobody uses now. The driver takes as long to give page-locked memory, and to take it back, as a coarse
-/// level takes; so it is kept, and goes with the device's context.
-#[derive(Default)]
-pub(super) struct SpareSums(Mutex<Vec<*mut [f64; 3]>>);
+/// Memory for one [`Pending`] and its mark, which are made once and used again.
+struct Spare {
+    sums: *mut [f64; 3],
+    /// `None` until first used.
+    written: Option<Mark>,
+}
 
-// SAFETY: plain memory behind a lock.
+/// Memory for sums that is not in use. The driver takes as long to give page-locked memory, and to take it back, as a coarse
+/// level takes; so it is kept, and is freed with the device's context.
+#[derive(Default)]
+pub(super) struct SpareSums(Mutex<Vec<Spare>>);
+
+// SAFETY: plain memory and driver handles behind a lock.
 unsafe impl Send for SpareSums {}
 // SAFETY: as above.
 unsafe impl Sync for SpareSums {}
 
 impl SpareSums {
-    /// As many as hardly anyone needs at once.
+    /// More than are in use at once.
     const COUNT: usize = 256;
-    /// Bytes that so many take.
+    /// Bytes of `COUNT` sums.
     pub(super) const BYTES: usize = Self::COUNT * size_of::<[f64; 3]>();
 
-    /// Adds `BYTES` of page-locked memory, aligned for the sums, that nobody else uses.
+    /// Adds `BYTES` of page-locked memory, aligned for the sums, that nothing else uses.
     pub(super) fn add(&self, memory: *mut c_void) {
         let first: *mut [f64; 3] = memory.cast();
         let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        spare.extend((0..Self::COUNT).map(|n| first.wrapping_add(n)));
+        spare.extend((0..Self::COUNT).map(|n| Spare { sums: first.wrapping_add(n), written: None }));
     }
 
     /// The device's context must be current.
-    fn take(&self) -> Result<*mut [f64; 3], Error> {
+    fn take(&self) -> Result<Spare, Error> {
         loop {
-            if let Some(sums) = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop() {
-                return Ok(sums);
+            if let Some(spare) = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+                return Ok(spare);
             }
             let mut memory: *mut c_void = std::ptr::null_mut();
             // SAFETY: `memory` is valid for writing.
@@ -93,7 +109,7 @@ impl SpareSums {
     }
 
     /// What [`take`](SpareSums::take) gave, once no kernel writes there.
-    fn give_back(&self, sums: *mut [f64; 3]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sums);
+    fn give_back(&self, spare: Spare) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
     }
 }

@@ -89,13 +89,8 @@ impl Cuda {
         Ok(out)
     }
 
-    pub(super) fn smooth_vectors(
-        &self,
-        field: &mut Field,
-        variance_voxels: f64,
-        scratch: &mut Field,
-    ) -> Result<(), Error> {
-        Error::check_shape("smooth_field", field.shape, scratch.shape)?;
+    fn smooth_vectors(&self, field: &mut Field, variance_voxels: f64, scratch: &mut Field) -> Result<(), Error> {
+        Error::check_shape("smooth_both_fields", field.shape, scratch.shape)?;
         if variance_voxels == 0.0 {
             return Ok(());
         }
@@ -116,7 +111,7 @@ impl Cuda {
             self.smooth_vectors(first, variance_voxels, first_scratch)?;
             return self.smooth_vectors(second, variance_voxels, second_scratch);
         }
-        Error::check_shape("smooth_field", first.shape, first_scratch.shape)?;
+        Error::check_shape("smooth_both_fields", first.shape, first_scratch.shape)?;
         if variance_voxels == 0.0 {
             return Ok(());
         }

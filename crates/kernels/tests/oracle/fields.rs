@@ -15,6 +15,15 @@ fn uploaded(shape: [usize; 3], vectors: &[[f32; 3]]) -> Field {
     Cpu.upload_field(shape, vectors).unwrap()
 }
 
+/// A field smoothed, beside another one.
+fn smoothed(shape: [usize; 3], vectors: &[[f32; 3]], variance: f64) -> Vec<[f32; 3]> {
+    let (mut field, mut other) = (uploaded(shape, vectors), uploaded(shape, vectors));
+    let [mut scratch, mut other_scratch] = Cpu.field_pair(shape).unwrap();
+    Cpu.smooth_both_fields([&mut other, &mut field], variance, [&mut other_scratch, &mut scratch]).unwrap();
+    assert_eq!(downloaded(&field), downloaded(&other), "both sides are smoothed alike");
+    downloaded(&field)
+}
+
 fn downloaded(field: &Field) -> Vec<[f32; 3]> {
     Cpu.download_field(field).unwrap()
 }
@@ -41,13 +50,11 @@ fn vectors_are_turned_on_their_way_in_and_out() {
 }
 
 #[test]
-fn smooth_field_has_itks_border_and_blend() {
+fn smoothing_fields_has_itks_border_and_blend() {
     for shape in SHAPES {
         for variance in [0.0, 0.3, 3.0] {
             let vectors = scene::rough_field(shape, 1.0, 5);
-            let mut field = uploaded(shape, &vectors);
-            Cpu.smooth_field(&mut field, variance, &mut Cpu.field(shape).unwrap()).unwrap();
-            let found = downloaded(&field);
+            let found = smoothed(shape, &vectors, variance);
             for component in 0..3 {
                 let before: Vec<f64> = vectors.iter().map(|v| f64::from(v[component])).collect();
                 let variances = shape.map(|n| if n > 1 { variance } else { 0.0 });
@@ -89,15 +96,25 @@ fn updates_are_measured_and_added() {
 fn compose_and_advance_follow_the_displaced_point() {
     for shape in SHAPES {
         let (first, then) = (scene::rough_field(shape, 2.5, 6), scene::rough_field(shape, 1.5, 7));
-        let longest = then.iter().map(|v| v.iter().map(|c| f64::from(c * c)).sum::<f64>().sqrt()).fold(0.0, f64::max);
+        let longest_of = |vectors: &[[f32; 3]]| {
+            vectors.iter().map(|v| v.iter().map(|c| f64::from(c * c)).sum::<f64>().sqrt()).fold(0.0, f64::max)
+        };
+        let longest = longest_of(&then);
         let (first_field, then_field) = (uploaded(shape, &first), uploaded(shape, &then));
         let mut composed = Cpu.field(shape).unwrap();
         Cpu.compose(&first_field, &then_field, &mut composed).unwrap();
-        let mut advanced = Cpu.field(shape).unwrap();
-        Cpu.advance(&first_field, &then_field, -0.3, &mut advanced).unwrap();
-        for (field, scale) in [(composed, 1.0), (advanced, -0.3 / longest)] {
-            let expected = voxels(shape).zip(&first).flat_map(|(voxel, u)| {
-                let v = field_at(&then, shape, displaced(voxel, *u));
+        // The other side goes the other way: along the first field, starting from the second one.
+        let other_longest = longest_of(&first);
+        let [mut advanced, mut other] = Cpu.field_pair(shape).unwrap();
+        Cpu.advance_both([&first_field, &then_field], [&then_field, &first_field], -0.3, [&mut advanced, &mut other])
+            .unwrap();
+        for (field, scale, from, along) in [
+            (composed, 1.0, &first, &then),
+            (advanced, -0.3 / longest, &first, &then),
+            (other, -0.3 / other_longest, &then, &first),
+        ] {
+            let expected = voxels(shape).zip(from).flat_map(|(voxel, u)| {
+                let v = field_at(along, shape, displaced(voxel, *u));
                 std::array::from_fn::<_, 3, _>(|axis| f64::from(u[axis]) + scale * v[axis])
             });
             assert!(worst(downloaded(&field).as_flattened(), expected) < INTERPOLATION, "shape {shape:?}");
@@ -109,9 +126,11 @@ fn compose_and_advance_follow_the_displaced_point() {
 fn advancing_by_nothing_changes_nothing() {
     let shape = SHAPES[0];
     let vectors = scene::rough_field(shape, 2.0, 8);
-    let mut out = Cpu.field(shape).unwrap();
-    Cpu.advance(&uploaded(shape, &vectors), &Cpu.field(shape).unwrap(), 0.3, &mut out).unwrap();
-    assert_eq!(downloaded(&out), vectors);
+    let (field, nothing) = (uploaded(shape, &vectors), Cpu.field(shape).unwrap());
+    let [mut still, mut moved] = Cpu.field_pair(shape).unwrap();
+    Cpu.advance_both([&field, &field], [&nothing, &field], 0.3, [&mut still, &mut moved]).unwrap();
+    assert_eq!(downloaded(&still), vectors);
+    assert_ne!(downloaded(&moved), vectors);
 }
 
 #[test]
@@ -151,6 +170,35 @@ fn resize_brings_vectors_to_another_grid() {
         <[f64; 3]>::from(matrix * Vector3::from(v))
     });
     assert!(worst(downloaded(&out).as_flattened(), expected) < INTERPOLATION);
+}
+
+#[test]
+fn on_its_own_grid_a_field_is_multiplied_by_the_matrix_and_by_nothing_else() {
+    for shape in SHAPES {
+        let vectors = scene::rough_field(shape, 3.0, 12);
+        let field = uploaded(shape, &vectors);
+        let turned = |matrix: &Matrix3<f64>| {
+            let mut out = Cpu.field(shape).unwrap();
+            Cpu.resize_field(&field, &AffineTransform::identity(), matrix, &mut out).unwrap();
+            downloaded(&out)
+        };
+        // The last voxel along an axis is read as the end of a cell, a + 1·(b − a), which is rounded.
+        let last = |voxel: [usize; 3]| (0..3).any(|axis| shape[axis] > 1 && voxel[axis] + 1 == shape[axis]);
+        for held in 0..3 {
+            let weights = Vector3::from_fn(|axis, _| if axis == held { 0.0 } else { 1.0 });
+            for ((voxel, u), found) in voxels(shape).zip(&vectors).zip(turned(&Matrix3::from_diagonal(&weights))) {
+                assert_eq!(found[held], 0.0, "shape {shape:?}, voxel {voxel:?}");
+                for axis in (0..3).filter(|axis| *axis != held) {
+                    let tolerance = if last(voxel) { 2e-6 } else { 0.0 };
+                    assert!((found[axis] - u[axis]).abs() <= tolerance, "shape {shape:?}, voxel {voxel:?}");
+                }
+            }
+        }
+        let matrix = Matrix3::new(0.75, 0.4, -0.2, 0.1, 0.25, 0.3, -0.3, 0.5, 0.125);
+        let expected = vectors.iter().flat_map(|u| <[f64; 3]>::from(matrix * Vector3::from(u.map(f64::from))));
+        // Sums of three products of up to 3 in single precision.
+        assert!(worst(turned(&matrix).as_flattened(), expected) < 2e-6, "shape {shape:?}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu};
+use antsreg_kernels::{Backend, CcDerivative, CcParameters, CcScores, Cpu};
 
 use super::naive::{CrossCorrelation, Window, gradient, index};
 use super::scene::{self, Random, SHAPES, voxels};
@@ -59,7 +59,7 @@ impl Case {
         let mut updates = [Cpu.field(self.shape).unwrap(), Cpu.field(self.shape).unwrap()];
         let [fixed_update, moving_update] = &mut updates;
         let mut workspace = Cpu.cc_workspace(self.shape).unwrap();
-        let energy = Cpu
+        let pending = Cpu
             .cc_update(
                 &upload(&self.fixed),
                 &upload(&self.moving),
@@ -70,7 +70,7 @@ impl Case {
                 moving_update,
             )
             .unwrap();
-        let agreement = Cpu.cc_agreement(&workspace).unwrap();
+        let CcScores { energy, agreement } = Cpu.cc_scores(pending).unwrap();
         Found { energy, agreement, updates: updates.map(|update| Cpu.download_field(&update).unwrap()) }
     }
 }

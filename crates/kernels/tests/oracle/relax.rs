@@ -156,7 +156,8 @@ fn the_other_field_follows_where_it_must() {
 /// Two rough fields, far from inverse to each other.
 fn rough() -> [Field; 2] {
     let mut field = uploaded(&scene::rough_field(SHAPE, 9.0, 5));
-    Cpu.smooth_field(&mut field, 2.0, &mut Cpu.field(SHAPE).unwrap()).unwrap();
+    let [mut other, mut scratch] = Cpu.field_pair(SHAPE).unwrap();
+    Cpu.smooth_both_fields([&mut field, &mut other], 2.0, [&mut scratch, &mut Cpu.field(SHAPE).unwrap()]).unwrap();
     let mut inverse = Cpu.field(SHAPE).unwrap();
     Cpu.invert(&field, &mut inverse, &FOLLOW).unwrap();
     [field, inverse]

@@ -12,11 +12,13 @@ fn bits(threads: usize) -> Vec<u32> {
         let parameters =
             CcParameters { radius: 2, derivative: CcDerivative::Exact, noise_variance: 1e-4, spacing: [1.0; 3] };
         let mut workspace = Cpu.cc_workspace(shape).unwrap();
-        let energy =
+        let pending =
             Cpu.cc_update(&fixed, &moving, [None, None], &parameters, &mut workspace, &mut a, &mut b).unwrap();
-        Cpu.smooth_field(&mut a, 3.0, &mut c).unwrap();
-        Cpu.advance(&b, &a, 0.4, &mut c).unwrap();
+        let scores = Cpu.cc_scores(pending).unwrap();
         let mut d = Cpu.field(shape).unwrap();
+        Cpu.smooth_both_fields([&mut a, &mut b], 3.0, [&mut c, &mut d]).unwrap();
+        Cpu.advance_both([&b, &a], [&a, &b], 0.4, [&mut c, &mut d]).unwrap();
+        let advanced = Cpu.download_field(&d).unwrap();
         let parameters = MiParameters { bins: 32, ranges: [(0.0, 1.0); 2], spacing: [1.0; 3] };
         let mut workspace = Cpu.mi_workspace(32).unwrap();
         let information =
@@ -24,9 +26,10 @@ fn bits(threads: usize) -> Vec<u32> {
         let magnitude = Cpu.magnitude(&d).unwrap();
         let smoothed = Cpu.smooth(&fixed, [1.0, 2.0, 0.5]).unwrap();
         let fields = [a, b, c, d].map(|field| Cpu.download_field(&field).unwrap());
-        let mut values: Vec<u32> = fields.iter().flatten().flatten().map(|value| value.to_bits()).collect();
+        let all = fields.iter().chain([&advanced]).flatten().flatten();
+        let mut values: Vec<u32> = all.map(|value| value.to_bits()).collect();
         values.extend(Cpu.download(&smoothed).unwrap().iter().map(|value| value.to_bits()));
-        let sums = [energy, information, magnitude].map(f64::to_bits);
+        let sums = [scores.energy, scores.agreement, information, magnitude].map(f64::to_bits);
         values.extend(sums.iter().flat_map(|bits| [*bits as u32, (bits >> 32) as u32]));
         let binned = Cpu.bin_fixed(&fixed, None, (0.0, 1.0), 12).unwrap();
         let maps = vec![scene::oblique_map(); 3];

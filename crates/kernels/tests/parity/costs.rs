@@ -2,9 +2,10 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{
-    Backend, CcDerivative, CcParameters, Error, JointParameters, JointSampling, MiParameters, Moments,
+    Backend, CcDerivative, CcParameters, CcScores, Error, JointParameters, JointSampling, MiParameters, Moments,
 };
 
+use crate::inspected::Inspected;
 use crate::operations::{EXACT, MEAN, Outcomes};
 use crate::world::World;
 
@@ -77,7 +78,7 @@ pub fn correlation_ratio<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
     Ok(())
 }
 
-pub fn joint_histograms<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+pub fn joint_histograms<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let backend = out.backend;
     let Pair { fixed, weight, moving, moving_weight } = Pair::new(backend, world)?;
     let maps = maps(|n| world.map(0.02 * n - 0.3));
@@ -125,7 +126,7 @@ pub fn moments<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(
 }
 
 /// The costs of two-dimensional images, which have no edge along the third axis.
-pub fn slices<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+pub fn slices<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     if [world.shape[2], world.other_shape[2]] != [1, 1] {
         return Ok(());
     }
@@ -176,7 +177,7 @@ pub fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
                 }
                 let noise_variance = if radius % 2 == 0 { 1e-3 } else { 0.0 };
                 let parameters = CcParameters { radius, derivative, noise_variance, spacing: world.spacing };
-                let energy = backend.cc_update(
+                let pending = backend.cc_update(
                     &fixed,
                     &moving,
                     masks,
@@ -186,8 +187,16 @@ pub fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
                     &mut to_moving,
                 )?;
                 let name = format!("cc {derivative:?} {radius}, {masked} masks");
+                // The update of another pair with the same workspace does not change what is still to be read.
+                let mut others = backend.field_pair(shape)?;
+                let [first, second] = &mut others;
+                let after = backend.cc_update(&moving, &moving, masks, &parameters, &mut workspace, first, second)?;
+                let CcScores { energy, agreement } = backend.cc_scores(pending)?;
                 out.values(format!("{name}: energy"), ENERGY, vec![energy]);
-                out.values(format!("{name}: agreement"), ENERGY, vec![backend.cc_agreement(&workspace)?]);
+                out.values(format!("{name}: agreement"), ENERGY, vec![agreement]);
+                let CcScores { energy, agreement } = backend.cc_scores(after)?;
+                out.values(format!("{name}: energy of the next"), ENERGY, vec![energy]);
+                out.values(format!("{name}: agreement of the next"), ENERGY, vec![agreement]);
                 out.field(format!("{name}: fixed"), WINDOWS, &to_fixed)?;
                 out.field(format!("{name}: moving"), WINDOWS, &to_moving)?;
             }

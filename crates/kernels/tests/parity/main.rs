@@ -11,6 +11,7 @@ mod code_digest;
 
 mod costs;
 mod histograms;
+mod inspected;
 mod operations;
 mod oracle;
 mod record;

@@ -5,7 +5,8 @@ use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits, RelaxRound, 
 use nalgebra::Matrix3;
 
 use crate::costs;
-use crate::sides::{moved, sides};
+use crate::inspected::Inspected;
+use crate::sides::{both, moved, pair, sides};
 use crate::world::World;
 
 /// What an operation gave, and how far two backends may differ, as a share of the largest magnitude.
@@ -62,7 +63,7 @@ impl<B: Backend> Outcomes<'_, B> {
 }
 
 /// Runs everything.
-pub fn run<B: Backend>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error> {
+pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error> {
     let mut out = Outcomes { backend, list: Vec::new() };
     images(&mut out, world)?;
     splines(&mut out, world)?;
@@ -106,8 +107,6 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     let mut result = backend.field(shape)?;
     backend.compose(&first, &then, &mut result)?;
     out.field("compose", EXACT, &result)?;
-    backend.advance(&first, &then, 0.2, &mut result)?;
-    out.field("advance", EXACT, &result)?;
     let mut inverse = backend.field(shape)?;
     let steep = backend.upload_field(shape, &World::field(shape, 9.0, 7))?;
     for (name, field) in [("gentle", &first), ("steep", &steep)] {
@@ -134,11 +133,16 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     moved(&mut out, shape, [&image, &other], [&AffineTransform::identity(), &large.map(0.1)])?;
     // Wider than a tile of the kernels that smooth, in several chunks, with every radius of theirs.
     let wide = [205, 93, 131];
-    let (mut smoothed, mut scratch) =
-        (backend.upload_field(wide, &World::field(wide, 3.0, 7))?, backend.field(wide)?);
-    for variance in [0.3, 1.0, 2.0, 3.0, 5.0, 8.0] {
-        backend.smooth_field(&mut smoothed, variance, &mut scratch)?;
-        out.field(format!("smooth_field {variance}"), SUMS, &smoothed)?;
+    for reversed in [false, true] {
+        let (mut smoothed, mut scratch) = (pair(backend, wide, [7, 11], 3.0)?, backend.field_pair(wide)?);
+        // So they do not lie as pairs do, and are smoothed one after the other.
+        if reversed {
+            smoothed.reverse();
+        }
+        for variance in [0.3, 1.0, 2.0, 3.0, 5.0, 8.0] {
+            backend.smooth_both_fields(smoothed.each_mut(), variance, scratch.each_mut())?;
+            both(&mut out, &format!("smooth_both_fields {variance}, reversed {reversed}"), SUMS, &smoothed)?;
+        }
     }
     Ok(out.list)
 }
@@ -224,7 +228,7 @@ fn intensities<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(
     Ok(())
 }
 
-fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+fn fields<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let (backend, shape) = (out.backend, world.shape);
     let vectors = World::field(shape, 1.5, 7);
     let first = backend.upload_field(shape, &vectors)?;
@@ -238,22 +242,11 @@ fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     let vectors_in_mm = backend.download_field_in(&result, &matrix)?;
     out.values("download_field_in", EXACT, vectors_in_mm.into_iter().flatten().map(f64::from).collect());
     out.field("upload_field_in", EXACT, &backend.upload_field_in(shape, &vectors, &matrix)?)?;
-    backend.advance(&first, &then, 0.2, &mut result)?;
-    out.field("advance", EXACT, &result)?;
-    backend.advance(&first, &backend.field(shape)?, 0.2, &mut result)?;
-    out.field("advance by nothing", EXACT, &result)?;
 
     out.values("magnitude", MEAN, vec![backend.magnitude(&then)?, backend.magnitude(&backend.field(shape)?)?]);
     let mut sum = backend.upload_field(shape, &vectors)?;
     backend.add_scaled(&mut sum, &then, -0.7)?;
     out.field("add_scaled", EXACT, &sum)?;
-
-    let mut scratch = backend.field(shape)?;
-    for variance in [0.0, 0.3, 1.0, 3.0, 6.0, 9.0, 16.0] {
-        let mut smoothed = backend.upload_field(shape, &vectors)?;
-        backend.smooth_field(&mut smoothed, variance, &mut scratch)?;
-        out.field(format!("smooth_field {variance}"), SUMS, &smoothed)?;
-    }
 
     let mut inverse = backend.field(shape)?;
     // The second field stretches space enough for Newton's steps.
@@ -278,6 +271,17 @@ fn fields<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     let back = world.map(0.1).inverse().unwrap_or_else(AffineTransform::identity);
     backend.resize_field(&first, &back, &matrix.cast(), &mut resized)?;
     out.field("resize_field", EXACT, &resized)?;
+    // Restricted updates: components held on a grid along the axes, and mixed on an oblique one.
+    let mut restricted = backend.field(shape)?;
+    for weights in [[1.0, 1.0, 0.0], [0.0, 1.0, 0.25], [0.0, 0.0, 1.0]] {
+        let diagonal = Matrix3::from_diagonal(&weights.into());
+        let oblique = world.map(0.1).matrix;
+        let mixed = oblique.try_inverse().map_or(diagonal, |back| back * diagonal * oblique);
+        for (name, matrix) in [("held", diagonal), ("held, oblique", mixed)] {
+            backend.resize_field(&first, &AffineTransform::identity(), &matrix, &mut restricted)?;
+            out.field(format!("resize_field {name} {weights:?}"), EXACT, &restricted)?;
+        }
+    }
     // Folds; a field that its inverse misses; both, by a wide Gaussian.
     for (smallest_jacobian, largest_residual_voxels, variance_voxels, reach_voxels) in
         [(0.7, 100.0, 1.0, 1), (-100.0, 0.3, 1.0, 1), (0.3, 0.2, 4.0, 3)]

@@ -14,7 +14,7 @@ pub fn sides<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(),
     let second = backend.upload(shape, &World::image(shape, 5))?;
     moved(out, shape, [&first, &second], [&world.map(0.15), &AffineTransform::identity()])?;
 
-    for variance in [0.0, 0.3, 3.0, 16.0] {
+    for variance in [0.0, 0.3, 1.0, 3.0, 6.0, 9.0, 16.0] {
         for reversed in [false, true] {
             let (mut fields, mut scratch) = (pair(backend, shape, [7, 11], 1.5)?, backend.field_pair(shape)?);
             // So they do not lie as pairs do.
@@ -56,7 +56,12 @@ pub fn moved<B: Backend>(
 }
 
 /// A pair of fields, made as such.
-fn pair<B: Backend>(backend: &B, shape: [usize; 3], seeds: [u32; 2], voxels: f64) -> Result<[B::Field; 2], Error> {
+pub fn pair<B: Backend>(
+    backend: &B,
+    shape: [usize; 3],
+    seeds: [u32; 2],
+    voxels: f64,
+) -> Result<[B::Field; 2], Error> {
     let mut pair = backend.field_pair(shape)?;
     for (field, seed) in pair.iter_mut().zip(seeds) {
         backend.add_scaled(field, &backend.upload_field(shape, &World::field(shape, voxels, seed))?, 1.0)?;
@@ -64,7 +69,7 @@ fn pair<B: Backend>(backend: &B, shape: [usize; 3], seeds: [u32; 2], voxels: f64
     Ok(pair)
 }
 
-fn both<B: Backend>(
+pub fn both<B: Backend>(
     out: &mut Outcomes<'_, B>,
     operation: &str,
     rule: (f64, &'static str),

@@ -73,7 +73,7 @@ fn it_treats_both_sides_alike() {
 }
 
 #[test]
-fn a_pair_of_each_metric_pulls_as_both_and_reports_their_mean() {
+fn a_pair_of_each_metric_reports_their_mean() {
     let (fixed, moving) = (sampled(&grid(), brain), moved_brain());
     let once = |metric| Options {
         levels: vec![Level { shrink: 2, sigma_voxels: 1.0, iterations: 1, reinvert_every: 1 }],

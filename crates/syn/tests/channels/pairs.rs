@@ -79,7 +79,7 @@ fn each_half_of_the_brain_may_come_from_another_channel() {
 }
 
 #[test]
-fn edges_pull_as_a_channel_of_gradients_would() {
+fn edges_act_as_a_channel_of_gradients() {
     let [fixed, moving] = pair(&grid());
     // Unsmoothed and unclipped, so that the edges of the images as they are given are those of the level.
     let unchanged = |weights| Options {
@@ -138,7 +138,8 @@ fn a_prepared_fixed_side_keeps_every_channel() {
     let options = options(&[1.0, 0.5]);
     let identity = AffineTransform::identity();
     let side = |first, second| Images { channels: vec![first, second], mask: None };
-    let prepared = Fixed::new(&Cpu, side(&fixed, &noise), &options).and_then(|fixed| fixed.keep_pyramid(&Cpu));
+    let prepared =
+        Fixed::new(&Cpu, side(&fixed, &noise), &options, &mut ()).and_then(|fixed| fixed.keep_pyramid(&Cpu, &mut ()));
     let found = prepared.and_then(|prepared| prepared.register(&Cpu, side(&moving, &noise), &identity, &mut ()));
     let alone = run(&[[&fixed, &moving], [&noise, &noise]], &options);
     assert_eq!(found.expect("it registers"), alone.expect("it registers"));
@@ -149,7 +150,7 @@ fn channels_that_make_no_sense_are_refused() {
     let [fixed, moving] = pair(&grid());
     let two = [[&fixed, &moving], [&fixed, &moving]];
     for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(matches!(run(&two, &options(&[1.0, weight])), Err(Error::Weight(_))), "{weight}");
+        assert!(matches!(run(&two, &options(&[1.0, weight])), Err(Error::Range { .. })), "{weight}");
     }
     let counted = run(&two[..1], &options(&[1.0, 1.0]));
     assert!(matches!(counted, Err(Error::Channels { side: "fixed", expected: 2, found: 1 })), "{counted:?}");
@@ -162,7 +163,8 @@ fn channels_that_make_no_sense_are_refused() {
         &mut (),
     );
     assert!(matches!(uneven, Err(Error::Channels { side: "moving", expected: 2, found: 1 })), "{uneven:?}");
-    assert!(matches!(run(&[], &options(&[])), Err(Error::Channels { side: "fixed", .. })));
+    assert!(matches!(run(&[], &options(&[])), Err(Error::Range { .. })));
+    assert!(matches!(run(&[], &options(&[1.0])), Err(Error::Channels { side: "fixed", .. })));
     let flat = Volume::filled(grid(), 2.0);
     let constant = run(&[[&fixed, &moving], [&fixed, &flat]], &options(&[1.0, 1.0]));
     assert!(matches!(constant, Err(Error::Constant { side: "moving", channel: 2 })), "{constant:?}");

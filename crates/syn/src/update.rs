@@ -1,27 +1,29 @@
-//! Where one side is pulled: its images and mask brought to the middle, its channels' updates made one, and the side moved
-//! along it.
+//! The update of a side: its images and mask in the middle space, the sum of its channels' updates, and the step along it.
 
-use antsreg_kernels::{Backend, Error, Sampling};
+use antsreg_core::report::Observer;
+use antsreg_kernels::{Backend, Sampling};
 
-use crate::Options;
+use crate::error::go_on;
 use crate::fields::{INVERSION, Side};
 use crate::load::Sources;
+use crate::{Error, Options};
 
-/// One side's images in the middle, and where they pull it. Allocated once a level.
-pub(crate) struct Pull<B: Backend> {
-    /// The image of the channel at hand.
+/// Buffers for the update of one side, allocated once a level.
+pub(crate) struct SideUpdate<B: Backend> {
+    /// The image of the current channel in the middle space.
     pub(crate) warped: B::Image,
+    /// The mask in the middle space, if the side has one.
     pub(crate) warped_mask: Option<B::Image>,
     pub(crate) updates: Updates<B>,
 }
 
-impl<B: Backend> Pull<B> {
-    /// Of both sides, and which of them have a mask.
+impl<B: Backend> SideUpdate<B> {
+    /// Buffers of both sides; `masked` says which of them have a mask.
     pub(crate) fn both(backend: &B, shape: [usize; 3], masked: [bool; 2]) -> Result<[Self; 2], Error> {
         let [sum, other_sum] = backend.field_pair(shape)?;
         let [next, other_next] = backend.field_pair(shape)?;
-        let side = |masked: bool, sum, next| {
-            Ok(Pull {
+        let side = |masked: bool, sum, next| -> Result<Self, Error> {
+            Ok(SideUpdate {
                 warped: backend.image(shape)?,
                 warped_mask: masked.then(|| backend.image(shape)).transpose()?,
                 updates: Updates { sum, next, first_magnitude: 0.0 },
@@ -30,7 +32,7 @@ impl<B: Backend> Pull<B> {
         Ok([side(masked[0], sum, next)?, side(masked[1], other_sum, other_next)?])
     }
 
-    /// Brings the mask to the middle.
+    /// Warps the mask to the middle space.
     pub(crate) fn warp_mask(&mut self, backend: &B, sources: &Sources<B>, side: &Side<B>) -> Result<(), Error> {
         if let (Some(mask), Some(warped)) = (&sources.mask, &mut self.warped_mask) {
             backend.warp(mask.image, &side.from_middle, &mask.grid_to_image, Sampling::Nearest, warped)?;
@@ -39,19 +41,22 @@ impl<B: Backend> Pull<B> {
     }
 }
 
-/// Moves both sides along their updates.
-pub(crate) fn push<B: Backend>(
+/// Moves both sides one step along their updates.
+pub(crate) fn step_both<B: Backend>(
     backend: &B,
     options: &Options,
     reinvert: bool,
-    [fixed, moving]: &mut [Pull<B>; 2],
+    [fixed, moving]: &mut [SideUpdate<B>; 2],
     [fixed_side, moving_side]: &mut [Side<B>; 2],
+    observer: &mut dyn Observer,
 ) -> Result<(), Error> {
-    // All updates are added up, so there is none to come.
+    go_on(observer.poll())?;
+    // All updates are added up, so the buffers for the next one are free.
     let (fixed, moving) = (&mut fixed.updates, &mut moving.updates);
     let (variance, scratch) = (options.update_variance, [&mut fixed.next, &mut moving.next]);
     backend.smooth_both_fields([&mut fixed.sum, &mut moving.sum], variance, scratch)?;
-    // The image is read through φ⁻¹, so φ moves against the direction in which the reading point should go.
+    go_on(observer.poll())?;
+    // The image is read through φ⁻¹, so φ moves against the direction in which the metric grows.
     backend.advance_both(
         [&fixed_side.to_middle, &moving_side.to_middle],
         [&fixed.sum, &moving.sum],
@@ -60,13 +65,16 @@ pub(crate) fn push<B: Backend>(
     )?;
     std::mem::swap(&mut fixed_side.to_middle, &mut fixed.next);
     std::mem::swap(&mut moving_side.to_middle, &mut moving.next);
+    go_on(observer.poll())?;
     let (variance, scratch) = (options.total_variance, [&mut fixed.next, &mut moving.next]);
     backend.smooth_both_fields([&mut fixed_side.to_middle, &mut moving_side.to_middle], variance, scratch)?;
+    go_on(observer.poll())?;
     let inverses = [&mut fixed_side.from_middle, &mut moving_side.from_middle];
     backend.invert_both([&fixed_side.to_middle, &moving_side.to_middle], inverses, &INVERSION)?;
-    // Inverting back is more than upkeep: reading each field between the voxels of the other blurs both a little,
-    // and without that regularisation long runs fold.
+    // Re-inversion also regularises: each field is read between the voxels of the other one, which blurs both a little.
+    // Without it long runs fold.
     if reinvert {
+        go_on(observer.poll())?;
         let inverses = [&mut fixed_side.to_middle, &mut moving_side.to_middle];
         backend.invert_both([&fixed_side.from_middle, &moving_side.from_middle], inverses, &INVERSION)?;
     }
@@ -75,19 +83,19 @@ pub(crate) fn push<B: Backend>(
 
 /// The updates of a side's channels, added up one after another.
 ///
-/// As ITK's `ObjectToObjectMultiMetricv4` has it, each is divided by its magnitude (the root of the sum of squares over
-/// all voxels) before it is added by its weight, so that a weight means the same whatever the metric and its units. All
+/// As in ITK's `ObjectToObjectMultiMetricv4`, each is divided by its magnitude (the root of the sum of squares over all
+/// voxels) and multiplied by its weight before it is added, so that a weight means the same for every metric and unit. All
 /// are then multiplied by the first one's magnitude, where ITK takes the mean of all: a step is scaled to its length
-/// anyway, and so a channel given twice pulls as one does, to the bit.
+/// anyway, and this way a channel given twice has the same effect as once, to the bit.
 pub(crate) struct Updates<B: Backend> {
     pub(crate) sum: B::Field,
-    /// The update of a channel after the first, until it is added.
-    next: B::Field,
+    /// The update of a channel after the first, until it is added; then scratch.
+    pub(crate) next: B::Field,
     first_magnitude: f64,
 }
 
 impl<B: Backend> Updates<B> {
-    /// Where the nth channel's update is to be written.
+    /// The buffer for the nth channel's update.
     pub(crate) fn of_channel(&mut self, n: usize) -> &mut B::Field {
         if n == 0 { &mut self.sum } else { &mut self.next }
     }
@@ -102,9 +110,9 @@ impl<B: Backend> Updates<B> {
         if magnitude == 0.0 {
             return Ok(());
         }
-        // A first channel that pulls nowhere leaves the length open.
+        // Without an update of the first channel any length will do.
         let length = if self.first_magnitude > 0.0 { self.first_magnitude } else { 1.0 };
-        backend.add_scaled(&mut self.sum, &self.next, weight_ratio * length / magnitude)
+        Ok(backend.add_scaled(&mut self.sum, &self.next, weight_ratio * length / magnitude)?)
     }
 }
 
@@ -128,22 +136,22 @@ mod tests {
         voxels.collect()
     }
 
-    /// Where two sides are after one step, pulled by waves: the second one the other way, twice as much.
-    fn pushed(total_variance: f64, reinvert: bool) -> [Side<Cpu>; 2] {
+    /// Two sides after one step along waves: the second one in the opposite direction, with updates twice as long.
+    fn stepped(total_variance: f64, reinvert: bool) -> [Side<Cpu>; 2] {
         let field = || Cpu.field(SHAPE).expect("a field");
-        let pull = |scale: f32| {
+        let update = |scale: f32| {
             let scaled: Vec<[f32; 3]> = waves().iter().map(|vector| vector.map(|value| scale * value)).collect();
             let sum = Cpu.upload_field(SHAPE, &scaled).expect("as many as there are voxels");
-            Pull {
+            SideUpdate {
                 warped: Cpu.image(SHAPE).expect("an image"),
                 warped_mask: None,
                 updates: Updates { sum, next: field(), first_magnitude: 0.0 },
             }
         };
         let side = || Side { to_middle: field(), from_middle: field() };
-        let (mut pulls, mut sides): ([Pull<Cpu>; 2], _) = ([pull(1.0), pull(-2.0)], [side(), side()]);
+        let (mut updates, mut sides): ([SideUpdate<Cpu>; 2], _) = ([update(1.0), update(-2.0)], [side(), side()]);
         let options = Options { gradient_step: 0.9, update_variance: 1.0, total_variance, ..Options::default() };
-        push(&Cpu, &options, reinvert, &mut pulls, &mut sides).expect("it moves");
+        step_both(&Cpu, &options, reinvert, &mut updates, &mut sides, &mut ()).expect("a step");
         sides
     }
 
@@ -153,18 +161,19 @@ mod tests {
 
     #[test]
     fn the_whole_field_is_smoothed_if_asked_for() {
-        let ([mut rough, _], [smooth, _]) = (pushed(0.0, false), pushed(0.8, false));
-        let mut scratch = Cpu.field(SHAPE).expect("a field");
-        Cpu.smooth_field(&mut rough.to_middle, 0.8, &mut scratch).expect("one shape");
+        let ([mut rough, _], [smooth, _]) = (stepped(0.0, false), stepped(0.8, false));
+        let [mut other, mut scratch, mut other_scratch] = [0; 3].map(|_| Cpu.field(SHAPE).expect("a field"));
+        Cpu.smooth_both_fields([&mut rough.to_middle, &mut other], 0.8, [&mut scratch, &mut other_scratch])
+            .expect("one shape");
         assert_eq!(vectors(&rough.to_middle), vectors(&smooth.to_middle));
-        assert_ne!(vectors(&pushed(0.0, false)[0].to_middle), vectors(&smooth.to_middle));
+        assert_ne!(vectors(&stepped(0.0, false)[0].to_middle), vectors(&smooth.to_middle));
     }
 
     #[test]
-    fn the_way_back_follows_and_is_inverted_back_if_asked_for() {
-        let [once, twice] = [false, true].map(|reinvert| pushed(0.0, reinvert));
+    fn inverses_are_updated_and_fields_reinverted_if_asked_for() {
+        let [once, twice] = [false, true].map(|reinvert| stepped(0.0, reinvert));
         let missed = |first, then| Cpu.inverse_consistency(first, then, None).expect("one shape").largest_voxels;
-        // A voxel of what is inverted takes its last step at this limit; of the other field, nothing is looked at.
+        // The inversion of a voxel ends within this limit; voxels of the other field are not checked.
         let limit = f64::from(INVERSION.tolerance_voxels);
         for (once, twice) in once.iter().zip(&twice) {
             assert!(missed(&once.from_middle, &once.to_middle) < limit);
@@ -175,8 +184,23 @@ mod tests {
     }
 
     #[test]
+    fn a_component_without_update_keeps_its_bits_on_the_way_to_the_middle() {
+        let [mut updates, other] = [0, 1].map(|_| waves());
+        updates.iter_mut().for_each(|u| u[1] = 0.0);
+        let upload = |vectors: &[[f32; 3]]| Cpu.upload_field(SHAPE, vectors).expect("as many as there are voxels");
+        let mut buffers = SideUpdate::both(&Cpu, SHAPE, [false; 2]).expect("buffers");
+        let mut sides = [0, 1].map(|_| Side::<Cpu> { to_middle: upload(&other), from_middle: upload(&other) });
+        buffers.iter_mut().for_each(|side| side.updates.sum = upload(&updates));
+        step_both(&Cpu, &Options::default(), false, &mut buffers, &mut sides, &mut ()).expect("a step");
+        for (before, after) in other.iter().zip(vectors(&sides[0].to_middle)) {
+            assert_eq!(before[1], after[1]);
+        }
+        assert!(other.iter().zip(vectors(&sides[0].to_middle)).any(|(before, after)| before[0] != after[0]));
+    }
+
+    #[test]
     fn each_side_follows_its_own_update() {
-        let [side, other] = pushed(0.0, false).map(|side| vectors(&side.to_middle));
+        let [side, other] = stepped(0.0, false).map(|side| vectors(&side.to_middle));
         let along = |vectors: &[[f32; 3]]| {
             vectors.iter().flatten().zip(waves().as_flattened()).map(|(a, b)| a * b).sum::<f32>()
         };
@@ -186,7 +210,7 @@ mod tests {
             along(&side),
             along(&other)
         );
-        // The length of an update counts for nothing.
+        // The length of an update has no effect.
         let apart =
             side.iter().flatten().zip(other.iter().flatten()).fold(0.0_f32, |most, (a, b)| most.max((a + b).abs()));
         assert!(apart < 1e-6, "{apart}");

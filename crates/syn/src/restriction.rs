@@ -1,0 +1,114 @@
+//! Weights on the world components of each update: [`Options::restrict`](crate::Options::restrict).
+
+use antsreg_core::{AffineTransform, Grid};
+use antsreg_kernels::{Backend, Error};
+use nalgebra::{Matrix3, Vector3};
+
+use crate::update::Updates;
+
+/// An axis whose direction deviates by less than this (sine of the angle) from a world axis counts as that axis: headers hold
+/// single precision.
+const ALIGNED: f64 = 1e-6;
+
+/// The matrix by which updates, in voxels, are multiplied; `None` where all weights are 1 and nothing is to be done.
+///
+/// With A, the matrix that takes voxels of the grid to world millimetres, and the weights w it is A⁻¹·diag(w)·A, so that
+/// the world components of an update are multiplied by w. Where the axes of the grid are those of the world, in any order and
+/// direction, it is diagonal, so that a component of weight 0 stays exactly 0 in all that is computed from the updates. Of
+/// slices, what would lead out of their plane is left out.
+pub(crate) fn matrix(grid: &Grid, weights: [f64; 3]) -> Option<Matrix3<f64>> {
+    if weights == [1.0; 3] {
+        return None;
+    }
+    let mut matrix = match world_axes(grid) {
+        Some(axes) => Matrix3::from_diagonal(&Vector3::from(axes.map(|axis| weights[axis]))),
+        None => {
+            let weights = Matrix3::from_diagonal(&Vector3::from(weights));
+            grid.world_to_voxel().matrix * weights * grid.voxel_to_world().matrix
+        }
+    };
+    if grid.is_slice() {
+        matrix.row_mut(2).fill(0.0);
+    }
+    Some(matrix)
+}
+
+/// The world axis of each axis of a grid; `None` where it is oblique.
+fn world_axes(grid: &Grid) -> Option<[usize; 3]> {
+    let of = |column: usize| {
+        let direction = grid.direction.column(column);
+        let axis = direction.iamax();
+        (0..3).all(|row| row == axis || direction[row].abs() < ALIGNED).then_some(axis)
+    };
+    let axes = [of(0)?, of(1)?, of(2)?];
+    (0..3).all(|axis| axes.contains(&axis)).then_some(axes)
+}
+
+/// Multiplies the summed updates of both sides by a matrix.
+pub(crate) fn restrict<B: Backend>(
+    backend: &B,
+    matrix: &Matrix3<f64>,
+    updates: [&mut Updates<B>; 2],
+) -> Result<(), Error> {
+    for updates in updates {
+        // On the grid itself resizing only multiplies.
+        backend.resize_field(&updates.sum, &AffineTransform::identity(), matrix, &mut updates.next)?;
+        std::mem::swap(&mut updates.sum, &mut updates.next);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{Point3, Rotation3};
+
+    use super::*;
+
+    const WEIGHTS: [f64; 3] = [0.5, 0.0, 1.0];
+
+    fn grid(direction: Matrix3<f64>) -> Grid {
+        let (spacing, origin) = (Vector3::new(0.7, 1.1, 3.3), Point3::new(-3.0, 4.0, 5.0));
+        Grid { shape: [5, 6, 7], spacing, origin, direction }
+    }
+
+    #[test]
+    fn weights_of_one_need_no_matrix() {
+        let oblique = grid(Rotation3::from_euler_angles(0.3, 0.2, 0.1).into_inner());
+        assert_eq!(matrix(&oblique, [1.0; 3]), None);
+    }
+
+    #[test]
+    fn along_the_world_axes_it_is_exactly_diagonal() {
+        let tilted = 1e-8;
+        let directions = [
+            (Matrix3::identity(), [0.5, 0.0, 1.0]),
+            (Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0)), [0.5, 0.0, 1.0]),
+            // Voxel axes along world z, −x and y.
+            (Matrix3::new(0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0), [1.0, 0.5, 0.0]),
+            (Matrix3::new(1.0, tilted, 0.0, -tilted, 1.0, tilted, 0.0, -tilted, 1.0), [0.5, 0.0, 1.0]),
+        ];
+        for (direction, expected) in directions {
+            assert_eq!(matrix(&grid(direction), WEIGHTS), Some(Matrix3::from_diagonal(&expected.into())));
+        }
+    }
+
+    #[test]
+    fn on_an_oblique_grid_the_world_components_are_weighted() {
+        let grid = grid(Rotation3::from_euler_angles(0.3, -0.2, 0.5).into_inner());
+        let found = matrix(&grid, WEIGHTS).expect("there are weights");
+        let to_world = grid.voxel_to_world().matrix;
+        for update in [Vector3::new(1.0, -2.0, 0.5), Vector3::new(0.0, 0.0, 3.0)] {
+            let (before, after) = (to_world * update, to_world * found * update);
+            let expected = Vector3::from(WEIGHTS).component_mul(&before);
+            assert!((after - expected).norm() < 1e-12, "{after} for {expected}");
+        }
+    }
+
+    #[test]
+    fn slices_stay_in_their_plane() {
+        let slice = Grid { shape: [5, 6, 1], ..grid(Rotation3::from_euler_angles(0.3, 0.0, 0.0).into_inner()) };
+        let found = matrix(&slice, WEIGHTS).expect("there are weights");
+        assert_eq!((found * Vector3::new(1.0, 1.0, 0.0)).z, 0.0);
+        assert!((found * Vector3::new(1.0, 1.0, 0.0)).y > 0.0);
+    }
+}

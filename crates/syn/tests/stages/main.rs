@@ -1,0 +1,49 @@
+//! Several stages after one another, restricted updates, and registrations that are stopped.
+
+#[path = "../scene/mod.rs"]
+#[expect(dead_code, reason = "these tests use a part of it")]
+mod scene;
+
+mod continued;
+mod restricted;
+mod stopped;
+
+use antsreg_core::schedule::Level;
+use antsreg_core::{AffineTransform, DisplacementField, Volume};
+use antsreg_kernels::Cpu;
+use antsreg_syn::{Course, Fields, Fixed, Options, Warps};
+use nalgebra::Vector3;
+
+/// Levels as (shrink factor, smoothing, iterations).
+fn levels(levels: &[(usize, f64, usize)]) -> Vec<Level> {
+    let level = |&(shrink, sigma_voxels, iterations)| Level { shrink, sigma_voxels, iterations, reinvert_every: 1 };
+    levels.iter().map(level).collect()
+}
+
+/// The warps of stages after one another, and the courses of all levels.
+fn staged(fixed: &Volume, moving: &Volume, stages: &[Options]) -> (Warps<Cpu>, Course) {
+    let (mut fields, mut levels): (Option<Fields<Cpu>>, Vec<_>) = (None, Vec::new());
+    let mut sides: Vec<Fixed<Cpu>> = Vec::new();
+    for options in stages {
+        let side = Fixed::new(&Cpu, fixed, options, &mut ()).expect("a fixed side");
+        let found = side.find(&Cpu, moving, &AffineTransform::identity(), fields.take(), &mut ());
+        let (reached, outcomes) = found.expect("it registers");
+        fields = Some(reached);
+        levels.extend(outcomes);
+        sides.push(side);
+    }
+    let (side, fields) = sides.last().zip(fields).expect("there is a stage");
+    let (warps, relaxed) = side.warps(&Cpu, fields, &mut ()).expect("warps");
+    (warps, Course { levels, relaxed })
+}
+
+/// Both warps in world millimetres.
+fn downloaded(warps: &Warps<Cpu>) -> [DisplacementField; 2] {
+    [warps.download_warp(&Cpu), warps.download_inverse_warp(&Cpu)].map(|warp| warp.expect("finite numbers"))
+}
+
+/// The largest length of the differences, mm.
+fn apart(a: &DisplacementField, b: &DisplacementField) -> f32 {
+    let lengths = a.vectors.iter().zip(&b.vectors).map(|(a, b)| (Vector3::from(*a) - Vector3::from(*b)).norm());
+    lengths.fold(0.0, f32::max)
+}
