@@ -1,11 +1,12 @@
 //! Whole-volume operations: one trait, one implementation for each device.
 //!
-//! [`Backend`] states each operation once: formula, units, boundary rule and source. [`Cpu`] runs them on threads,
-//! [`Cuda`] on an NVIDIA GPU.
+//! [`Backend`] states each operation once: formula, units, boundary rule and source. [`Cpu`] runs them on threads, `Cuda` on
+//! an NVIDIA GPU. `Cuda` exists with the feature `cuda`, which is on by default.
 
 pub mod apply;
 mod backend;
 pub mod cpu;
+#[cfg(feature = "cuda")]
 pub mod cuda;
 mod error;
 pub mod gaussian;
@@ -18,6 +19,7 @@ mod spline;
 
 pub use backend::Backend;
 pub use cpu::Cpu;
+#[cfg(feature = "cuda")]
 pub use cuda::Cuda;
 pub use error::Error;
 pub use operands::{

@@ -33,6 +33,7 @@ mod profile;
 mod ratio_bricks;
 mod relax;
 mod resample;
+mod sampled;
 mod samples;
 mod scores;
 mod sinc;
