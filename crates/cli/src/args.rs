@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::error::CliError;
 use crate::progress::Console;
 use crate::values;
-use crate::{apply, atlas, batch, bench, compare, completions, convert, info, jacobian, labels, overlap, register};
+use crate::{apply, atlas, batch, compare, completions, convert, info, jacobian, labels, overlap, register};
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
 ///
@@ -55,7 +55,6 @@ enum Verb {
     Jacobian(jacobian::Args),
     Convert(convert::Args),
     Info(info::Args),
-    Bench(bench::Args),
     Completions(completions::Args),
 }
 
@@ -76,7 +75,6 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Jacobian(args) => jacobian::run(&args, &mut console),
         Verb::Convert(args) => convert::run(&args, &mut console),
         Verb::Info(args) => info::run(&args, &mut console),
-        Verb::Bench(args) => bench::run(&args, &mut console),
         Verb::Completions(args) => completions::run(&args),
     }
 }

@@ -6,7 +6,6 @@ mod apply;
 mod args;
 mod atlas;
 mod batch;
-mod bench;
 mod cohort;
 mod compare;
 mod completions;

@@ -116,16 +116,6 @@ pub enum Error {
         /// Most possible.
         most: usize,
     },
-    /// A number of bins that no histogram scheme is made for.
-    #[error("histograms: {bins} bins; {least} to {most} are possible")]
-    HistogramBins {
-        /// Bins asked for.
-        bins: usize,
-        /// The fewest there can be.
-        least: usize,
-        /// The most there can be.
-        most: usize,
-    },
     /// A block would need more shared memory than it can have.
     #[error("{operation}: a block would need {needed} bytes of shared memory, {most} are possible on this device")]
     SharedMemory {

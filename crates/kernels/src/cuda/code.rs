@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// The compute capability that there is machine code for: H100, H200.
 pub(super) const MACHINE: (u32, u32) = (9, 0);
 
-/// Kernels of one source file that are loaded together.
+/// The compiled code of one source file, with those of its kernels that are loaded together.
 #[derive(Debug, Clone, Copy)]
 pub struct Code {
     /// The file's name in `cu/`, without its ending.

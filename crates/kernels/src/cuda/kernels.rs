@@ -188,7 +188,7 @@ impl Kernels {
 
 /// Every compiled source file, with the kernels that are loaded together of it.
 fn groups() -> impl Iterator<Item = &'static Code> {
-    [AT_ONCE, LATER, &CC_TILED, &super::histograms::CODE].into_iter().flatten()
+    [AT_ONCE, LATER, &CC_TILED].into_iter().flatten()
 }
 
 /// Every compiled source file by its name.

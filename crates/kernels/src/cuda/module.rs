@@ -10,7 +10,7 @@ use super::device::{Device, check, driver_error};
 use crate::Error;
 
 /// A kernel of a loaded module.
-pub(super) struct Kernel {
+pub struct Kernel {
     pub(super) name: &'static str,
     function: sys::CUfunction,
     /// Blocks that share a multiprocessor, by their warps.
