@@ -58,6 +58,19 @@ enum Verb {
     Completions(completions::Args),
 }
 
+impl Cli {
+    /// How many of the first GPUs the command can use, where that is known before the driver starts.
+    pub fn first_gpus(&self) -> Option<usize> {
+        match &self.verb {
+            Verb::Register(args) => args.settings.device.first_gpus(true),
+            Verb::Batch(args) => args.settings.device.first_gpus(false),
+            Verb::Labels(args) => args.first_gpus(),
+            Verb::Atlas(args) => args.first_gpus(),
+            _ => None,
+        }
+    }
+}
+
 /// Runs what was typed.
 pub fn run(cli: Cli) -> Result<(), CliError> {
     let threads = cli.common.threads.unwrap_or_else(available_threads);

@@ -47,7 +47,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use bins::FixedBins;
 pub use code::Code;
 pub use cross_correlation::CcWorkspace;
-pub use device::{DeviceInfo, Memory, see_first};
+pub use device::{DeviceInfo, Memory, VISIBLE_DEVICES, first_visible};
 pub use direct::DirectCc;
 pub use field::Field;
 pub use image::Image;
