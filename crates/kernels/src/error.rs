@@ -84,6 +84,12 @@ pub enum Error {
         /// Its name.
         kernel: &'static str,
     },
+    /// The embedded code of kernels cannot be read: the program was put together wrongly.
+    #[error("the embedded code of kernels is damaged: {reason}")]
+    BadCode {
+        /// Why.
+        reason: String,
+    },
     /// More bins or voxels than can be sorted on the device.
     #[error("bin_fixed: {bins} bins over a volume of shape {shape:?}; 1 to {most} bins and 2³² voxels are possible")]
     Bins {

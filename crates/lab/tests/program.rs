@@ -14,6 +14,8 @@ fn run(folder: &Path, line: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_antsreg-lab"))
         .current_dir(folder)
         .env("CUDA_VISIBLE_DEVICES", "-1")
+        // Help is as wide as this says.
+        .env_remove("COLUMNS")
         .args(line.split_whitespace())
         .output()
         .expect("the program starts")

@@ -45,7 +45,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use bins::FixedBins;
-pub use code::Code;
+pub use code::{Code, Ptx};
 pub use cross_correlation::CcWorkspace;
 pub use device::{DeviceInfo, Memory, VISIBLE_DEVICES, first_visible};
 pub use direct::DirectCc;

@@ -7,7 +7,8 @@ use sha2::{Digest, Sha256};
 pub fn digest<'a>(code: impl IntoIterator<Item = &'a Code>) -> String {
     let mut hash = Sha256::new();
     for code in code {
-        for part in [code.name.as_bytes(), code.ptx.as_bytes(), code.cubin] {
+        let ptx = code.ptx.text().expect("the embedded PTX is text");
+        for part in [code.name.as_bytes(), ptx.as_bytes(), code.cubin] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }

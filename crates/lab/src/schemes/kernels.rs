@@ -1,7 +1,7 @@
 //! The compiled code of the schemes, from `cu/`, and its kernels by name.
 
-use antsreg_kernels::cuda::Code;
 use antsreg_kernels::cuda::extension::{Kernel, Module};
+use antsreg_kernels::cuda::{Code, Ptx};
 use antsreg_kernels::{Cuda, Error};
 
 /// The code of a file of `cu/`, with the kernels that are looked up in it.
@@ -9,7 +9,7 @@ macro_rules! scheme {
     ($file:literal, [$($kernel:ident),+ $(,)?]) => {
         Code {
             name: $file,
-            ptx: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/cu/", $file, ".ptx")),
+            ptx: Ptx::Text(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/cu/", $file, ".ptx"))),
             cubin: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/cu/", $file, ".sm_90.cubin")),
             kernels: &[$(stringify!($kernel)),+],
         }
@@ -68,6 +68,7 @@ mod tests {
     #[test]
     fn every_kernel_stands_in_its_files() {
         for Code { name, ptx, cubin, kernels } in CODE {
+            let ptx = ptx.text().expect("text");
             assert!(ptx.contains(".target sm_70\n"), "{name}.ptx has another target");
             for kernel in kernels {
                 let section = format!("\0.text.{kernel}\0");
