@@ -2,8 +2,8 @@
 # Checks and times everything on a machine with an NVIDIA GPU, which need not be the one that built it.
 #
 #   scripts/gpu.sh pack FOLDER OASIS   where Rust is: builds, and puts binaries and volumes (*_t1, *_labels) into FOLDER
-#   scripts/gpu.sh run FOLDER OUT      where the GPU is: parity (OUT/checked.json, to be committed as
-#                                      crates/kernels/cu/checked.json), kernels, whole registrations
+#   scripts/gpu.sh run FOLDER OUT      where the GPU is: parity (OUT/checked.json and OUT/checked_lab.json, to be committed as
+#                                      crates/{kernels,lab}/cu/checked.json), kernels, whole registrations
 #   scripts/gpu.sh sanitize FOLDER OUT the same small volumes under compute-sanitizer
 #   scripts/gpu.sh cohort FOLDER OUT   where the GPU is, or several of them: batches and templates by number of GPUs; TMPDIR
 #                                      wants a fast disk with 25 GB to spare
@@ -22,6 +22,7 @@ pack() {
     mkdir -p "$folder/oasis"
     strip -o "$folder/antsreg-gpu" target/release/antsreg-gpu
     strip -o "$folder/parity" "$(built cargo test -p antsreg-kernels --test parity)"
+    strip -o "$folder/lab_parity" "$(built cargo test -p antsreg-lab --test parity)"
     strip -o "$folder/pipeline_parity" "$(built cargo test -p antsreg-tests --test pipeline_parity)"
     strip -o "$folder/kernels" "$(built cargo bench -p antsreg-kernels --bench cuda_kernels)"
     cp "$oasis"/*_t1.nii.gz "$oasis"/*_labels.nii.gz "$oasis/common_labels.txt" "$folder/oasis"
@@ -38,6 +39,7 @@ run() {
     work=$(mktemp -d)
     "$folder/antsreg-gpu" info
     "$folder/parity" --record "$out/checked.json" > "$out/parity.log" 2>&1 && tail -1 "$out/parity.log"
+    "$folder/lab_parity" --record "$out/checked_lab.json" > "$out/lab_parity.log" 2>&1 && tail -1 "$out/lab_parity.log"
     "$folder/pipeline_parity" | tee "$out/pipeline_parity.log"
     "$folder/kernels" > "$out/kernels.log"
     register 1000 1001 "$work/profile_" --profile > "$out/profile.log" 2>&1
@@ -100,10 +102,10 @@ sanitize() {
     local out=$2 tool world
     for tool in memcheck racecheck; do
         for world in tiny flat "a slice" odd; do
-            compute-sanitizer --tool "$tool" "$folder/parity" --world "$world" --operations > "$out/${tool}_${world// /_}.log" 2>&1 &
+            compute-sanitizer --tool "$tool" "$folder/parity" --world "$world" > "$out/${tool}_${world// /_}.log" 2>&1 &
         done
     done
-    compute-sanitizer "$folder/parity" --small --histograms > "$out/memcheck_histograms.log" 2>&1 &
+    compute-sanitizer "$folder/lab_parity" --small > "$out/memcheck_lab.log" 2>&1 &
     wait
     tail -n 1 "$out"/{mem,race}check_*.log
 }

@@ -69,27 +69,3 @@ fn what_a_cost_has_no_use_for_is_refused() {
         assert!(run.stderr.contains(reason), "{options}: {}", run.stderr);
     }
 }
-
-#[test]
-fn curves_are_drawn_and_tabulated() {
-    let place = pair();
-    itk::write_affine(&place.path("a.mat"), &truth(), Point3::origin()).expect("the affine is written");
-    let line =
-        "bench cost-curves -f f.nii.gz -m m.nii.gz -t a.mat -o c --cost nmi,ncc --mm 4 --points 4 --device cpu";
-    let table = place.succeed(line).stdout;
-    // Two ways to fill the histogram, and a cost without one, along six parameters.
-    assert_eq!(table.lines().count(), 1 + 6 * 3, "{table}");
-    let csv = String::from_utf8(place.read("c.csv")).expect("the table is text");
-    let lines: Vec<&str> = csv.lines().collect();
-    assert_eq!(lines[0], "parameter,value,nmi trilinear,nmi partial-volume,ncc");
-    assert_eq!(lines.len(), 1 + 6 * 9);
-    for parameter in lines[1..].chunks(9) {
-        let costs: Vec<f64> =
-            parameter.iter().map(|row| row.rsplit(',').next().expect("a cell").parse().expect("a cost")).collect();
-        let lowest = costs.iter().copied().fold(f64::MAX, f64::min);
-        // The middle is the true transform; its neighbours are 0.75 mm or degrees away.
-        assert!(costs[3..6].contains(&lowest) && costs[0] > 1.5 * costs[4], "{parameter:?}");
-    }
-    let svg = String::from_utf8(place.read("c.svg")).expect("the plot is text");
-    assert!(svg.starts_with("<svg") && svg.contains("turn about z, degrees") && svg.contains("nmi partial-volume"));
-}

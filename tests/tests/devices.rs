@@ -97,18 +97,3 @@ fn info_says_why_there_is_no_gpu() {
         assert!(run.stdout.contains(words), "`{words}` is missing in: {}", run.stdout);
     }
 }
-
-#[test]
-fn a_measurement_of_the_gpu_says_so_where_there_is_none() {
-    let place = Workplace::new();
-    for choice in ["", " --device cuda", " --device auto"] {
-        let run = without_gpu(&place, &format!("bench histograms -o .{choice}"));
-        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{}", run.stderr);
-        assert!(
-            run.stderr.starts_with("error: --device cuda:0 cannot be used: there is no CUDA d"),
-            "{}",
-            run.stderr
-        );
-    }
-    assert!(place.names().is_empty(), "{:?}", place.names());
-}

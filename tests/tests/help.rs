@@ -3,7 +3,7 @@
 use antsreg_tests::Workplace;
 
 /// All but `register`, whose help is looked at by itself.
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 15] = [
     "batch",
     "atlas",
     "atlas register-one",
@@ -18,9 +18,6 @@ const VERBS: [&str; 18] = [
     "jacobian",
     "convert",
     "info",
-    "bench",
-    "bench cost-curves",
-    "bench histograms",
     "completions",
 ];
 
@@ -102,9 +99,6 @@ fn what_is_not_understood_exits_with_2_and_lists_what_would_be() {
         "labels -l a.nii -o p",
         "labels -l a.nii -o p --apply a.mat --transform rigid",
         "convert a.mat",
-        "bench",
-        "bench histograms",
-        "bench histograms -o . --device cpu",
         "completions tcsh",
     ];
     let messages = refused.map(|line| {

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::error::CliError;
 use crate::progress::Console;
 use crate::values;
-use crate::{apply, atlas, batch, bench, compare, completions, convert, info, jacobian, labels, overlap, register};
+use crate::{apply, atlas, batch, compare, completions, convert, info, jacobian, labels, overlap, register};
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
 ///
@@ -55,8 +55,20 @@ enum Verb {
     Jacobian(jacobian::Args),
     Convert(convert::Args),
     Info(info::Args),
-    Bench(bench::Args),
     Completions(completions::Args),
+}
+
+impl Cli {
+    /// How many of the first GPUs the command can use, where that is known before the driver starts.
+    pub fn first_gpus(&self) -> Option<usize> {
+        match &self.verb {
+            Verb::Register(args) => args.settings.device.first_gpus(true),
+            Verb::Batch(args) => args.settings.device.first_gpus(false),
+            Verb::Labels(args) => args.first_gpus(),
+            Verb::Atlas(args) => args.first_gpus(),
+            _ => None,
+        }
+    }
 }
 
 /// Runs what was typed.
@@ -76,7 +88,6 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Jacobian(args) => jacobian::run(&args, &mut console),
         Verb::Convert(args) => convert::run(&args, &mut console),
         Verb::Info(args) => info::run(&args, &mut console),
-        Verb::Bench(args) => bench::run(&args, &mut console),
         Verb::Completions(args) => completions::run(&args),
     }
 }

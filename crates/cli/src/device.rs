@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 use std::time::Instant;
 
-use antsreg_kernels::cuda::{DeviceInfo, see_first};
+use antsreg_kernels::cuda::DeviceInfo;
 use antsreg_kernels::{Cuda, Error};
 use serde::Serialize;
 
@@ -26,12 +26,6 @@ pub enum DeviceChoice {
 impl DeviceChoice {
     /// Every valid value, for messages and help.
     pub const NAMES: &'static str = "auto, cpu, cuda or cuda:N";
-
-    /// Prepares the device where this program has no use for any other.
-    pub fn open_alone(self) -> Result<Opened, CliError> {
-        see_only(&[self]);
-        self.open()
-    }
 
     /// Refuses a number that no GPU has.
     pub fn check(self) -> Result<(), CliError> {
@@ -96,18 +90,6 @@ impl Display for DeviceChoice {
             DeviceChoice::Cpu => write!(f, "cpu"),
             DeviceChoice::Cuda(index) => write!(f, "cuda:{index}"),
         }
-    }
-}
-
-/// Has the driver get no device ready beyond those that this program has a use for. To be called before any is looked for.
-pub fn see_only(choices: &[DeviceChoice]) {
-    let number = |choice: &DeviceChoice| match choice {
-        DeviceChoice::Cpu => None,
-        DeviceChoice::Auto => Some(0),
-        DeviceChoice::Cuda(index) => Some(*index),
-    };
-    if let Some(last) = choices.iter().filter_map(number).max() {
-        see_first(last.saturating_add(1));
     }
 }
 

@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, never, unbounded};
 
 use antsreg_kernels::Error;
 
-use crate::device::{self, Description, DeviceChoice, Opened, see_only};
+use crate::device::{self, Description, DeviceChoice, Opened};
 use crate::error::{CliError, UsageError};
 use crate::values::ValueError;
 
@@ -39,6 +39,18 @@ impl Devices {
             Devices::One(choice) => Ok(*choice),
             several => Err(UsageError::SeveralDevices { asked: several.to_string() }),
         }
+    }
+
+    /// How many of the first GPUs can be used, where that is known before the driver starts. `alone`: by a verb that uses one
+    /// device.
+    pub fn first_gpus(&self, alone: bool) -> Option<usize> {
+        let last = match self {
+            Devices::One(DeviceChoice::Auto) if alone => 0,
+            Devices::One(DeviceChoice::Cuda(index)) => *index,
+            Devices::Several(numbers) => *numbers.iter().max()?,
+            Devices::One(DeviceChoice::Auto | DeviceChoice::Cpu) | Devices::AllGpus => return None,
+        };
+        Some(last.saturating_add(1))
     }
 
     /// The devices of a verb that uses all it gets: for `auto` every GPU, or the processor where there is none.
@@ -105,7 +117,6 @@ fn begin(
         // False where nobody listens any more.
         let tell = |ready| to_ready.send(ready).is_ok();
         let all = choose(&devices).and_then(|choices| {
-            see_only(&choices);
             // None is opened before all are known to be there.
             choices.iter().skip(1).try_for_each(|choice| choice.check())?;
             Ok(choices)
@@ -291,6 +302,20 @@ mod tests {
         assert_eq!(Devices::default().one(), Ok(DeviceChoice::Auto));
         assert!(Devices::Several(vec![0, 1]).one().is_err_and(|error| error.to_string().contains("cuda:0,1")));
         assert!(Devices::AllGpus.one().is_err());
+    }
+
+    #[test]
+    fn the_driver_need_not_see_more_gpus_than_can_be_used() {
+        for (text, alone, together) in [
+            ("auto", Some(1), None),
+            ("cpu", None, None),
+            ("cuda:2", Some(3), Some(3)),
+            ("cuda:3,1", Some(4), Some(4)),
+            ("cuda:all", None, None),
+        ] {
+            let devices: Devices = text.parse().expect("devices");
+            assert_eq!((devices.first_gpus(true), devices.first_gpus(false)), (alone, together), "{text}");
+        }
     }
 
     #[test]

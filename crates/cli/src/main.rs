@@ -6,7 +6,6 @@ mod apply;
 mod args;
 mod atlas;
 mod batch;
-mod bench;
 mod cohort;
 mod compare;
 mod completions;
@@ -33,10 +32,24 @@ mod values;
 
 use std::process::ExitCode;
 
+use antsreg_kernels::cuda::{VISIBLE_DEVICES, first_visible};
 use clap::Parser;
+
+/// Lets the driver see the first GPUs only: it takes 0.1 s longer to start for each that it sees.
+#[expect(unsafe_code, reason = "no safe function sets a variable of the environment")]
+fn show_first(gpus: usize) {
+    let now = std::env::var(VISIBLE_DEVICES).ok();
+    if let Some(first) = first_visible(now.as_deref(), gpus) {
+        // SAFETY: `main` calls this before it starts a thread, so nothing reads the environment meanwhile.
+        unsafe { std::env::set_var(VISIBLE_DEVICES, first) };
+    }
+}
 
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
+    if let Some(gpus) = cli.first_gpus() {
+        show_first(gpus);
+    }
     interruption::clean_up_on_signals();
     let result = args::run(cli);
     interruption::clean_up();

@@ -84,6 +84,12 @@ pub enum Error {
         /// Its name.
         kernel: &'static str,
     },
+    /// The embedded code of kernels cannot be read: the program was put together wrongly.
+    #[error("the embedded code of kernels is damaged: {reason}")]
+    BadCode {
+        /// Why.
+        reason: String,
+    },
     /// More bins or voxels than can be sorted on the device.
     #[error("bin_fixed: {bins} bins over a volume of shape {shape:?}; 1 to {most} bins and 2³² voxels are possible")]
     Bins {
@@ -114,16 +120,6 @@ pub enum Error {
         /// Fewest possible.
         least: usize,
         /// Most possible.
-        most: usize,
-    },
-    /// A number of bins that no histogram scheme is made for.
-    #[error("histograms: {bins} bins; {least} to {most} are possible")]
-    HistogramBins {
-        /// Bins asked for.
-        bins: usize,
-        /// The fewest there can be.
-        least: usize,
-        /// The most there can be.
         most: usize,
     },
     /// A block would need more shared memory than it can have.

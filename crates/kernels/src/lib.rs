@@ -1,11 +1,25 @@
 //! Whole-volume operations: one trait, one implementation for each device.
 //!
-//! [`Backend`] states each operation once: formula, units, boundary rule and source. [`Cpu`] runs them on threads,
-//! [`Cuda`] on an NVIDIA GPU.
+//! [`Backend`] states each operation once: formula, units, boundary rule and source. [`Cpu`] runs them on threads, `Cuda` on
+//! an NVIDIA GPU.
+//!
+//! # Features
+//! `cuda`, on by default: the backend `Cuda`. Without it the crate builds with Rust alone. With it, too, no toolkit and no driver
+//! are needed to build, as the driver is opened at run time; but `cust` looks for a toolkit unless a stand-in takes the place of
+//! `find_cuda_helper`. A crate outside this workspace names the stand-in in its own `Cargo.toml`:
+//!
+//! ```toml
+//! [dependencies]
+//! antsreg-kernels = { git = "https://github.com/antsreg-gpu/antsreg-gpu", features = ["cuda"] }
+//!
+//! [patch.crates-io]
+//! find_cuda_helper = { git = "https://github.com/antsreg-gpu/antsreg-gpu" }
+//! ```
 
 pub mod apply;
 mod backend;
 pub mod cpu;
+#[cfg(feature = "cuda")]
 pub mod cuda;
 mod error;
 pub mod gaussian;
@@ -18,6 +32,7 @@ mod spline;
 
 pub use backend::Backend;
 pub use cpu::Cpu;
+#[cfg(feature = "cuda")]
 pub use cuda::Cuda;
 pub use error::Error;
 pub use operands::{

@@ -99,6 +99,19 @@ impl From<Average> for Averaging {
     }
 }
 
+impl Args {
+    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    pub fn first_gpus(&self) -> Option<usize> {
+        match &self.step {
+            None => self.settings.device.first_gpus(false),
+            Some(Step::RegisterOne(step)) => step.device.first_gpus(true),
+            Some(Step::Update(step)) => step.device.first_gpus(true),
+            Some(Step::Finish(step)) => step.device.first_gpus(false),
+            Some(Step::Average(_) | Step::Verify(_)) => None,
+        }
+    }
+}
+
 /// One step of a planned atlas, for engines that run many.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum Step {

@@ -63,16 +63,6 @@ pub enum UsageError {
         /// The largest there is.
         most: usize,
     },
-    /// A measurement of a GPU on something else.
-    #[error(
-        "{verb} measures an NVIDIA GPU, --device {device} is none; give cuda or cuda:N, on a machine that has one"
-    )]
-    NeedsGpu {
-        /// What was to be measured.
-        verb: &'static str,
-        /// The device as typed.
-        device: DeviceChoice,
-    },
     /// More than one device for one registration.
     #[error("--device {asked}: several devices are for batch, where each takes some of the subjects; name one here")]
     SeveralDevices {

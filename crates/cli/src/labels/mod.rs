@@ -119,6 +119,13 @@ Examples:
       -o out/target_
   antsreg-gpu labels --leave-one-out -a atlases.csv -o out/score_";
 
+impl Args {
+    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    pub fn first_gpus(&self) -> Option<usize> {
+        self.settings.device.first_gpus(self.atlas.is_empty())
+    }
+}
+
 /// Runs `labels`.
 pub fn run(mut args: Args, console: &mut Console) -> Result<(), CliError> {
     if args.leave_one_out {

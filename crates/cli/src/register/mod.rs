@@ -42,7 +42,7 @@ pub use record::Seconds;
 pub use request::Request;
 pub use results::{Measured, Registration, write};
 pub use run::run;
-pub use settings::{Filling, Measure, Model, Settings, Start};
+pub use settings::{Model, Settings, Start};
 pub use show::stages;
 pub use window::devices;
 pub use writing::{Format, WritingArgs};

@@ -90,7 +90,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Option<Overlap>, CliErr
 /// end while a driver starts.
 fn read_and_open(args: &Args, device: DeviceChoice, console: &mut Console) -> Result<(Inputs, Opened), CliError> {
     let (inputs, opened) = std::thread::scope(|scope| {
-        let opening = scope.spawn(|| device.open_alone());
+        let opening = scope.spawn(|| device.open());
         let inputs = Inputs::read(args, console);
         (inputs, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });

@@ -21,7 +21,9 @@ pub use labels::{LabelInterpolation, resample_labels};
 pub use path::apply_points;
 pub use resample::{Interpolation, resample};
 pub use sinc::Window;
-pub(crate) use sinc::{WindowedSinc, sinc_table};
+pub(crate) use sinc::WindowedSinc;
+#[cfg(feature = "cuda")]
+pub(crate) use sinc::sinc_table;
 
 #[cfg(test)]
 mod test_scenes;

@@ -10,11 +10,11 @@ use super::device::{Device, check};
 use super::staging::Staging;
 use crate::Error;
 
-/// Types whose every bit pattern is a value, laid out alike on both sides.
+/// Types whose every bit pattern is a value, laid out alike on the host and on the device.
 ///
 /// # Safety
 /// No padding, no pointers, no invalid values.
-pub(super) unsafe trait Plain: Copy + Default {}
+pub unsafe trait Plain: Copy + Default {}
 // SAFETY: numbers.
 unsafe impl Plain for f32 {}
 // SAFETY: numbers.
@@ -32,8 +32,8 @@ unsafe impl Plain for [u32; 2] {}
 // SAFETY: an array of numbers.
 unsafe impl Plain for [f32; 12] {}
 
-/// `len` elements on a device.
-pub(super) struct Buffer<T> {
+/// Elements of one type in device memory. What is done to them goes to the device's stream, in the order of the calls.
+pub struct Buffer<T> {
     pointer: u64,
     len: usize,
     device: Arc<Device>,
@@ -53,8 +53,8 @@ impl<T: Plain> Buffer<T> {
         Ok(buffer)
     }
 
-    /// Sets elements to zero.
-    pub(super) fn clear(&mut self, range: Range<usize>) -> Result<(), Error> {
+    /// Sets the bits of these elements to zero, as many as fill whole words of 32 bits.
+    pub fn clear(&mut self, range: Range<usize>) -> Result<(), Error> {
         self.fill(range, 0)
     }
 
@@ -96,7 +96,7 @@ impl<T: Plain> Buffer<T> {
     }
 
     /// The first `count` elements, once all earlier work is done.
-    pub(super) fn download(&self, count: usize) -> Result<Vec<T>, Error> {
+    pub fn download(&self, count: usize) -> Result<Vec<T>, Error> {
         let count = count.min(self.len);
         if count * size_of::<T>() < Staging::WORTH {
             let mut values = vec![T::default(); count];
@@ -138,7 +138,7 @@ impl<T: Plain> Buffer<T> {
     }
 
     /// Overwrites the contents with those of another buffer, as far as both reach.
-    pub(super) fn copy_from(&mut self, other: &Self) -> Result<(), Error> {
+    pub fn copy_from(&mut self, other: &Self) -> Result<(), Error> {
         let bytes = self.len.min(other.len) * size_of::<T>();
         self.device.bind("copy")?;
         // SAFETY: both allocations have this many bytes and do not overlap.
@@ -147,12 +147,18 @@ impl<T: Plain> Buffer<T> {
         check("copy", result)
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// Elements.
+    pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The address, for kernel arguments.
-    pub(super) fn pointer(&self) -> u64 {
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The address of the first element on the device, for kernels.
+    pub fn pointer(&self) -> u64 {
         self.pointer
     }
 }

@@ -2,21 +2,49 @@
 //! code for one kind of chip, which it takes as it is.
 
 use std::borrow::Cow;
+use std::io::Read;
+
+use crate::Error;
 
 /// The compute capability that there is machine code for: H100, H200.
 pub(super) const MACHINE: (u32, u32) = (9, 0);
 
-/// Kernels of one source file that are loaded together.
+/// The compiled code of one source file, with those of its kernels that are loaded together.
 #[derive(Debug, Clone, Copy)]
 pub struct Code {
     /// The file's name in `cu/`, without its ending.
     pub name: &'static str,
     /// The whole PTX.
-    pub ptx: &'static str,
+    pub ptx: Ptx,
     /// The same, compiled for compute capability 9.0.
     pub cubin: &'static [u8],
     /// The kernels that are looked up in it.
     pub kernels: &'static [&'static str],
+}
+
+/// The PTX of a source file, as it is embedded.
+#[derive(Debug, Clone, Copy)]
+pub enum Ptx {
+    /// The text itself.
+    Text(&'static str),
+    /// The text as a zlib stream.
+    Compressed(&'static [u8]),
+}
+
+impl Ptx {
+    /// The text. Fails with [`Error::BadCode`] where what is embedded is no zlib stream of text.
+    pub fn text(&self) -> Result<Cow<'static, str>, Error> {
+        match self {
+            Ptx::Text(text) => Ok(Cow::Borrowed(text)),
+            Ptx::Compressed(bytes) => {
+                let mut text = String::new();
+                flate2::read::ZlibDecoder::new(*bytes)
+                    .read_to_string(&mut text)
+                    .map_err(|reason| Error::BadCode { reason: reason.to_string() })?;
+                Ok(Cow::Owned(text))
+            }
+        }
+    }
 }
 
 /// The code of a file of `cu/`, with the kernels that are looked up in it.
@@ -24,7 +52,7 @@ macro_rules! code {
     ($file:expr, $kernels:expr) => {
         $crate::cuda::code::Code {
             name: $file,
-            ptx: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/cu/", $file, ".ptx")),
+            ptx: $crate::cuda::code::Ptx::Compressed(include_bytes!(concat!(env!("OUT_DIR"), "/", $file, ".ptx.z"))),
             cubin: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/cu/", $file, ".sm_90.cubin")),
             kernels: $kernels,
         }
@@ -34,20 +62,23 @@ pub(super) use code;
 
 impl Code {
     /// The PTX without the kernels that are not looked up: each would take the driver as long to compile as those that are.
-    pub(super) fn ptx_without_others(&self) -> Cow<'static, str> {
-        let entry = |line: &'static str| Some(line.strip_prefix(".visible .entry ")?.split_once('(')?.0);
-        let wanted = |kernel| self.kernels.contains(&kernel);
-        if self.ptx.lines().filter_map(entry).all(wanted) {
-            return Cow::Borrowed(self.ptx);
+    pub(super) fn ptx_without_others(&self) -> Result<Cow<'static, str>, Error> {
+        fn entry(line: &str) -> Option<&str> {
+            Some(line.strip_prefix(".visible .entry ")?.split_once('(')?.0)
+        }
+        let text = self.ptx.text()?;
+        let wanted = |kernel: &str| self.kernels.contains(&kernel);
+        if text.lines().filter_map(entry).all(wanted) {
+            return Ok(text);
         }
         let mut within_other = false;
-        let kept = self.ptx.split_inclusive('\n').filter(|line| {
+        let kept = text.split_inclusive('\n').filter(|line| {
             within_other |= entry(line).is_some_and(|kernel| !wanted(kernel));
             let keep = !within_other;
             within_other &= line.trim_end() != "}";
             keep
         });
-        Cow::Owned(kept.collect())
+        Ok(Cow::Owned(kept.collect()))
     }
 }
 
@@ -60,12 +91,18 @@ mod tests {
 
     #[test]
     fn only_kernels_that_are_looked_up_are_compiled() {
-        let code = |kernels| Code { name: "", ptx: TEXT, cubin: &[], kernels };
+        let code = |kernels| Code { name: "", ptx: Ptx::Text(TEXT), cubin: &[], kernels };
         let second =
             ".version 8.0\n.func f(\n)\n{\n\tret;\n}\n.shared .b8 s[4];\n.visible .entry second(\n)\n{\n\tret;\n}\n";
         let first = TEXT.split_inclusive('\n').take(13).chain([".shared .b8 s[4];\n"]).collect::<String>();
-        assert_eq!(code(&["second"]).ptx_without_others(), second);
-        assert_eq!(code(&["first"]).ptx_without_others(), first);
-        assert_eq!(code(&["first", "second"]).ptx_without_others(), TEXT);
+        let kept = |kernels| code(kernels).ptx_without_others().expect("text");
+        assert_eq!(kept(&["second"]), second);
+        assert_eq!(kept(&["first"]), first);
+        assert_eq!(kept(&["first", "second"]), TEXT);
+    }
+
+    #[test]
+    fn what_is_no_stream_is_refused() {
+        assert!(matches!(Ptx::Compressed(b"no stream").text(), Err(Error::BadCode { .. })));
     }
 }

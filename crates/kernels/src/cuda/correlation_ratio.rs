@@ -10,9 +10,9 @@ use super::buffer::Buffer;
 use super::image::Image;
 use super::launch::{Launch, Shape, arguments};
 use super::ratio_bricks::Batch;
+use super::sampled::Sampled;
 use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::Error;
-use crate::slices::Sampled;
 
 /// Threads that add up one segment.
 const THREADS: u32 = 128;

@@ -57,21 +57,26 @@ pub(super) struct Device {
     context: Context,
 }
 
-/// Lets the driver see so many of the first devices only, as it takes 0.1 s longer to start for each. Nothing changes once it
-/// runs, by [`Cuda::open`](super::Cuda::open) or [`Cuda::devices`](super::Cuda::devices).
-pub fn see_first(devices: usize) {
-    const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
+/// The variable of the environment that lists the devices the driver sees, as numbers with commas between them. The driver
+/// reads it when it starts, at the first [`Cuda::open`](super::Cuda::open) or [`Cuda::devices`](super::Cuda::devices).
+pub const VISIBLE_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
+
+/// The value of [`VISIBLE_DEVICES`] that leaves the first `count` of the devices that are visible by its present value `now`.
+/// `None` where `count` is more than any machine has.
+///
+/// The driver takes 0.1 s longer to start for each device that it sees. A program that knows how many it can use may set the
+/// variable as its first act, before it starts a thread. A library must not: the environment belongs to the whole process.
+pub fn first_visible(now: Option<&str>, count: usize) -> Option<String> {
     /// More than any machine has.
     const MOST: usize = 64;
-    if devices > MOST {
-        return;
+    if count > MOST {
+        return None;
     }
-    let numbers = || (0..devices).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
-    let visible = std::env::var(VISIBLE).unwrap_or_else(|_| numbers());
-    let first = visible.split(',').take(devices).collect::<Vec<_>>().join(",");
-    // SAFETY: Rust's own readers of the environment are kept out meanwhile, and no other thread calls C code that reads it:
-    // the driver does when it starts, which is later.
-    unsafe { std::env::set_var(VISIBLE, first) };
+    let first = |numbers: &mut dyn Iterator<Item = String>| numbers.take(count).collect::<Vec<_>>().join(",");
+    Some(match now {
+        Some(now) => first(&mut now.split(',').map(str::to_owned)),
+        None => first(&mut (0..count).map(|number| number.to_string())),
+    })
 }
 
 /// Opens the driver and counts devices.
@@ -244,4 +249,19 @@ fn code_error(operation: &'static str, code: u32) -> Error {
         _ => code,
     };
     Error::Driver { operation, code, reason: antsreg_cuda_driver::error_text(code) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_devices_are_those_that_are_visible_now() {
+        assert_eq!(first_visible(None, 3).as_deref(), Some("0,1,2"));
+        assert_eq!(first_visible(Some("5,2,0"), 2).as_deref(), Some("5,2"));
+        assert_eq!(first_visible(Some("7"), 4).as_deref(), Some("7"));
+        assert_eq!(first_visible(Some("-1"), 1).as_deref(), Some("-1"), "none stays none");
+        assert_eq!(first_visible(Some(""), 1).as_deref(), Some(""), "none stays none");
+        assert_eq!(first_visible(None, 10_000), None);
+    }
 }

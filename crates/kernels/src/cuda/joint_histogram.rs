@@ -7,8 +7,8 @@ use super::bins::FixedBins;
 use super::buffer::Buffer;
 use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
+use super::sampled::Sampled;
 use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
-use crate::slices::Sampled;
 use crate::{Entropies, Error, JointParameters, JointSampling};
 
 /// `Joint` of `cu/joint_histogram.cu`.

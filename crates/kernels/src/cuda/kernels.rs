@@ -188,7 +188,7 @@ impl Kernels {
 
 /// Every compiled source file, with the kernels that are loaded together of it.
 fn groups() -> impl Iterator<Item = &'static Code> {
-    [AT_ONCE, LATER, &CC_TILED, &super::histograms::CODE].into_iter().flatten()
+    [AT_ONCE, LATER, &CC_TILED].into_iter().flatten()
 }
 
 /// Every compiled source file by its name.
@@ -203,6 +203,7 @@ mod tests {
     #[test]
     fn every_kernel_stands_in_its_files() {
         for Code { name, ptx, cubin, kernels } in groups() {
+            let ptx = ptx.text().expect("text");
             for kernel in *kernels {
                 let section = format!("\0.text.{kernel}\0");
                 assert!(ptx.contains(&format!(".entry {kernel}(")), "{kernel} is not in {name}.ptx");
@@ -215,9 +216,18 @@ mod tests {
     }
 
     #[test]
+    fn the_embedded_ptx_is_the_committed_one() {
+        for (name, code) in all_code() {
+            let file = format!("{}/cu/{name}.ptx", env!("CARGO_MANIFEST_DIR"));
+            let committed = std::fs::read_to_string(&file).expect("the committed PTX");
+            assert!(code.ptx.text().expect("text") == committed, "{file} is not what is embedded");
+        }
+    }
+
+    #[test]
     fn the_ptx_is_for_volta_and_later() {
         for (name, code) in all_code() {
-            assert!(code.ptx.contains(".target sm_70\n"), "{name}.ptx has another target");
+            assert!(code.ptx.text().expect("text").contains(".target sm_70\n"), "{name}.ptx has another target");
         }
     }
 }

@@ -134,8 +134,14 @@ pub(super) fn elements(map: &AffineTransform) -> [f64; 12] {
     })
 }
 
-/// Types that kernels take as they are: numbers, addresses, `#[repr(C)]` structs of them.
-pub(super) trait Argument: Copy {}
+/// A value that a kernel takes as it is: a number, an address, or a `#[repr(C)]` struct of them that is laid out as the
+/// kernel's parameter.
+pub trait Argument {
+    /// Where the value is on the host. The driver copies it from there when it is given the launch.
+    fn address(&self) -> *mut c_void {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+}
 impl Argument for i32 {}
 impl Argument for u32 {}
 impl Argument for u64 {}
@@ -150,11 +156,6 @@ impl Argument for [f32; 2] {}
 /// As a `Sides` of `cu/volume.cuh`.
 impl Argument for [u64; 2] {}
 
-/// The address of an argument.
-pub(super) fn address<T: Argument>(argument: &T) -> *mut c_void {
-    std::ptr::from_ref(argument).cast_mut().cast()
-}
-
 /// `Sides` of `cu/volume.cuh`: the addresses of one operand or two; a lone one stands twice.
 pub(super) fn sides<T, const N: usize>(operands: [T; N], address: impl FnMut(T) -> u64) -> [u64; 2] {
     let addresses = operands.map(address);
@@ -163,7 +164,7 @@ pub(super) fn sides<T, const N: usize>(operands: [T; N], address: impl FnMut(T) 
 
 /// The addresses of local variables, in the order of the kernel's parameters.
 macro_rules! arguments {
-    ($($argument:ident),+ $(,)?) => { &mut [$($crate::cuda::launch::address(&$argument)),+] };
+    ($($argument:ident),+ $(,)?) => { &mut [$($crate::cuda::launch::Argument::address(&$argument)),+] };
 }
 pub(super) use arguments;
 

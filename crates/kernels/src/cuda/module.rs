@@ -10,7 +10,7 @@ use super::device::{Device, check, driver_error};
 use crate::Error;
 
 /// A kernel of a loaded module.
-pub(super) struct Kernel {
+pub struct Kernel {
     pub(super) name: &'static str,
     function: sys::CUfunction,
     /// Blocks that share a multiprocessor, by their warps.
@@ -60,8 +60,12 @@ impl Loaded {
     pub(super) fn new(code: &Code, device: &Arc<Device>) -> Result<Loaded, Error> {
         device.bind(code.name)?;
         let ready = device.takes_machine_code.then(|| Module::from_cubin(code.cubin, &[]).ok()).flatten();
-        let compile = || Module::from_ptx(code.ptx_without_others(), &[]);
-        let module = ready.map_or_else(compile, Ok).map_err(|error| driver_error(code.name, error))?;
+        let module = match ready {
+            Some(module) => module,
+            None => {
+                Module::from_ptx(code.ptx_without_others()?, &[]).map_err(|error| driver_error(code.name, error))?
+            }
+        };
         Ok(Loaded { module: Some(module), device: device.clone() })
     }
 

@@ -6,9 +6,9 @@ use super::Cuda;
 use super::buffer::Buffer;
 use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
+use super::sampled::Sampled;
 use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::operands::range_scale;
-use crate::slices::Sampled;
 use crate::{Error, Moments};
 
 /// `Ranges` of `cu/moments.cu`.

@@ -27,7 +27,7 @@ pub(super) struct Moving {
 impl Argument for Moving {}
 
 impl Moving {
-    /// `shape` is that of [`Sampled`](crate::slices::Sampled): textures repeat a slice above itself.
+    /// `shape` is that of [`Sampled`](super::sampled::Sampled): textures repeat a slice above itself.
     pub(super) fn new(
         cuda: &Cuda,
         moving: &Image,

@@ -3,31 +3,28 @@
 //!
 //! Runs only when named (`cargo test -p antsreg-kernels --test parity`), because it needs a device and fails without
 //! one. With `--record` it writes what it ran on to `cu/checked.json`, or to the file named next. For slow checkers of memory
-//! accesses, `--small` takes few small worlds, `--world` the one named next, and `--operations` or `--histograms` that part
-//! alone.
+//! accesses, `--small` takes few small worlds, and `--world` the one named next.
 
 #[path = "../code_digest/mod.rs"]
 mod code_digest;
 
 mod costs;
-mod histograms;
 mod inspected;
 mod operations;
-mod oracle;
 mod record;
 mod sides;
 mod world;
 
 use antsreg_kernels::{Cpu, Cuda, Error};
 use operations::{Outcome, run, run_large};
+use record::Summary;
 use world::World;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let record = arguments.iter().position(|argument| argument == "--record");
     let file = record.map(|at| arguments.get(at + 1).cloned().unwrap_or_else(record::default_file));
-    let given = |flag: &str| arguments.iter().any(|argument| argument == flag);
-    let (small, operations, histograms) = (given("--small"), given("--operations"), given("--histograms"));
+    let small = arguments.iter().any(|argument| argument == "--small");
     let world = arguments.iter().position(|argument| argument == "--world").map(|at| arguments.get(at + 1));
     let mut worlds = if small { World::small() } else { World::all() };
     worlds.retain(|candidate| world.is_none_or(|name| name.is_some_and(|name| name == candidate.name)));
@@ -35,18 +32,19 @@ fn main() {
         fail("there is no such world");
     }
     let whole = !small && world.is_none();
-    match check(&worlds, whole, operations || !histograms, histograms || !operations) {
+    match check(&worlds, whole) {
         Ok(summary) => {
             println!("{summary}");
             if let Some(file) = file {
-                if !whole || operations || histograms {
+                if !whole {
                     fail("a record needs the whole check");
                 }
-                if let Err(error) = std::fs::write(&file, record::json(&summary)) {
+                let digest = code_digest::digest(antsreg_kernels::cuda::all_code().into_values());
+                if let Err(error) = std::fs::write(&file, record::json(&summary, &digest)) {
                     fail(&format!("{file}: {error}"));
                 }
             }
-            if summary.failed > 0 {
+            if summary.failed() {
                 fail("CPU and CUDA differ");
             }
         }
@@ -59,63 +57,25 @@ fn fail(reason: &str) -> ! {
     std::process::exit(1)
 }
 
-/// What was compared, and where.
-pub struct Summary {
-    device: String,
-    capability: (u32, u32),
-    driver: (u32, u32),
-    compared: usize,
-    values: usize,
-    failed: usize,
-}
-
-impl Summary {
-    fn add(&mut self, world: &str, cpu: &[Outcome], [first, second]: [&[Outcome]; 2]) {
-        for ((cpu, first), second) in cpu.iter().zip(first).zip(second) {
-            self.compared += 1;
-            self.values += cpu.values.len();
-            if let Some(difference) = compare(cpu, first, second) {
-                self.failed += 1;
-                println!("{world:<14} {:<28} {difference}", cpu.operation);
-            }
+/// Compares the results of the CPU with those of a device and with those of its second run.
+fn add(summary: &mut Summary, world: &str, cpu: &[Outcome], [first, second]: [&[Outcome]; 2]) {
+    for ((cpu, first), second) in cpu.iter().zip(first).zip(second) {
+        let difference = compare(cpu, first, second);
+        if let Some(difference) = &difference {
+            println!("{world:<14} {:<28} {difference}", cpu.operation);
         }
+        summary.add(cpu.values.len(), difference.is_some());
     }
 }
 
-impl std::fmt::Display for Summary {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Summary { device, driver, compared, values, failed, .. } = self;
-        write!(
-            out,
-            "{device}, CUDA {}.{}: {compared} results of {values} values, {failed} differ",
-            driver.0, driver.1
-        )
-    }
-}
-
-fn check(worlds: &[World], large: bool, operations: bool, histograms: bool) -> Result<Summary, Error> {
+fn check(worlds: &[World], large: bool) -> Result<Summary, Error> {
     let (cuda, compiling) = (Cuda::open(0)?, Cuda::open_compiling(0)?);
-    let info = cuda.info();
-    let mut summary = Summary {
-        device: info.name.clone(),
-        capability: info.capability,
-        driver: info.driver,
-        compared: 0,
-        values: 0,
-        failed: 0,
-    };
-    if histograms {
-        histograms::check(&cuda, worlds, &mut summary)?;
-        histograms::check(&compiling, worlds, &mut summary)?;
-    }
-    if !operations {
-        return Ok(summary);
-    }
+    let mut summary = Summary::new(cuda.info());
     for world in worlds {
-        summary.add(world.name, &run(&Cpu, world)?, [&run(&cuda, world)?, &run(&compiling, world)?]);
+        add(&mut summary, world.name, &run(&Cpu, world)?, [&run(&cuda, world)?, &run(&compiling, world)?]);
     }
     if large {
-        summary.add("large", &run_large(&Cpu)?, [&run_large(&cuda)?, &run_large(&compiling)?]);
+        add(&mut summary, "large", &run_large(&Cpu)?, [&run_large(&cuda)?, &run_large(&compiling)?]);
     }
     Ok(summary)
 }

@@ -1,18 +1,59 @@
-//! What a check ran on, as the file that `tests/checked.rs` reads.
+//! What a check compared and on which device, and the record of it that `tests/checked.rs` reads.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::{Summary, code_digest};
+use antsreg_kernels::cuda::DeviceInfo;
 
-/// Where the record belongs.
+/// The record's place in the crate that is checked.
 pub fn default_file() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/cu/checked.json").into()
 }
 
-/// The record as JSON.
-pub fn json(summary: &Summary) -> String {
+/// The device, and how many results were compared on it.
+pub struct Summary {
+    device: String,
+    capability: (u32, u32),
+    driver: (u32, u32),
+    compared: usize,
+    values: usize,
+    failed: usize,
+}
+
+impl Summary {
+    /// Nothing compared so far on this device.
+    pub fn new(info: &DeviceInfo) -> Summary {
+        let DeviceInfo { name, capability, driver, .. } = info;
+        let (device, capability, driver) = (name.clone(), *capability, *driver);
+        Summary { device, capability, driver, compared: 0, values: 0, failed: 0 }
+    }
+
+    /// Counts a result of so many values, and whether it differs.
+    pub fn add(&mut self, values: usize, differs: bool) {
+        self.compared += 1;
+        self.values += values;
+        self.failed += usize::from(differs);
+    }
+
+    /// Whether any result differs.
+    pub fn failed(&self) -> bool {
+        self.failed > 0
+    }
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Summary { device, driver, compared, values, failed, .. } = self;
+        write!(
+            out,
+            "{device}, CUDA {}.{}: {compared} results of {values} values, {failed} differ",
+            driver.0, driver.1
+        )
+    }
+}
+
+/// The record of a check of the code with this digest, as JSON.
+pub fn json(summary: &Summary, digest: &str) -> String {
     let Summary { device, capability, driver, compared, values, failed } = summary;
-    let digest = code_digest::digest();
     let date = today();
     format!(
         "{{\n  \"code_sha256\": \"{digest}\",\n  \"device\": \"{device}\",\n  \"capability\": \"{}.{}\",\n  \

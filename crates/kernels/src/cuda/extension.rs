@@ -1,0 +1,181 @@
+//! Kernels of other crates: their code is loaded, their memory kept, their launches given to the stream of a [`Cuda`] and
+//! timed.
+//!
+//! A crate that brings kernels of its own compiles them as `tools/ptx` does, embeds the PTX and the machine code in a
+//! [`Code`](super::Code), and loads it as a [`Module`]. A launch is `unsafe`: only its caller knows what the kernel reads and
+//! writes. All else here is safe.
+
+use std::ffi::c_void;
+
+use cust::event::{Event, EventFlags};
+use cust::sys;
+
+pub use super::buffer::{Buffer, Plain};
+pub use super::launch::Argument;
+pub use super::module::Kernel;
+
+use super::Cuda;
+use super::code::Code;
+use super::device::{check, driver_error};
+use super::image::Image;
+use super::launch::Launch;
+use super::module::Loaded;
+use crate::Error;
+
+/// Kernels that were loaded together. They are unloaded with this value, once all work of their device's stream is done.
+pub struct Module {
+    kernels: Vec<Kernel>,
+    _loaded: Loaded,
+}
+
+impl Module {
+    /// Loads the machine code where it is for this device, else the PTX, and looks all of its kernels up.
+    ///
+    /// Fails where the driver refuses the code, or a kernel is not in it.
+    pub fn load(cuda: &Cuda, code: &Code) -> Result<Module, Error> {
+        let loaded = Loaded::new(code, &cuda.device)?;
+        let kernels = code.kernels.iter().map(|name| loaded.kernel(name)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Module { kernels, _loaded: loaded })
+    }
+
+    /// The kernel of this name, if it is one of those that were looked up.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+}
+
+/// The size of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grid {
+    /// Blocks along each axis.
+    pub blocks: [u32; 3],
+    /// Threads of a block along each axis.
+    pub threads: [u32; 3],
+    /// Shared memory of a block besides the kernel's own, bytes.
+    pub shared: u32,
+}
+
+/// Time between two places in the work of a device's stream.
+pub struct Timer<'a> {
+    cuda: &'a Cuda,
+    start: Event,
+    end: Event,
+}
+
+impl Timer<'_> {
+    /// Marks the start: after all work that the stream has been given so far.
+    pub fn start(&self) -> Result<(), Error> {
+        self.start.record(self.cuda.device.stream()).map_err(timing_error)
+    }
+
+    /// Marks the end, waits for it, and returns the seconds between both.
+    pub fn stop(self) -> Result<f64, Error> {
+        self.end.record(self.cuda.device.stream()).map_err(timing_error)?;
+        self.cuda.synchronize()?;
+        Ok(f64::from(self.end.elapsed_time_f32(&self.start).map_err(timing_error)?) / 1e3)
+    }
+}
+
+fn timing_error(error: cust::error::CudaError) -> Error {
+    driver_error("timer", error)
+}
+
+impl Cuda {
+    /// Device memory for so many elements, contents undefined.
+    pub fn uninitialised<T: Plain>(&self, len: usize) -> Result<Buffer<T>, Error> {
+        Buffer::uninitialised(&self.device, len)
+    }
+
+    /// Device memory for so many elements, all bits zero.
+    pub fn zeroed<T: Plain>(&self, len: usize) -> Result<Buffer<T>, Error> {
+        Buffer::zeroed(&self.device, len)
+    }
+
+    /// Device memory that holds these elements.
+    pub fn holding<T: Plain>(&self, values: &[T]) -> Result<Buffer<T>, Error> {
+        Buffer::from_slice(&self.device, values)
+    }
+
+    /// The address of an image's voxels on the device, x fastest, for kernels that read them while the image is there.
+    pub fn voxels_of(&self, image: &Image) -> u64 {
+        image.read()
+    }
+
+    /// A texture object over an image, read trilinearly with weights of eight bits: voxel i lies at i + 0.5, and the outermost
+    /// voxels go on outside. It is there as long as the image, and as the image is now.
+    pub fn filtered_texture(&self, image: &Image) -> Result<u64, Error> {
+        Ok(image.texture(&self.device)?.filtered)
+    }
+
+    /// The most shared memory a block can have on this device, bytes, once [`allow_shared`](Cuda::allow_shared) was called.
+    pub fn most_shared(&self) -> Result<usize, Error> {
+        let which = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+        let mut bytes = 0;
+        self.device.bind("shared memory")?;
+        // SAFETY: `bytes` is valid for writing.
+        let result = unsafe { sys::cuDeviceGetAttribute(&mut bytes, which, self.info().index as i32) };
+        check("shared memory", result)?;
+        Ok(bytes as usize)
+    }
+
+    /// Lets a kernel use so many bytes of shared memory besides its own.
+    ///
+    /// Fails with [`Error::SharedMemory`] where a block cannot have both.
+    pub fn allow_shared(&self, kernel: &Kernel, bytes: usize) -> Result<(), Error> {
+        use sys::CUfunction_attribute::{
+            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+        };
+        /// What a block can have without asking, bytes.
+        const USUAL: usize = 48 << 10;
+        let (mut own, most) = (0, self.most_shared()?);
+        // SAFETY: `own` is valid for writing, the function belongs to a loaded module.
+        let result =
+            unsafe { sys::cuFuncGetAttribute(&mut own, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel.function()) };
+        check(kernel.name, result)?;
+        let needed = bytes + own as usize;
+        if needed > most {
+            return Err(Error::SharedMemory { operation: kernel.name, needed, most });
+        }
+        if needed <= USUAL {
+            return Ok(());
+        }
+        let (which, most) = (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most as i32 - own);
+        // SAFETY: the function belongs to a loaded module.
+        check(kernel.name, unsafe { sys::cuFuncSetAttribute(kernel.function(), which, most) })
+    }
+
+    /// Blocks of so many threads and bytes of shared memory that the whole device holds at once, at least one for each
+    /// multiprocessor.
+    pub fn resident_blocks(&self, kernel: &Kernel, threads: u32, shared: usize) -> Result<usize, Error> {
+        self.device.bind(kernel.name)?;
+        Ok(kernel.resident_with_shared(threads, shared)? * self.info().multiprocessors as usize)
+    }
+
+    /// A timer, neither started nor stopped.
+    pub fn timer(&self) -> Result<Timer<'_>, Error> {
+        self.device.bind("timer")?;
+        let event = || Event::new(EventFlags::DEFAULT).map_err(timing_error);
+        Ok(Timer { cuda: self, start: event()?, end: event()? })
+    }
+
+    /// Gives a launch to the stream, behind all earlier work, and does not wait for it.
+    ///
+    /// # Safety
+    /// - The kernel's module was loaded on this device.
+    /// - The arguments have the number, the order and the layout of the kernel's parameters.
+    /// - Addresses among them are of memory that covers all that the kernel touches under this grid, and that is neither
+    ///   freed nor, where the kernel writes, lent out by a reference, before the stream has come so far. Buffers of this
+    ///   device may be dropped at once: their memory is freed in the order of the stream.
+    pub unsafe fn launch_kernel(
+        &self,
+        kernel: &Kernel,
+        grid: Grid,
+        arguments: &[&dyn Argument],
+    ) -> Result<(), Error> {
+        let Grid { blocks, threads, shared } = grid;
+        let launch = Launch { kernel, grid: blocks, block: threads, shared, bytes: 0 };
+        let mut addresses: Vec<*mut c_void> = arguments.iter().map(|argument| argument.address()).collect();
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(launch, &mut addresses) }
+    }
+}

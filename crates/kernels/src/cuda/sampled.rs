@@ -1,0 +1,63 @@
+//! Slices as the kernels of the linear stage's costs sample them, which read between two voxels along every axis.
+
+use std::borrow::Cow;
+
+use antsreg_core::AffineTransform;
+
+use crate::slices::{is_slice, within_slice};
+
+/// The shape under which the moving image is sampled, and the maps to it: a slice as two equal slices, anything else as it is.
+pub(crate) struct Sampled<'m> {
+    /// Of the moving image; what lies above a slice repeats it.
+    pub shape: [usize; 3],
+    /// To the moving image.
+    pub maps: Cow<'m, [AffineTransform]>,
+}
+
+impl<'m> Sampled<'m> {
+    /// How to sample it; nothing where the image is one voxel thin and no slice.
+    pub(crate) fn of(
+        fixed_shape: [usize; 3],
+        moving_shape: [usize; 3],
+        edge_voxels: [f64; 3],
+        maps: &'m [AffineTransform],
+    ) -> Option<Sampled<'m>> {
+        let sampled = if is_slice(moving_shape, edge_voxels) {
+            let [nx, ny, _] = moving_shape;
+            let maps = maps.iter().map(|map| within_slice(fixed_shape, map)).collect();
+            Sampled { shape: [nx, ny, 2], maps: Cow::Owned(maps) }
+        } else {
+            Sampled { shape: moving_shape, maps: Cow::Borrowed(maps) }
+        };
+        sampled.shape.iter().all(|n| *n > 1).then_some(sampled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_is_sampled_in_its_plane_alone() {
+        let mut out_of_plane = AffineTransform::identity();
+        out_of_plane.matrix[(2, 1)] = 1e-3;
+        let mut beside = AffineTransform::identity();
+        beside.translation.z = 0.5;
+        let maps = [AffineTransform::identity(), out_of_plane, beside];
+        let sampled = Sampled::of([9, 8, 1], [7, 6, 1], [2.0, 2.0, 0.0], &maps).expect("a slice");
+        assert_eq!(sampled.shape, [7, 6, 2]);
+        let leads_somewhere = sampled.maps.iter().map(|map| map.translation.iter().all(|v| v.is_finite()));
+        assert_eq!(leads_somewhere.collect::<Vec<_>>(), [true, false, false]);
+        assert!(sampled.maps.iter().all(|map| map.matrix.row(2).iter().all(|element| *element == 0.0)));
+    }
+
+    #[test]
+    fn other_thin_volumes_are_all_border() {
+        let maps = [AffineTransform::identity()];
+        for (shape, edge) in [([7, 6, 1], [0.0, 0.0, 0.5]), ([7, 1, 5], [0.0; 3]), ([1, 6, 1], [0.0; 3])] {
+            assert!(Sampled::of([9, 8, 1], shape, edge, &maps).is_none(), "{shape:?}");
+        }
+        let volume = Sampled::of([9, 8, 7], [7, 6, 5], [0.0; 3], &maps).expect("a volume");
+        assert_eq!((volume.shape, volume.maps.as_ref()), ([7, 6, 5], &maps[..]));
+    }
+}

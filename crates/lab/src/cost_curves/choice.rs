@@ -1,0 +1,43 @@
+//! The costs of the affine stage by the names that are typed and printed.
+
+use antsreg_kernels::JointSampling;
+use antsreg_linear::Cost;
+use clap::ValueEnum;
+
+/// A cost, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CostChoice {
+    /// Correlation ratio: one modality or two
+    Cr,
+    /// Mutual information: any two modalities
+    Mi,
+    /// Normalised mutual information: any two, of differing fields of view
+    Nmi,
+    /// Normalised correlation: one modality
+    Ncc,
+    /// Least squares: one modality, one scale of intensity
+    Lsq,
+}
+
+impl CostChoice {
+    /// The cost.
+    pub fn cost(self) -> Cost {
+        match self {
+            CostChoice::Cr => Cost::CorrelationRatio,
+            CostChoice::Mi => Cost::MutualInformation,
+            CostChoice::Nmi => Cost::NormalisedMutualInformation,
+            CostChoice::Ncc => Cost::NormalisedCorrelation,
+            CostChoice::Lsq => Cost::LeastSquares,
+        }
+    }
+
+    /// The name of the cost's curve, with how its joint histogram is filled if it has one.
+    pub fn curve_name(self, filling: Option<JointSampling>) -> String {
+        let cost = self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        match filling {
+            None => cost,
+            Some(JointSampling::Trilinear) => cost + " trilinear",
+            Some(JointSampling::PartialVolume) => cost + " partial-volume",
+        }
+    }
+}

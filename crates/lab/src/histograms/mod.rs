@@ -1,0 +1,120 @@
+//! The histogram schemes of the literature on the GPU at hand, as tables and plots.
+
+mod accuracy;
+mod figures;
+mod plot;
+mod reference;
+mod setup;
+mod subject;
+mod table;
+
+use std::path::PathBuf;
+
+use antsreg_core::io::nifti;
+use clap::ValueEnum;
+
+use crate::device::DeviceChoice;
+use crate::error::Error;
+use crate::output;
+use crate::schemes::Histograms;
+use plot::Figure;
+use setup::Setup;
+
+/// Time the histogram schemes of the literature on a GPU, as its papers' figures do.
+///
+/// Writes a table (CSV) and a plot (SVG) for each figure into the folder.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Folder for tables and plots; it must exist
+    #[arg(short, long, value_name = "FOLDER")]
+    output: PathBuf,
+    /// A brain at 1 mm, the fixed image [default: none, and figures that need one are left out]
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<PathBuf>,
+    /// The moving image [default: the fixed one]. It is sampled turned by a few degrees about its centre of mass
+    #[arg(long, value_name = "IMAGE", requires = "image")]
+    moving: Option<PathBuf>,
+    /// Only these, with commas between them [default: all]
+    #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
+    /// The GPU to measure: cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "cuda")]
+    device: DeviceChoice,
+}
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Every scheme on a brain, uniform and degenerate data, checked against double precision
+    Schemes,
+    /// Li 2015, Figures 6 to 8: blocks
+    LiBlocks,
+    /// Li 2015, Figures 9 to 11: threads of a block
+    LiThreads,
+    /// Li 2015, Figures 12 to 14: bins
+    LiBins,
+    /// Li 2015, Figure 17: voxels of a segment
+    LiSegment,
+    /// Li 2015, Figure 18: weighting distance
+    LiWeighting,
+    /// Li 2015, Figure 19: error after registrations with several weighting distances
+    LiAccuracy,
+    /// Brosch 2009, Figure 2: bins, joint histograms
+    BroschBins,
+    /// Shams 2010, Figure 7: throughput against bins, uniform data and a brain
+    ShamsBins,
+    /// Share of voxels that fall into one bin
+    Distribution,
+}
+
+impl Part {
+    fn needs_brain(self) -> bool {
+        !matches!(self, Part::Schemes | Part::ShamsBins | Part::Distribution)
+    }
+
+    fn figures(self, setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
+        match self {
+            Part::Schemes => Ok(Vec::new()),
+            Part::LiBlocks => figures::li_blocks(setup),
+            Part::LiThreads => figures::li_threads(setup),
+            Part::LiBins => figures::li_bins(setup),
+            Part::LiSegment => figures::li_segment(setup),
+            Part::LiWeighting => figures::li_weighting(setup),
+            Part::LiAccuracy => accuracy::li_accuracy(setup),
+            Part::BroschBins => figures::brosch_bins(setup),
+            Part::ShamsBins => figures::shams_bins(setup),
+            Part::Distribution => figures::distribution(setup),
+        }
+    }
+}
+
+/// Measures what was asked for, prints its tables and writes tables and plots into the folder.
+pub fn run(args: &Args) -> Result<(), Error> {
+    output::check_folder(&args.output.join("schemes.csv"))?;
+    let image = args.image.as_deref().map(nifti::read_volume).transpose()?;
+    let moving = args.moving.as_deref().map(nifti::read_volume).transpose()?;
+    let cuda = args.device.open_gpu()?;
+    let histograms = Histograms::open(&cuda)?;
+    let setup = Setup::new(&cuda, &histograms, image, moving)?;
+    let all = Part::value_variants();
+    let wanted = if args.only.is_empty() { all } else { &args.only };
+    let mut files = output::Files::default();
+    for part in wanted {
+        if part.needs_brain() && setup.brain.is_none() {
+            let name = part.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+            output::note(format_args!("warning: {name} is left out: it needs --image"));
+            continue;
+        }
+        if *part == Part::Schemes {
+            let rows = table::measure(&setup)?;
+            output::print(&output::table(&table::shown(&rows)))?;
+            files.add(args.output.join("schemes.csv"), table::csv(&rows));
+        }
+        for figure in part.figures(&setup)? {
+            output::print(&format!("\n{}\n{}", figure.title, output::table(&figure.rows())))?;
+            files.add(args.output.join(format!("{}.csv", figure.name)), figure.csv());
+            files.add(args.output.join(format!("{}.svg", figure.name)), figure.svg()?);
+        }
+    }
+    files.write()
+}

@@ -1,0 +1,118 @@
+//! The same histograms on the host in double precision, and how far single precision may be from them.
+
+use crate::schemes::{CrScheme, CrSums};
+
+use super::subject::{How, Subject};
+
+/// Coordinates are rounded at about 1e-5 voxel.
+const COORDINATES: f64 = 1e-4;
+/// Rounding of a sampled value, in units of the moving image's range.
+const VALUES: f64 = 5e-5;
+
+/// Histograms in double precision.
+pub struct Reference {
+    bins: usize,
+    /// Σw, Σw·y, Σw·y², a row each.
+    sums: [Vec<f64>; 3],
+    counts: Vec<f64>,
+    /// Voxels near enough to a border between counters, or of the image, to be on either side of it.
+    doubtful: Vec<f64>,
+    doubtful_inside: Vec<f64>,
+    /// Largest magnitude of a moving value.
+    largest: f64,
+    given: bool,
+}
+
+impl Reference {
+    /// Of every voxel inside, each with weight 1.
+    pub fn new(subject: &Subject, how: How, bins: usize) -> Reference {
+        let values = if how == How::Given { &subject.given } else { &subject.moving };
+        let low = f64::from(values.iter().copied().fold(f32::INFINITY, f32::min));
+        let high = f64::from(values.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+        let per_unit = if high > low { bins as f64 / (high - low) } else { 0.0 };
+        let doubt = if how == How::Given { 1e-6 * bins as f64 } else { VALUES * bins as f64 };
+        let mut reference = Reference {
+            bins,
+            sums: std::array::from_fn(|_| vec![0.0; bins]),
+            counts: vec![0.0; bins * bins],
+            doubtful: vec![0.0; bins * bins],
+            doubtful_inside: vec![0.0; bins],
+            largest: low.abs().max(high.abs()),
+            given: how == How::Given,
+        };
+        let clamp = |position: f64| position.clamp(0.0, bins as f64 - 1.0) as usize;
+        for (voxel, fixed) in subject.fixed.binned(bins).into_iter().enumerate() {
+            let fixed = usize::from(fixed);
+            let (inside, value) = match how {
+                How::Given => (f64::INFINITY, f64::from(subject.given[voxel])),
+                _ => {
+                    let sample = subject.sample(voxel);
+                    (sample.inside, sample.value)
+                }
+            };
+            let position = (value - low) * per_unit;
+            let moving = clamp(position);
+            if inside >= 0.0 {
+                let powers = [1.0, value, value * value];
+                reference.sums.iter_mut().zip(powers).for_each(|(sums, power)| sums[fixed] += power);
+                reference.counts[fixed * bins + moving] += 1.0;
+            }
+            let at_border = inside.abs() < COORDINATES;
+            if at_border {
+                reference.doubtful_inside[fixed] += 1.0;
+            }
+            let (below, above) = (clamp(position - doubt), clamp(position + doubt));
+            if at_border || below != above {
+                (below..=above).for_each(|moving| reference.doubtful[fixed * bins + moving] += 1.0);
+            }
+        }
+        reference
+    }
+
+    /// The largest deviation of a sum, as a share of that sum, and whether all are within what the arithmetic explains.
+    pub fn compare_sums(&self, scheme: CrScheme, found: &CrSums) -> (f64, bool) {
+        let (mut worst, mut agree) = (0.0_f64, true);
+        for ((expected, found), power) in
+            self.sums.iter().zip([&found.weight, &found.sum, &found.square]).zip([0, 1, 2])
+        {
+            let allowed = (0..self.bins).map(|bin| self.allowed(scheme, power, bin));
+            // The cost needs the squares' total only.
+            let wanted: Vec<(f64, f64)> = match (scheme, found.len()) {
+                (CrScheme::Skipping, 1) => vec![(expected.iter().sum(), allowed.sum())],
+                _ => expected.iter().copied().zip(allowed).collect(),
+            };
+            agree &= wanted.len() == found.len();
+            for ((expected, allowed), found) in wanted.iter().zip(found) {
+                let difference = (expected - found).abs();
+                agree &= difference <= *allowed;
+                worst = worst.max(if difference > 0.0 { difference / expected.abs().max(1e-9) } else { 0.0 });
+            }
+        }
+        (worst, agree)
+    }
+
+    /// By how much the sum of a power of the values of a bin may differ.
+    fn allowed(&self, scheme: CrScheme, power: i32, bin: usize) -> f64 {
+        let (voxels, expected) = (self.sums[0][bin], self.sums[power as usize][bin]);
+        // n terms of one sign in one single-precision sum may lose n halves of its last bit. Where every block or thread has
+        // its own sum, each is of some thousand terms.
+        let terms = if scheme == CrScheme::GlobalAtomic { voxels } else { voxels.min(20_000.0) };
+        let rounding = (terms + 100.0) * f64::from(f32::EPSILON) / 2.0 * expected.abs();
+        let sampling = if self.given { 0.0 } else { voxels * 2.0 * VALUES * self.largest.powi(power) };
+        let border = self.doubtful_inside[bin] * self.largest.powi(power);
+        // Units of 2⁻¹⁶ of the range, three halves of one a voxel at most.
+        let in_units = matches!(scheme, CrScheme::Slabs | CrScheme::Skipping);
+        let units = if in_units { voxels * 1.5 / 65536.0 * self.largest.powi(power) } else { 0.0 };
+        rounding + sampling + border + units
+    }
+
+    /// Voxels in other counters than here, as a share of all; and whether each of them was doubtful.
+    pub fn compare_counts(&self, found: &[u32]) -> (f64, bool) {
+        if found.len() != self.bins * self.bins {
+            return (1.0, false);
+        }
+        let differences = self.counts.iter().zip(found).map(|(expected, found)| (expected - f64::from(*found)).abs());
+        let agree = differences.clone().zip(&self.doubtful).all(|(difference, doubtful)| difference <= *doubtful);
+        (differences.sum::<f64>() / self.counts.iter().sum::<f64>().max(1.0), agree)
+    }
+}

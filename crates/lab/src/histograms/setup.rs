@@ -1,0 +1,80 @@
+//! What every figure needs: the device, the schemes on it, the images; and the measurement of one scheme.
+
+use crate::schemes::{CrScheme, CrSums, Histograms, MiScheme, Pair, Plan, Settings};
+use antsreg_core::Volume;
+use antsreg_kernels::{Cuda, Error as DeviceError};
+
+use super::subject::Subject;
+use crate::error::Error;
+
+/// The device, the schemes on it, and the images they are measured with.
+pub struct Setup<'a> {
+    pub cuda: &'a Cuda,
+    pub histograms: &'a Histograms<'a>,
+    pub brain: Option<Subject>,
+    /// The fixed and the moving image of the brain.
+    pub images: Option<[Volume; 2]>,
+    /// Bytes a second of a copy within device memory.
+    pub bandwidth: f64,
+}
+
+impl<'a> Setup<'a> {
+    pub fn new(
+        cuda: &'a Cuda,
+        histograms: &'a Histograms<'a>,
+        image: Option<Volume>,
+        moving: Option<Volume>,
+    ) -> Result<Setup<'a>, Error> {
+        let images = image.map(|fixed| {
+            let moving = moving.unwrap_or_else(|| fixed.clone());
+            [fixed, moving]
+        });
+        let brain = images.as_ref().map(|[fixed, moving]| Subject::brain(fixed, moving)).transpose();
+        let brain = brain?;
+        let bandwidth = cuda.copy_bandwidth()?;
+        Ok(Setup { cuda, histograms, brain, images, bandwidth })
+    }
+
+    /// The brain's grid, for data made to be compared with it.
+    pub fn shape(&self) -> Option<[usize; 3]> {
+        self.brain.as_ref().map(|brain| brain.fixed.shape())
+    }
+
+    /// Seconds that a scheme takes; `None` where the device has no room for it.
+    pub fn time_cr(&self, pair: &Pair<'_>, scheme: CrScheme, settings: &Settings) -> Result<Option<f64>, Error> {
+        timed(|| self.histograms.correlation_ratio(pair, scheme, settings))
+    }
+
+    /// The same for a joint histogram. The adaptive scheme knows the one before it.
+    pub fn time_joint(&self, pair: &Pair<'_>, scheme: MiScheme, settings: &Settings) -> Result<Option<f64>, Error> {
+        let previous = self.previous(pair)?;
+        timed(|| self.histograms.joint(pair, scheme, settings, Some(&previous)))
+    }
+
+    /// What a scheme finds.
+    pub fn sums(&self, pair: &Pair<'_>, scheme: CrScheme, settings: &Settings) -> Result<CrSums, Error> {
+        let mut plan = self.histograms.correlation_ratio(pair, scheme, settings)?;
+        plan.run().and_then(|()| plan.sums())
+    }
+
+    /// The same for a joint histogram.
+    pub fn joint(&self, pair: &Pair<'_>, scheme: MiScheme, settings: &Settings) -> Result<Vec<u32>, Error> {
+        let previous = self.previous(pair)?;
+        let mut plan = self.histograms.joint(pair, scheme, settings, Some(&previous))?;
+        plan.run().and_then(|()| plan.joint())
+    }
+
+    /// The joint histogram as an earlier evaluation would have left it.
+    fn previous(&self, pair: &Pair<'_>) -> Result<Vec<u32>, Error> {
+        let mut plan = self.histograms.joint(pair, MiScheme::GlobalAtomic, &Settings::default(), None)?;
+        plan.run().and_then(|()| plan.joint())
+    }
+}
+
+fn timed<'p>(plan: impl FnOnce() -> Result<Plan<'p>, Error>) -> Result<Option<f64>, Error> {
+    match plan().and_then(|mut plan| plan.time()) {
+        Ok(seconds) => Ok(Some(seconds)),
+        Err(Error::Device(DeviceError::SharedMemory { .. } | DeviceError::OutOfMemory { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

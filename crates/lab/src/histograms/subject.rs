@@ -1,0 +1,168 @@
+//! What is histogrammed: a brain, uniform noise, one single value.
+
+use crate::error::Error;
+use crate::schemes::{FixedVolume, Values};
+use antsreg_core::{AffineTransform, Volume};
+use nalgebra::{Point3, Rotation3};
+use rayon::prelude::*;
+
+/// Grid of data that no image gives.
+const SHAPE: [usize; 3] = [160, 208, 168];
+
+/// Turn between fixed and moving, radians about x, y and z.
+const TURN: [f64; 3] = [0.06, -0.04, 0.08];
+
+/// A fixed volume, a moving one, and how they meet.
+pub struct Subject {
+    pub name: &'static str,
+    pub fixed: FixedVolume,
+    pub moving_shape: [usize; 3],
+    pub moving: Vec<f32>,
+    pub fixed_to_moving: AffineTransform,
+    /// The moving value of each fixed voxel.
+    pub given: Vec<f32>,
+}
+
+/// How the moving values come to a histogram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    Given,
+    Exact,
+    Filtered,
+}
+
+impl How {
+    pub fn name(self) -> &'static str {
+        match self {
+            How::Given => "given",
+            How::Exact => "sampled",
+            How::Filtered => "texture filter",
+        }
+    }
+}
+
+impl Subject {
+    /// Two images, the moving one turned a little about its centre of mass.
+    pub fn brain(fixed: &Volume, moving: &Volume) -> Result<Subject, Error> {
+        let turn = Rotation3::from_euler_angles(TURN[0], TURN[1], TURN[2]).into_inner();
+        let centre = |volume: &Volume| volume.centre_of_mass().unwrap_or_else(|| volume.grid.centre()).coords;
+        let world = AffineTransform { matrix: turn, translation: centre(moving) - turn * centre(fixed) };
+        let map = moving.grid.world_to_voxel().after(&world.after(&fixed.grid.voxel_to_world()));
+        Subject::new("brain", fixed.grid.shape, fixed.voxels.clone(), moving.grid.shape, moving.voxels.clone(), map)
+    }
+
+    /// Values spread evenly over 0…1, each on its own.
+    pub fn uniform(shape: Option<[usize; 3]>) -> Result<Subject, Error> {
+        Subject::synthetic("uniform", shape, |noise, _| noise)
+    }
+
+    /// One value, the same everywhere.
+    pub fn degenerate(shape: Option<[usize; 3]>) -> Result<Subject, Error> {
+        Subject::synthetic("degenerate", shape, |_, _| 0.6)
+    }
+
+    /// Uniform values, but for a share of the voxels, which are 0 on both sides.
+    pub fn with_share(shape: Option<[usize; 3]>, share: f64) -> Result<Subject, Error> {
+        // Which ones depends on their place alone, so that both sides agree.
+        Subject::synthetic("share", shape, |noise, place| if f64::from(place) < share { 0.0 } else { noise })
+    }
+
+    fn synthetic(
+        name: &'static str,
+        shape: Option<[usize; 3]>,
+        value: impl Fn(f32, f32) -> f32,
+    ) -> Result<Subject, Error> {
+        let shape = shape.unwrap_or(SHAPE);
+        let mut noise = [Noise(1), Noise(2)];
+        let mut values = |side: usize| -> Vec<f32> {
+            let mut place = Noise(3);
+            (0..shape.iter().product::<usize>()).map(|_| value(noise[side].next(), place.next())).collect()
+        };
+        let (fixed, moving) = (values(0), values(1));
+        let turn = Rotation3::from_euler_angles(TURN[0], TURN[1], TURN[2]).into_inner();
+        let middle = nalgebra::Vector3::from_fn(|axis, _| (shape[axis] as f64 - 1.0) / 2.0);
+        let map = AffineTransform { matrix: turn, translation: middle - turn * middle };
+        let given = moving.clone();
+        let mut subject = Subject::new(name, shape, fixed, shape, moving, map)?;
+        // Values that were sampled between others are no longer spread evenly.
+        subject.given = given;
+        Ok(subject)
+    }
+
+    fn new(
+        name: &'static str,
+        shape: [usize; 3],
+        fixed: Vec<f32>,
+        moving_shape: [usize; 3],
+        moving: Vec<f32>,
+        fixed_to_moving: AffineTransform,
+    ) -> Result<Subject, Error> {
+        let fixed = FixedVolume::new(shape, fixed)?;
+        let mut subject = Subject { name, fixed, moving_shape, moving, fixed_to_moving, given: Vec::new() };
+        let voxels = shape.iter().product();
+        subject.given = (0..voxels).into_par_iter().map(|voxel| subject.sample(voxel).value as f32).collect();
+        Ok(subject)
+    }
+
+    /// The moving values as schemes take them.
+    pub fn values(&self, how: How, edge: f64) -> Values<'_> {
+        match how {
+            How::Given => Values::Given(&self.given),
+            How::Exact | How::Filtered => Values::Sampled {
+                shape: self.moving_shape,
+                voxels: &self.moving,
+                fixed_to_moving: self.fixed_to_moving,
+                filtered: how == How::Filtered,
+                edge_voxels: [edge; 3],
+            },
+        }
+    }
+
+    /// The moving image at a fixed voxel, in double precision.
+    pub fn sample(&self, voxel: usize) -> Sample {
+        let [nx, ny, _] = self.fixed.shape();
+        let at = [voxel % nx, voxel / nx % ny, voxel / nx / ny].map(|index| index as f64);
+        self.sample_at(&self.fixed_to_moving.apply(&at.into()))
+    }
+
+    /// The moving image at a place of its own.
+    pub fn sample_at(&self, place: &Point3<f64>) -> Sample {
+        let last = self.moving_shape.map(|n| n as f64 - 1.0);
+        let inside = (0..3).map(|axis| place[axis].min(last[axis] - place[axis])).fold(f64::INFINITY, f64::min);
+        if inside < 0.0 {
+            return Sample { inside, value: 0.0 };
+        }
+        let low: [usize; 3] = std::array::from_fn(|axis| place[axis] as usize);
+        let mut value = 0.0;
+        for corner in 0..8_usize {
+            let step = [corner & 1, corner >> 1 & 1, corner >> 2];
+            let share = |axis: usize| match (step[axis], place[axis] - low[axis] as f64) {
+                (1, t) => t,
+                (_, t) => 1.0 - t,
+            };
+            let [x, y, z] = std::array::from_fn(|axis| (low[axis] + step[axis]).min(self.moving_shape[axis] - 1));
+            let neighbour = self.moving[(z * self.moving_shape[1] + y) * self.moving_shape[0] + x];
+            value += share(0) * share(1) * share(2) * f64::from(neighbour);
+        }
+        Sample { inside, value }
+    }
+}
+
+/// What a fixed voxel meets in the moving image.
+pub struct Sample {
+    /// Voxels from the nearest border, negative outside.
+    pub inside: f64,
+    /// 0 outside.
+    pub value: f64,
+}
+
+/// The same numbers on every machine.
+struct Noise(u32);
+
+impl Noise {
+    /// 0…1.
+    fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (self.0 >> 8) as f32 / (1 << 24) as f32
+    }
+}

@@ -1,0 +1,16 @@
+//! Measurements of the methods of antsreg-gpu on the machine at hand. Nothing of this crate is part of the product.
+//!
+//! - [`schemes`]: the histogram schemes of Li, Shams, Brosch and Sun as CUDA kernels, each prepared, run and timed alike.
+//! - [`histograms`]: the tables and figures of those papers, measured with the schemes (`antsreg-lab histograms`).
+//! - [`cost_curves`]: the costs of the affine stage along each parameter of a rigid transform (`antsreg-lab cost-curves`).
+
+pub mod cost_curves;
+mod device;
+mod error;
+pub mod histograms;
+mod output;
+pub mod schemes;
+mod transform;
+mod values;
+
+pub use error::Error;

@@ -1,0 +1,164 @@
+//! Fixed bins brick by brick, and where the moving image is empty, for `cu/brick.cuh`.
+
+use antsreg_kernels::cuda::extension::Argument;
+use rayon::prelude::*;
+
+use super::layout::Size;
+
+/// Voxels of a brick along each axis, as in the header `bricks.cuh`.
+const BRICK: [usize; 3] = [8, 8, 4];
+/// Voxels of a brick.
+const BRICK_VOXELS: usize = BRICK[0] * BRICK[1] * BRICK[2];
+/// Bricks of a run.
+const RUN: usize = 8;
+/// Of the fixed bins, for what lies outside the volume.
+const NOT_COUNTED: u16 = u16::MAX;
+/// Moving voxels of a cell along each axis.
+const CELL: usize = 2;
+/// The greatest distance that is told from others, cells.
+const FAR: u16 = 16;
+/// Voxels among which the commonest value is looked for.
+const POLL: usize = 4096;
+
+/// `Bricks` of `cu/brick.cuh`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BrickTables {
+    pub(super) fixed: u64,
+    pub(super) distance: u64,
+    pub(super) count: Size,
+    pub(super) cells: Size,
+    pub(super) common: f32,
+    pub(super) hot: i32,
+}
+impl Argument for BrickTables {}
+
+/// Bricks that cover a volume, along each axis.
+pub(super) fn count(shape: [usize; 3]) -> [usize; 3] {
+    std::array::from_fn(|axis| shape[axis].div_ceil(BRICK[axis]))
+}
+
+/// Blocks that share the bricks of a volume: as many as wanted, but so many that none takes more than so many voxels, and no
+/// more than there are runs.
+pub(super) fn blocks(shape: [usize; 3], wanted: usize, most_voxels: usize) -> usize {
+    let runs = count(shape).iter().product::<usize>().div_ceil(RUN);
+    let most_runs = most_voxels / (RUN * BRICK_VOXELS);
+    wanted.min(runs).max(runs.div_ceil(most_runs))
+}
+
+/// The bins of all bricks, each lane's after one another.
+pub(super) fn in_bricks(shape: [usize; 3], voxel_bins: &[u16]) -> Vec<u16> {
+    let [columns, rows, layers] = count(shape);
+    let place = |at: usize| {
+        let (brick, lane, step) = (at / BRICK_VOXELS, at % BRICK_VOXELS / 8, at % 8);
+        [
+            brick % columns * BRICK[0] + lane % 8,
+            brick / columns % rows * BRICK[1] + lane / 8 + step % 2 * 4,
+            brick / columns / rows * BRICK[2] + step / 2,
+        ]
+    };
+    let bin = |at: usize| {
+        let [x, y, z] = place(at);
+        let inside = x < shape[0] && y < shape[1] && z < shape[2];
+        if inside { voxel_bins[(z * shape[1] + y) * shape[0] + x] } else { NOT_COUNTED }
+    };
+    (0..columns * rows * layers * BRICK_VOXELS).into_par_iter().map(bin).collect()
+}
+
+/// Where a moving image has its commonest value.
+pub(super) struct Emptiness {
+    /// That value, as far as a poll of voxels can tell.
+    pub(super) common: f32,
+    pub(super) cells: [usize; 3],
+    /// How many cells away from each the nearest one is that has another value.
+    pub(super) distance: Vec<u16>,
+}
+
+impl Emptiness {
+    pub(super) fn of(shape: [usize; 3], voxels: &[f32]) -> Emptiness {
+        let common = commonest(voxels);
+        let cells: [usize; 3] = shape.map(|n| n.div_ceil(CELL));
+        let row = |row: usize| {
+            let (j, k) = (row % cells[1], row / cells[1]);
+            let mut full = vec![FAR; cells[0]];
+            for z in CELL * k..(CELL * (k + 1)).min(shape[2]) {
+                for y in CELL * j..(CELL * (j + 1)).min(shape[1]) {
+                    let start = (z * shape[1] + y) * shape[0];
+                    for (x, value) in voxels[start..start + shape[0]].iter().enumerate() {
+                        if *value != common {
+                            full[x / CELL] = 0;
+                        }
+                    }
+                }
+            }
+            full
+        };
+        let mut distance: Vec<u16> = (0..cells[1] * cells[2]).into_par_iter().flat_map_iter(row).collect();
+        // The greatest of three differences is made axis by axis.
+        for (axis, stride) in [1, cells[0], cells[0] * cells[1]].into_iter().enumerate() {
+            let along = |at: usize| {
+                let here = at / stride % cells[axis];
+                let (from, to) =
+                    (here.saturating_sub(usize::from(FAR)), (here + usize::from(FAR)).min(cells[axis] - 1));
+                let other =
+                    |other: usize| distance[at - here * stride + other * stride].max(other.abs_diff(here) as u16);
+                (from..=to).map(other).min().unwrap_or(FAR).min(FAR)
+            };
+            distance = (0..distance.len()).into_par_iter().map(along).collect();
+        }
+        Emptiness { common, cells, distance }
+    }
+}
+
+/// The commonest of evenly spaced voxels.
+fn commonest(voxels: &[f32]) -> f32 {
+    let mut poll: Vec<f32> = voxels.iter().step_by(voxels.len().div_ceil(POLL).max(1)).copied().collect();
+    poll.sort_by(f32::total_cmp);
+    let groups = poll.chunk_by(|a, b| a == b);
+    groups.max_by_key(|group| group.len()).map_or(0.0, |group| group[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_voxel_has_one_place_and_the_rest_is_marked() {
+        let shape = [19, 9, 6];
+        let bins: Vec<u16> = (0..19 * 9 * 6).collect();
+        let placed = in_bricks(shape, &bins);
+        assert_eq!(placed.len(), 3 * 2 * 2 * BRICK_VOXELS);
+        let mut found: Vec<u16> = placed.iter().copied().filter(|bin| *bin != NOT_COUNTED).collect();
+        // Lane 9 of the second brick, step 3: x 8 + 1, y 1 + 4, z 1.
+        assert_eq!(placed[BRICK_VOXELS + 9 * 8 + 3], (19 * 9 + 5 * 19 + 9) as u16);
+        found.sort_unstable();
+        assert_eq!(found, bins);
+    }
+
+    #[test]
+    fn distances_are_to_the_nearest_cell_that_is_not_empty() {
+        let shape = [50, 21, 9];
+        let mut voxels = vec![0.5_f32; 50 * 21 * 9];
+        let full = [[0_usize, 0, 0], [37, 12, 4], [38, 20, 8]];
+        full.iter().for_each(|[x, y, z]| voxels[(z * 21 + y) * 50 + x] = 0.25);
+        let emptiness = Emptiness::of(shape, &voxels);
+        assert_eq!((emptiness.common, emptiness.cells), (0.5, [25, 11, 5]));
+        for (at, found) in emptiness.distance.iter().enumerate() {
+            let cell = [at % 25, at / 25 % 11, at / 25 / 11];
+            let away = |voxel: &[usize; 3]| (0..3).map(|axis| cell[axis].abs_diff(voxel[axis] / 2)).max();
+            assert_eq!(Some(usize::from(*found)), full.iter().filter_map(away).min().map(|far| far.min(16)));
+        }
+    }
+
+    #[test]
+    fn blocks_take_no_more_voxels_than_they_may() {
+        for (shape, most) in [([162, 214, 167], 30_720), ([512, 512, 512], 63_488), ([3, 1, 1], 30_720)] {
+            for wanted in [1, 264, 5000] {
+                let bricks: usize = count(shape).iter().product();
+                let blocks = blocks(shape, wanted, most);
+                assert!(bricks.div_ceil(RUN).div_ceil(blocks) * RUN * BRICK_VOXELS <= most);
+                assert!(blocks <= bricks.div_ceil(RUN));
+            }
+        }
+    }
+}

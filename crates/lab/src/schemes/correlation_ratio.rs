@@ -1,0 +1,194 @@
+//! The schemes for Σw, Σw·y and Σw·y² of each fixed bin.
+
+use super::choice::{CrScheme, Settings};
+use super::draft::Draft;
+use super::pair::Pair;
+use super::plan::{Grid, Plan, Slot, TileTables, Value};
+use super::tiles::{TILE_VOXELS, Tiles};
+use super::{Histograms, bricks, segments};
+use crate::Error;
+
+/// Threads of a block of `cr_tiled`.
+const TILED_THREADS: usize = 256;
+
+/// Threads of a block of `cr_slabs`.
+const SLABS_THREADS: usize = 256;
+
+/// Threads of a block of `cr_bricks`.
+const BRICKS_THREADS: usize = 512;
+
+/// The most voxels of such a block: each adds at most 2¹⁶ to a sum of 31 bits.
+const BRICKS_MOST_VOXELS: usize = (1 << 15) - (1 << 11);
+
+/// Slices that many rows are first merged into, so that many multiprocessors share the work.
+const SLICES: usize = 32;
+
+impl Histograms<'_> {
+    /// Makes a scheme ready.
+    pub fn correlation_ratio<'p>(
+        &'p self,
+        pair: &'p Pair<'_>,
+        scheme: CrScheme,
+        settings: &Settings,
+    ) -> Result<Plan<'p>, Error> {
+        let mut draft = Draft::new(self, pair, settings)?;
+        // Three sums of four bytes for each bin.
+        let row = 12 * pair.bins;
+        let result = match scheme {
+            CrScheme::GlobalAtomic => draft.adding("cr_global_atomic", 0)?,
+            CrScheme::GlobalAtomicDouble => draft.adding("cr_global_atomic_double", 0)?,
+            CrScheme::SharedAtomic => draft.adding("cr_shared_atomic", row)?,
+            CrScheme::GlobalMerge => draft.merging("cr_global_shadows", 0)?,
+            CrScheme::SharedMerge => draft.merging("cr_shared_rows", row)?,
+            CrScheme::SharedWarp => draft.merging("cr_warp_rows", row * settings.threads.div_ceil(32))?,
+            CrScheme::ConflictFree => draft.conflict_free()?,
+            CrScheme::Tiled => draft.tiled()?,
+            CrScheme::Slabs => draft.slabs()?,
+            CrScheme::Skipping => draft.skipping()?,
+        };
+        draft.plan.results_in(result);
+        Ok(draft.plan)
+    }
+}
+
+impl Draft<'_> {
+    fn bins(&self) -> Value {
+        Value::Signed(self.pair.bins as i32)
+    }
+
+    /// Blocks that add to one histogram.
+    fn adding(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
+        let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
+        let blocks = self.blocks(kernel, threads, shared)?;
+        let sums = match name {
+            "cr_global_atomic_double" => self.uninitialised::<f64>(3 * self.pair.bins)?,
+            _ => self.uninitialised::<f32>(3 * self.pair.bins)?,
+        };
+        self.plan.clear(sums);
+        // SAFETY: `sums` has three numbers a bin, of the kernel's type; fixed bins are below `bins`.
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.bins(), self.at(sums)]) };
+        Ok(sums)
+    }
+
+    /// A row for each block or thread, merged afterwards.
+    fn merging(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
+        let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
+        let blocks = self.blocks(kernel, threads, shared)?;
+        let a_thread = name == "cr_global_shadows";
+        let count = if a_thread { blocks * threads } else { blocks };
+        let rows = self.uninitialised::<f32>(count * 3 * self.pair.bins)?;
+        if a_thread {
+            self.plan.clear(rows);
+        }
+        // SAFETY: `rows` has three numbers a bin for each block, or for each thread.
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.bins(), self.at(rows)]) };
+        self.merge_sums(rows, count)
+    }
+
+    fn conflict_free(&mut self) -> Result<Slot, Error> {
+        let (kernel, threads) = (self.kernel("cr_conflict_free")?, self.settings.threads);
+        let ([starts, sorted, bins], blocks) = self.sorted_segments()?;
+        let sums = self.uninitialised::<f32>(3 * self.pair.bins)?;
+        self.plan.clear(sums);
+        let values = [self.bins(), self.at(starts), self.at(sorted), self.at(bins), self.at(sums)];
+        // SAFETY: one block a segment, which lies within `sorted`; three shared floats a thread; bins as above.
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, 3 * 4 * threads), values) };
+        Ok(sums)
+    }
+
+    fn tiled(&mut self) -> Result<Slot, Error> {
+        let kernel = self.kernel_for_source(["cr_tiled_given", "cr_tiled_exact", "cr_tiled_filtered"])?;
+        let bins = self.pair.bins;
+        let tiles = Tiles::new(self.pair.volume.shape(), &self.pair.voxel_bins, bins);
+        let shared = 4 * (2 * TILE_VOXELS + 3 * bins + 3 * tiles.most_pieces);
+        let count = tiles.first_piece.len() - 1;
+        let blocks = self.blocks(kernel, TILED_THREADS, shared)?.min(count);
+        let places = self.holding(&tiles.places)?;
+        let pieces = self.holding(&tiles.pieces)?;
+        let first_piece = self.holding(&tiles.first_piece)?;
+        let bin_pieces = self.holding(&tiles.bin_pieces)?;
+        let rows = self.uninitialised::<f32>(blocks * 3 * bins)?;
+        let tables = TileTables {
+            places: self.plan.pointer(places),
+            pieces: self.plan.pointer(pieces),
+            first_piece: self.plan.pointer(first_piece),
+            bin_pieces: self.plan.pointer(bin_pieces),
+            count: count as u32,
+            most_pieces: tiles.most_pieces as i32,
+        };
+        let values = [self.bins(), Value::Tiles(tables), self.at(rows)];
+        // SAFETY: the tables cover every tile of the fixed volume; shared memory holds values and weights of a tile, three
+        // sums a bin and three a piece; `rows` has a row for each block.
+        unsafe { self.launch(kernel, Grid::of(blocks, TILED_THREADS, shared), values) };
+        self.merge_sums(rows, blocks)
+    }
+
+    fn slabs(&mut self) -> Result<Slot, Error> {
+        let kernel = self.kernel_for_source(["cr_slabs_given", "cr_slabs_exact", "cr_slabs_filtered"])?;
+        let (pair, bins) = (self.pair, self.pair.bins);
+        let shared = 12 * bins;
+        let wanted = self.blocks(kernel, SLABS_THREADS, shared)?;
+        let slabs = segments::slabs(pair.volume.shape(), SLABS_THREADS);
+        let blocks = segments::blocks_of_slabs(slabs, wanted, SLABS_THREADS);
+        let totals = self.zeroed::<u32>(2 * 3 * bins)?;
+        let finished = self.zeroed::<u32>(1)?;
+        let sums = self.uninitialised::<f64>(3 * bins)?;
+        let (_, fullest) = pair.in_bins();
+        let values = [
+            self.bins(),
+            Value::Signed(fullest as i32),
+            Value::Float(pair.per_range),
+            self.at(totals),
+            self.at(finished),
+            self.at(sums),
+        ];
+        // SAFETY: `totals` has three 64-bit sums a bin and `sums` three doubles, shared memory three words; every run leaves
+        // `totals` and `finished` at zero.
+        unsafe { self.launch(kernel, Grid::of(blocks, SLABS_THREADS, shared), values) };
+        Ok(sums)
+    }
+
+    fn skipping(&mut self) -> Result<Slot, Error> {
+        let kernel = self.kernel_for_source(["cr_bricks_given", "cr_bricks_exact", "cr_bricks_filtered"])?;
+        let (pair, bins) = (self.pair, self.pair.bins);
+        let shared = 8 * bins;
+        let wanted = self.blocks(kernel, BRICKS_THREADS, shared)?;
+        let blocks = bricks::blocks(pair.volume.shape(), wanted, BRICKS_MOST_VOXELS);
+        let (in_bin, _) = pair.in_bins();
+        let tables = self.brick_tables()?;
+        let in_bin = self.holding(&in_bin)?;
+        let totals = self.zeroed::<u32>(2 * (2 * bins + 1))?;
+        let finished = self.zeroed::<u32>(1)?;
+        let sums = self.uninitialised::<f64>(2 * bins + 1)?;
+        let values = [
+            Value::Bricks(tables),
+            self.bins(),
+            Value::Float(pair.per_range),
+            self.at(in_bin),
+            self.at(totals),
+            self.at(finished),
+            self.at(sums),
+        ];
+        // SAFETY: the tables cover the fixed volume and the moving one; `totals` has two 64-bit sums a bin and one more, `sums`
+        // as many doubles, shared memory two words a bin; every run leaves `totals` and `finished` at zero.
+        unsafe { self.launch(kernel, Grid::of(blocks, BRICKS_THREADS, shared), values) };
+        Ok(sums)
+    }
+
+    /// Adds rows of single precision up in double precision, in a fixed order.
+    fn merge_sums(&mut self, rows: Slot, count: usize) -> Result<Slot, Error> {
+        let width = 3 * self.pair.bins;
+        let slices = SLICES.min(count);
+        let parts = self.uninitialised::<f64>(slices * width)?;
+        let sums = self.uninitialised::<f64>(width)?;
+        for (name, slots, count, slices) in
+            [("merge_sums", [rows, parts], count, slices), ("merge_parts", [parts, sums], slices, 1)]
+        {
+            let kernel = self.kernel(name)?;
+            let grid = Grid { blocks: [width.div_ceil(32), slices], threads: [32, 32], shared: 0 };
+            // SAFETY: the first slot has `count` rows of `width`, the second one for each slice.
+            unsafe { self.launch_merge(kernel, grid, slots, [count, width], None) };
+        }
+        Ok(sums)
+    }
+}

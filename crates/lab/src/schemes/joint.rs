@@ -1,0 +1,251 @@
+//! The schemes for joint histograms.
+
+use super::brosch::{self, CostModel};
+use super::choice::{MiScheme, Settings};
+use super::draft::Draft;
+use super::pair::Pair;
+use super::plan::{Grid, Plan, Slot, Value};
+use super::{Histograms, bricks, segments};
+use crate::Error;
+
+/// Device memory that copies of a histogram for every thread or block may take, bytes; there are fewer of them where they
+/// would take more.
+const MOST_SHADOWS: usize = 2 << 30;
+
+/// The most voxels of a block of `mi_bricks`: 16-bit counters, and bricks as its list holds.
+const BRICKS_MOST_VOXELS: usize = (1 << 16) - (1 << 11);
+
+/// Voxels of a brick, which a thread looks at.
+const VOXELS_A_THREAD: usize = 256;
+
+impl Histograms<'_> {
+    /// Makes a scheme ready. `previous`: counts of an earlier, similar histogram, if there is one; the adaptive scheme lays
+    /// out its counters by it, the tiled ones count its fullest bin in registers.
+    pub fn joint<'p>(
+        &'p self,
+        pair: &'p Pair<'_>,
+        scheme: MiScheme,
+        settings: &Settings,
+        previous: Option<&[u32]>,
+    ) -> Result<Plan<'p>, Error> {
+        let mut draft = Draft::new(self, pair, settings)?;
+        let joint = draft.uninitialised::<u32>(pair.bins * pair.bins)?;
+        draft.plan.results_in(joint);
+        match scheme {
+            MiScheme::GlobalAtomic => draft.global_atomic(joint)?,
+            MiScheme::WarpShadows => draft.warp_shadows(joint)?,
+            MiScheme::ThreadShadows => draft.thread_shadows(joint)?,
+            MiScheme::SortCount => draft.sort_count(joint)?,
+            MiScheme::Adaptive => draft.adaptive(joint, previous)?,
+            MiScheme::Columns => draft.columns(joint)?,
+            MiScheme::Rows => draft.rows(joint)?,
+            MiScheme::Slabs32 => draft.slabs_joint(joint, 32, previous)?,
+            MiScheme::Slabs16 => draft.slabs_joint(joint, 16, previous)?,
+            MiScheme::Skipping => draft.skipping_joint(joint)?,
+        }
+        Ok(draft.plan)
+    }
+}
+
+/// A histogram cut into as many rows as shared memory holds; the volume is gone through once for each such part.
+struct Parts {
+    count: usize,
+    /// Rows of a part.
+    rows: usize,
+    /// Bytes that these take.
+    shared: usize,
+    threads: usize,
+}
+
+impl Parts {
+    /// Of so many rows of so many bytes, at most `most` bytes in a part.
+    fn of(bins: usize, row: usize, most: usize, settings: &Settings) -> Parts {
+        let count = bins.div_ceil((most / row).clamp(1, bins));
+        let rows = bins.div_ceil(count);
+        let shared = (rows * row).next_multiple_of(4);
+        // One block fills a multiprocessor if its histogram does.
+        let threads = if 2 * shared > most { 1024 } else { settings.threads.next_multiple_of(32) };
+        Parts { count, rows, shared, threads }
+    }
+
+    fn grid(&self, blocks: usize) -> Grid {
+        Grid { blocks: [blocks, self.count], threads: [self.threads, 1], shared: self.shared }
+    }
+}
+
+impl Draft<'_> {
+    /// Pairs of bins.
+    fn cells(&self) -> usize {
+        self.pair.bins * self.pair.bins
+    }
+
+    fn global_atomic(&mut self, joint: Slot) -> Result<(), Error> {
+        let (kernel, threads) = (self.kernel("mi_global_atomic")?, self.settings.threads);
+        let blocks = self.blocks(kernel, threads, 0)?;
+        self.plan.clear(joint);
+        // SAFETY: `joint` has a counter for each pair of bins; the fixed bins are below `bins`, the moving ones are clamped.
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, 0), [self.at(joint)]) };
+        Ok(())
+    }
+
+    fn warp_shadows(&mut self, joint: Slot) -> Result<(), Error> {
+        let (kernel, threads) = (self.kernel("mi_warp_shadows")?, self.settings.threads);
+        let warps = threads.div_ceil(32);
+        let range = (self.settings.shared / 4 / warps).clamp(1, self.cells());
+        let shared = 4 * range * warps;
+        let blocks = self.blocks(kernel, threads, shared)?;
+        self.plan.clear(joint);
+        for first in (0..self.cells()).step_by(range) {
+            let values = [Value::Unsigned(first as u32), Value::Unsigned(range as u32), self.at(joint)];
+            // SAFETY: as above; shared memory has a range for each warp.
+            unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), values) };
+        }
+        Ok(())
+    }
+
+    fn thread_shadows(&mut self, joint: Slot) -> Result<(), Error> {
+        let (all, threads) = (self.cells(), self.settings.threads);
+        // b = s·32 / (B·N), eq. 10 of Shams 2010, down to what a word divides into.
+        let bits = self.settings.shared * 8 / (all * threads);
+        let (name, per_word) = match bits {
+            0 => ("mi_thread_shadows_0", None),
+            1 => ("mi_thread_shadows_1", Some(32)),
+            2 | 3 => ("mi_thread_shadows_2", Some(16)),
+            4..=7 => ("mi_thread_shadows_4", Some(8)),
+            _ => ("mi_thread_shadows_8", Some(4)),
+        };
+        let kernel = self.kernel(name)?;
+        let shared = per_word.map_or(0, |bins| 4 * all.div_ceil(bins) * threads);
+        let blocks = self.blocks(kernel, threads, shared)?.min((MOST_SHADOWS / (4 * all * threads)).max(1));
+        let shadows = self.uninitialised::<u32>(blocks * threads * all)?;
+        let left = self.uninitialised::<u32>(all)?;
+        self.plan.clear(shadows);
+        self.plan.clear(left);
+        // SAFETY: `shadows` has a histogram for each thread, shared memory `bits` bits for each of its bins.
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.at(shadows), self.at(left)]) };
+        self.merge_counts(shadows, blocks * threads, Some(left), joint)
+    }
+
+    fn sort_count(&mut self, joint: Slot) -> Result<(), Error> {
+        let (kernel, all) = (self.kernel("mi_sort_count")?, self.cells());
+        // The network needs a power of two.
+        let threads = self.settings.threads.next_power_of_two();
+        let shared = 8 * threads;
+        let blocks = self.blocks(kernel, threads, shared)?.min((MOST_SHADOWS / (4 * all)).max(1));
+        let partial = self.uninitialised::<u32>(blocks * all)?;
+        self.plan.clear(partial);
+        // SAFETY: `partial` has a histogram for each block, shared memory two elements for each thread.
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.at(partial)]) };
+        self.merge_counts(partial, blocks, None, joint)
+    }
+
+    fn adaptive(&mut self, joint: Slot, previous: Option<&[u32]>) -> Result<(), Error> {
+        let (kernel, threads) = (self.kernel("mi_adaptive")?, self.settings.threads);
+        // Global updates cost the most; the ratios are those of latencies on current devices.
+        let model = CostModel {
+            global_update: 8.0,
+            shared_collision: 1.0,
+            global_collision: 8.0,
+            sharing: threads as f64,
+            threads: (self.settings.blocks.unwrap_or(1024) * threads) as f64,
+            tagged: false,
+        };
+        let levels = match previous {
+            Some(counts) if counts.len() == self.cells() => model.levels(counts, self.settings.shared),
+            // The first histogram is made without counters in shared memory.
+            _ => vec![0; self.cells()],
+        };
+        let (table, bytes) = brosch::table(&levels);
+        let words = bytes.div_ceil(4);
+        let blocks = self.blocks(kernel, threads, 4 * words)?;
+        let table = self.holding(&table)?;
+        self.plan.clear(joint);
+        let values = [self.at(table), Value::Unsigned(words as u32), self.at(joint)];
+        // SAFETY: `table` has an entry a bin, whose counters lie within `words` of shared memory.
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, 4 * words), values) };
+        Ok(())
+    }
+
+    fn columns(&mut self, joint: Slot) -> Result<(), Error> {
+        let (kernel, reduce) = (self.kernel("mi_columns")?, self.kernel("sum_rows")?);
+        let (all, threads) = (self.cells(), self.settings.threads);
+        let blocks = self.blocks(kernel, threads, 0)?.min((MOST_SHADOWS / (4 * all * threads)).max(1));
+        let width = blocks * threads;
+        let columns = self.uninitialised::<u32>(width * all)?;
+        self.plan.clear(columns);
+        // SAFETY: `columns` has a row of all threads for each pair of bins.
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, 0), [self.at(columns)]) };
+        // SAFETY: a warp a row; warps beyond the last row do nothing.
+        unsafe {
+            self.launch_merge(reduce, Grid::of(all.div_ceil(8), 256, 0), [columns, joint], [all, width], None);
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, joint: Slot) -> Result<(), Error> {
+        let (kernel, threads) = (self.kernel("mi_rows")?, self.settings.threads);
+        let shared = 4 * self.pair.bins * threads.div_ceil(32);
+        self.allow_shared(kernel, shared)?;
+        let ([starts, sorted, bins], blocks) = self.sorted_segments()?;
+        self.plan.clear(joint);
+        let values = [starts, sorted, bins, joint].map(|slot| self.at(slot));
+        // SAFETY: one block a segment, which lies within `sorted`; shared memory has a row for each warp.
+        unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), values) };
+        Ok(())
+    }
+
+    fn slabs_joint(&mut self, joint: Slot, bits: usize, previous: Option<&[u32]>) -> Result<(), Error> {
+        let kernel = self.kernel_for_source(match bits {
+            16 => ["mi_slabs_16_given", "mi_slabs_16_exact", "mi_slabs_16_filtered"],
+            _ => ["mi_slabs_32_given", "mi_slabs_32_exact", "mi_slabs_32_filtered"],
+        })?;
+        let bins = self.pair.bins;
+        let parts = Parts::of(bins, bits / 8 * bins, self.most_shared(), &self.settings);
+        let wanted = self.blocks_of_parts(kernel, parts.threads, parts.shared, parts.count)?;
+        let slabs = segments::slabs(self.pair.volume.shape(), parts.threads);
+        let blocks = segments::blocks_of_slabs(slabs, wanted, parts.threads);
+        let fullest = previous.and_then(|counts| (0..counts.len()).max_by_key(|bin| counts[*bin]));
+        self.plan.clear(joint);
+        let values = [
+            Value::Signed(parts.rows as i32),
+            // Without an earlier histogram none: no bin is the last one a 32-bit number can name.
+            Value::Signed(fullest.map_or(i32::MAX, |bin| bin as i32)),
+            self.at(joint),
+        ];
+        // SAFETY: shared memory holds the rows of a part; blocks take so few voxels that 16 bits are enough; `joint` as above.
+        unsafe { self.launch(kernel, parts.grid(blocks), values) };
+        Ok(())
+    }
+
+    fn skipping_joint(&mut self, joint: Slot) -> Result<(), Error> {
+        let kernel = self.kernel_for_source(["mi_bricks_given", "mi_bricks_exact", "mi_bricks_filtered"])?;
+        let (pair, bins) = (self.pair, self.pair.bins);
+        // The kernel's own list is in shared memory as well.
+        let parts = Parts::of(bins, 2 * bins, self.most_shared() - (2 << 10), &self.settings);
+        let wanted = self.blocks_of_parts(kernel, parts.threads, parts.shared, parts.count)?;
+        let most_voxels = BRICKS_MOST_VOXELS.min(parts.threads * VOXELS_A_THREAD);
+        let blocks = bricks::blocks(pair.volume.shape(), wanted, most_voxels);
+        let tables = self.brick_tables()?;
+        let column = pair.moving_bin(tables.common);
+        let mut start = vec![0; self.cells()];
+        let (in_bin, _) = pair.in_bins();
+        in_bin.iter().zip(start.chunks_mut(bins)).for_each(|(voxels, row)| row[column] = *voxels);
+        let start = self.holding(&start)?;
+        self.plan.copy(joint, start);
+        let values = [Value::Bricks(tables), Value::Signed(parts.rows as i32), self.at(joint)];
+        // SAFETY: shared memory holds the rows of a part; blocks take so few voxels that 16 bits are enough, and no more bricks
+        // than threads; `joint` as above.
+        unsafe { self.launch(kernel, parts.grid(blocks), values) };
+        Ok(())
+    }
+
+    /// Adds rows of counts up, and those in `left` to them.
+    fn merge_counts(&mut self, rows: Slot, count: usize, left: Option<Slot>, joint: Slot) -> Result<(), Error> {
+        let (kernel, width) = (self.kernel("merge_counts")?, self.cells());
+        let grid = Grid { blocks: [width.div_ceil(32), 1], threads: [32, 32], shared: 0 };
+        let left = left.map_or(Value::Address(0), |slot| self.at(slot));
+        // SAFETY: `rows` has `count` rows of `width`, `left` one or none, `joint` one.
+        unsafe { self.launch_merge(kernel, grid, [rows, joint], [count, width], Some(left)) };
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! Values as the kernels of `cu/` take them.
+
+use antsreg_core::AffineTransform;
+
+/// `Vector` of the header `points.cuh`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Vector(pub(super) [f32; 3]);
+
+/// `Size` of the header `points.cuh`: voxels along each axis.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size([i32; 3]);
+
+impl Size {
+    pub(super) fn of(shape: [usize; 3]) -> Size {
+        Size(shape.map(|n| n as i32))
+    }
+}
+
+/// `Map` of the header `points.cuh`: the rows of an affine map, the translation last in each.
+pub(super) fn map(transform: &AffineTransform) -> [f32; 12] {
+    std::array::from_fn(|element| match (element / 4, element % 4) {
+        (row, 3) => transform.translation[row] as f32,
+        (row, column) => transform.matrix[(row, column)] as f32,
+    })
+}

@@ -1,0 +1,72 @@
+//! The histogram schemes of the literature, side by side: what the correlation ratio needs of each fixed bin (Σw, Σw·y,
+//! Σw·y²; Li 2015), and joint histograms (Shams 2007 and 2010, Brosch 2009, Sun 2010), each as its paper has it, and what
+//! suits a device with much shared memory and fast atomics.
+//!
+//! Registrations do not use them: they use the operations of [`Backend`](antsreg_kernels::Backend). A scheme becomes a
+//! [`Plan`]: memory and launches that are prepared once, then run and timed as often as wanted.
+#![expect(unsafe_code, reason = "kernel launches take raw pointers")]
+
+mod bricks;
+mod brosch;
+mod choice;
+mod correlation_ratio;
+mod draft;
+mod joint;
+mod kernels;
+mod layout;
+mod pair;
+mod plan;
+mod segments;
+mod tiles;
+
+use antsreg_kernels::Cuda;
+pub use brosch::CostModel;
+pub use choice::{CrScheme, MiScheme, Order, Settings};
+pub use kernels::CODE;
+pub use pair::{FixedVolume, Pair, Values};
+pub use plan::Plan;
+
+use crate::Error;
+use kernels::Kernels;
+
+/// The fewest and the most bins of an image.
+pub const BINS: std::ops::RangeInclusive<usize> = 2..=1024;
+
+/// The schemes' kernels, loaded on a device.
+pub struct Histograms<'a> {
+    cuda: &'a Cuda,
+    kernels: Kernels,
+    /// The most shared memory a block can have, bytes.
+    most_shared: usize,
+}
+
+/// Σw, Σw·y, Σw·y² of the moving values y in each fixed bin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CrSums {
+    /// Σw.
+    pub weight: Vec<f64>,
+    /// Σw·y.
+    pub sum: Vec<f64>,
+    /// Σw·y²; of a scheme that adds up what the cost needs and no more, one sum over all bins.
+    pub square: Vec<f64>,
+}
+
+impl<'a> Histograms<'a> {
+    /// Loads the kernels.
+    pub fn open(cuda: &'a Cuda) -> Result<Histograms<'a>, Error> {
+        Ok(Histograms { cuda, kernels: Kernels::load(cuda)?, most_shared: cuda.most_shared()? })
+    }
+
+    /// The most shared memory a block can have on this device, bytes.
+    pub fn most_shared(&self) -> usize {
+        self.most_shared
+    }
+}
+
+/// Refuses a number of bins that no scheme is made for.
+fn check_bins(bins: usize) -> Result<(), Error> {
+    match BINS.contains(&bins) {
+        true => Ok(()),
+        false => Err(Error::Bins { bins, least: *BINS.start(), most: *BINS.end() }),
+    }
+}

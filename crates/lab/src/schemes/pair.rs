@@ -1,0 +1,242 @@
+//! What is histogrammed: a fixed volume's bins against moving values, on the device.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use antsreg_core::AffineTransform;
+use antsreg_kernels::Backend;
+use antsreg_kernels::cuda::Image;
+use antsreg_kernels::cuda::extension::{Argument, Buffer};
+
+use super::bricks::Emptiness;
+use super::choice::Order;
+use super::layout::{self, Size, Vector};
+use super::{Histograms, check_bins, segments};
+use crate::Error;
+
+/// `Pair` of `cu/pair.cuh`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Operands {
+    fixed: u64,
+    moving: u64,
+    texture: u64,
+    source: i32,
+    shape: Size,
+    moving_shape: Size,
+    per_edge: Vector,
+    low: f32,
+    scale: f32,
+    bins: i32,
+    map: [f32; 12],
+}
+impl Argument for Operands {}
+
+/// Where moving values come from, as `cu/pair.cuh` numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Given = 0,
+    Exact = 1,
+    Filtered = 2,
+}
+
+/// A fixed volume on the host, and the orders of its voxels once they were needed.
+pub struct FixedVolume {
+    shape: [usize; 3],
+    values: Vec<f32>,
+    by_intensity: Mutex<Option<Arc<Vec<u32>>>>,
+}
+
+impl FixedVolume {
+    /// A volume, x fastest.
+    pub fn new(shape: [usize; 3], values: Vec<f32>) -> Result<FixedVolume, Error> {
+        let expected = shape.iter().product();
+        if values.len() != expected {
+            return Err(Error::Voxels { shape, expected, found: values.len() });
+        }
+        Ok(FixedVolume { shape, values, by_intensity: Mutex::default() })
+    }
+
+    /// Voxels along each axis.
+    pub fn shape(&self) -> [usize; 3] {
+        self.shape
+    }
+
+    /// Its voxels.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// The bin of each voxel: ⌊(value − low) · bins / (high − low)⌋ in single precision, clamped.
+    pub fn binned(&self, bins: usize) -> Vec<u16> {
+        let (low, scale) = binning(&self.values, bins);
+        self.values.iter().map(|value| bin_of(*value, low, scale, bins)).collect()
+    }
+
+    fn sorted(&self, bins: &[u16], order: Order) -> Arc<Vec<u32>> {
+        if order == Order::Bricks {
+            return Arc::new(segments::sorted(self.shape, &self.values, bins, order));
+        }
+        let mut known = self.by_intensity.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get_or_insert_with(|| Arc::new(segments::sorted(self.shape, &self.values, bins, order))).clone()
+    }
+}
+
+/// Low end and bins per unit of a range of values.
+fn binning(values: &[f32], bins: usize) -> (f32, f32) {
+    let (low, high) = values
+        .iter()
+        .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
+    (low, if high > low { bins as f32 / (high - low) } else { 0.0 })
+}
+
+fn bin_of(value: f32, low: f32, scale: f32, bins: usize) -> u16 {
+    ((value - low) * scale).max(0.0).min((bins - 1) as f32) as u16
+}
+
+/// The moving values.
+#[derive(Debug, Clone, Copy)]
+pub enum Values<'v> {
+    /// One for each fixed voxel.
+    Given(&'v [f32]),
+    /// Sampled from a volume, trilinearly.
+    Sampled {
+        /// Its voxels along each axis, at least two.
+        shape: [usize; 3],
+        /// Its voxels, x fastest.
+        voxels: &'v [f32],
+        /// From fixed to moving voxel indices.
+        fixed_to_moving: AffineTransform,
+        /// Through the texture unit's own filter, whose weights have eight bits, instead of in single precision.
+        filtered: bool,
+        /// Width of the ramp at the moving volume's edge, over which the weights of the correlation ratio rise from 0 to 1.
+        /// For joint histograms every voxel inside counts once.
+        edge_voxels: [f64; 3],
+    },
+}
+
+/// A fixed volume's bins and moving values on a device.
+pub struct Pair<'f> {
+    pub(super) volume: &'f FixedVolume,
+    pub(super) bins: usize,
+    pub(super) voxel_bins: Vec<u16>,
+    pub(super) source: Source,
+    pub(super) operands: Operands,
+    /// 1 / range of the moving values, 0 if there is none.
+    pub(super) per_range: f32,
+    /// Where the moving image is empty.
+    pub(super) emptiness: Emptiness,
+    sorted: Mutex<HashMap<Order, Sorted>>,
+    _fixed: Buffer<u16>,
+    _moving: Image,
+}
+
+/// Sorted voxel indices on both sides.
+#[derive(Clone)]
+pub(super) struct Sorted {
+    pub(super) host: Arc<Vec<u32>>,
+    pub(super) device: Arc<Buffer<u32>>,
+}
+
+impl Histograms<'_> {
+    /// Brings a pair to the device, with both sides in `bins` bins over the range of their values.
+    pub fn pair<'f>(&self, fixed: &'f FixedVolume, moving: Values<'_>, bins: usize) -> Result<Pair<'f>, Error> {
+        check_bins(bins)?;
+        let voxel_bins = fixed.binned(bins);
+        let buffer = self.cuda.holding(&voxel_bins)?;
+        let (values, shape) = match moving {
+            Values::Given(values) => (values, fixed.shape),
+            Values::Sampled { voxels, shape, .. } => (voxels, shape),
+        };
+        let image = self.cuda.upload(shape, values)?;
+        let (low, scale) = binning(values, bins);
+        let mut operands = Operands {
+            fixed: buffer.pointer(),
+            moving: self.cuda.voxels_of(&image),
+            texture: 0,
+            source: 0,
+            shape: Size::of(fixed.shape),
+            moving_shape: Size::of(shape),
+            per_edge: Vector([f32::INFINITY; 3]),
+            low,
+            scale,
+            bins: bins as i32,
+            map: [0.0; 12],
+        };
+        let mut source = Source::Given;
+        if let Values::Sampled { fixed_to_moving, filtered, edge_voxels, .. } = moving {
+            source = if filtered { Source::Filtered } else { Source::Exact };
+            operands.texture = self.cuda.filtered_texture(&image)?;
+            operands.per_edge = Vector(edge_voxels.map(|edge| (1.0 / edge) as f32));
+            operands.map = layout::map(&fixed_to_moving);
+        }
+        operands.source = source as i32;
+        let sorted = Mutex::default();
+        let per_range = scale / bins as f32;
+        Ok(Pair {
+            volume: fixed,
+            bins,
+            voxel_bins,
+            source,
+            operands,
+            per_range,
+            emptiness: Emptiness::of(shape, values),
+            sorted,
+            _fixed: buffer,
+            _moving: image,
+        })
+    }
+
+    /// Sorted voxel indices, made when first asked for.
+    pub(super) fn sorted(&self, pair: &Pair<'_>, order: Order) -> Result<Sorted, Error> {
+        let mut known = pair.sorted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sorted) = known.get(&order) {
+            return Ok(sorted.clone());
+        }
+        let host = pair.volume.sorted(&pair.voxel_bins, order);
+        let device = Arc::new(self.cuda.holding(&host)?);
+        Ok(known.entry(order).or_insert(Sorted { host, device }).clone())
+    }
+}
+
+impl Pair<'_> {
+    /// Fixed voxels.
+    pub fn voxels(&self) -> usize {
+        self.voxel_bins.len()
+    }
+
+    /// Voxels of each fixed bin, and the one with most.
+    pub(super) fn in_bins(&self) -> (Vec<u32>, usize) {
+        let mut voxels = vec![0; self.bins];
+        self.voxel_bins.iter().for_each(|bin| voxels[usize::from(*bin)] += 1);
+        let fullest = (0..self.bins).max_by_key(|bin| voxels[*bin]).unwrap_or(0);
+        (voxels, fullest)
+    }
+
+    /// The bin of a moving value.
+    pub(super) fn moving_bin(&self, value: f32) -> usize {
+        usize::from(bin_of(value, self.operands.low, self.operands.scale, self.bins))
+    }
+
+    /// Bins of either side.
+    pub fn bins(&self) -> usize {
+        self.bins
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operands_lie_as_the_kernels_expect_them() {
+        let at = [
+            std::mem::offset_of!(Operands, source),
+            std::mem::offset_of!(Operands, moving_shape),
+            std::mem::offset_of!(Operands, low),
+            std::mem::offset_of!(Operands, map),
+            size_of::<Operands>(),
+        ];
+        assert_eq!(at, [24, 40, 64, 76, 128]);
+    }
+}

@@ -1,0 +1,246 @@
+//! A scheme made ready: memory, and the steps that fill it, to be run and timed as often as wanted.
+
+use antsreg_kernels::Cuda;
+use antsreg_kernels::cuda::extension::{self, Argument, Buffer, Kernel};
+
+use super::bricks::BrickTables;
+use super::pair::{Operands, Sorted};
+use super::{CrSums, Histograms};
+use crate::Error;
+
+/// `Tiles` of `cu/cr_tiled.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TileTables {
+    pub(super) places: u64,
+    pub(super) pieces: u64,
+    pub(super) first_piece: u64,
+    pub(super) bin_pieces: u64,
+    pub(super) count: u32,
+    pub(super) most_pieces: i32,
+}
+impl Argument for TileTables {}
+
+/// An argument of a kernel, kept until it is launched.
+pub(super) enum Value {
+    Pair(Operands),
+    Tiles(TileTables),
+    Bricks(BrickTables),
+    Address(u64),
+    Unsigned(u32),
+    Signed(i32),
+    Float(f32),
+}
+
+impl Value {
+    fn argument(&self) -> &dyn Argument {
+        match self {
+            Value::Pair(value) => value,
+            Value::Tiles(value) => value,
+            Value::Bricks(value) => value,
+            Value::Address(value) => value,
+            Value::Unsigned(value) => value,
+            Value::Signed(value) => value,
+            Value::Float(value) => value,
+        }
+    }
+}
+
+/// Memory that a plan keeps.
+pub(super) enum Memory {
+    Words(Buffer<u32>),
+    Halves(Buffer<u16>),
+    Singles(Buffer<f32>),
+    Doubles(Buffer<f64>),
+    Sorted(Sorted),
+}
+
+macro_rules! memory_from {
+    ($($kind:ident: $element:ty),+) => {
+        $(impl From<Buffer<$element>> for Memory {
+            fn from(buffer: Buffer<$element>) -> Memory {
+                Memory::$kind(buffer)
+            }
+        })+
+    };
+}
+memory_from!(Words: u32, Halves: u16, Singles: f32, Doubles: f64);
+
+impl Memory {
+    /// Where it is.
+    pub(super) fn pointer(&self) -> u64 {
+        match self {
+            Memory::Words(buffer) => buffer.pointer(),
+            Memory::Halves(buffer) => buffer.pointer(),
+            Memory::Singles(buffer) => buffer.pointer(),
+            Memory::Doubles(buffer) => buffer.pointer(),
+            Memory::Sorted(sorted) => sorted.device.pointer(),
+        }
+    }
+
+    fn clear(&mut self) -> Result<(), antsreg_kernels::Error> {
+        match self {
+            Memory::Words(buffer) => buffer.clear(0..buffer.len()),
+            Memory::Halves(buffer) => buffer.clear(0..buffer.len()),
+            Memory::Singles(buffer) => buffer.clear(0..buffer.len()),
+            Memory::Doubles(buffer) => buffer.clear(0..buffer.len()),
+            Memory::Sorted(_) => Ok(()),
+        }
+    }
+}
+
+/// A piece of a plan's memory, by its number.
+pub(super) type Slot = usize;
+
+enum Step<'p> {
+    Clear(Slot),
+    /// Counters made what they are at the start, from the second slot.
+    Copy(Slot, Slot),
+    Launch {
+        kernel: &'p Kernel,
+        grid: extension::Grid,
+        values: Vec<Value>,
+    },
+}
+
+/// A scheme on a pair, ready to run.
+pub struct Plan<'p> {
+    cuda: &'p Cuda,
+    hold: &'p Kernel,
+    memory: Vec<Memory>,
+    steps: Vec<Step<'p>>,
+    result: Slot,
+    bins: usize,
+}
+
+/// The shape of a launch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grid {
+    pub(super) blocks: [usize; 2],
+    pub(super) threads: [usize; 2],
+    pub(super) shared: usize,
+}
+
+impl Grid {
+    pub(super) fn of(blocks: usize, threads: usize, shared: usize) -> Grid {
+        Grid { blocks: [blocks, 1], threads: [threads, 1], shared }
+    }
+}
+
+impl Histograms<'_> {
+    /// Without a step so far.
+    pub(super) fn plan(&self, bins: usize) -> Result<Plan<'_>, Error> {
+        let hold = self.kernels.get("hold")?;
+        Ok(Plan { cuda: self.cuda, hold, memory: Vec::new(), steps: Vec::new(), result: 0, bins })
+    }
+}
+
+impl<'p> Plan<'p> {
+    /// Keeps memory as long as the plan.
+    pub(super) fn keep(&mut self, memory: impl Into<Memory>) -> Slot {
+        self.memory.push(memory.into());
+        self.memory.len() - 1
+    }
+
+    /// Where a piece of memory is.
+    pub(super) fn pointer(&self, slot: Slot) -> u64 {
+        self.memory[slot].pointer()
+    }
+
+    /// Where the result stands after a run.
+    pub(super) fn results_in(&mut self, slot: Slot) {
+        self.result = slot;
+    }
+
+    pub(super) fn clear(&mut self, slot: Slot) {
+        self.steps.push(Step::Clear(slot));
+    }
+
+    /// Fills counters with others before what follows.
+    pub(super) fn copy(&mut self, to: Slot, from: Slot) {
+        self.steps.push(Step::Copy(to, from));
+    }
+
+    /// Adds a launch.
+    ///
+    /// # Safety
+    /// As for [`Cuda::launch_kernel`], whenever the plan runs: addresses are of memory that the plan or the pair it is for keeps.
+    pub(super) unsafe fn launch(&mut self, kernel: &'p Kernel, grid: Grid, values: Vec<Value>) {
+        let grid = extension::Grid {
+            blocks: [grid.blocks[0] as u32, grid.blocks[1] as u32, 1],
+            threads: [grid.threads[0] as u32, grid.threads[1] as u32, 1],
+            shared: grid.shared as u32,
+        };
+        self.steps.push(Step::Launch { kernel, grid, values });
+    }
+
+    /// Gives all steps to the device once.
+    pub fn run(&mut self) -> Result<(), Error> {
+        for step in &self.steps {
+            match step {
+                Step::Clear(slot) => self.memory[*slot].clear()?,
+                Step::Copy(to, from) => {
+                    if let Ok([Memory::Words(to), Memory::Words(from)]) = self.memory.get_disjoint_mut([*to, *from]) {
+                        to.copy_from(from)?;
+                    }
+                }
+                Step::Launch { kernel, grid, values } => {
+                    let arguments: Vec<&dyn Argument> = values.iter().map(Value::argument).collect();
+                    // SAFETY: promised when the step was added.
+                    unsafe { self.cuda.launch_kernel(kernel, *grid, &arguments)? };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The median time of a run on the device, seconds: all its steps, with the inputs where earlier runs left them.
+    pub fn time(&mut self) -> Result<f64, Error> {
+        self.run()?;
+        let first = self.timed(1)?;
+        // Short ones several at a time, long ones less often.
+        let (at_a_time, rounds) = match first {
+            seconds if seconds < 1e-3 => (4, 11),
+            seconds if seconds < 1e-2 => (1, 7),
+            _ => (1, 3),
+        };
+        let mut seconds = (0..rounds).map(|_| self.timed(at_a_time)).collect::<Result<Vec<_>, _>>()?;
+        seconds.sort_by(f64::total_cmp);
+        Ok(seconds[rounds / 2])
+    }
+
+    /// Mean of so many runs one after the other.
+    fn timed(&mut self, runs: usize) -> Result<f64, Error> {
+        let timer = self.cuda.timer()?;
+        // The device waits until the host has given it everything: launches do not show.
+        let cycles = (runs * self.steps.len() * 100_000).min(50_000_000) as u32;
+        let one_thread = extension::Grid { blocks: [1; 3], threads: [1; 3], shared: 0 };
+        // SAFETY: the kernel takes a number and touches no memory.
+        unsafe { self.cuda.launch_kernel(self.hold, one_thread, &[&cycles])? };
+        timer.start()?;
+        for _ in 0..runs {
+            self.run()?;
+        }
+        Ok(timer.stop()? / runs as f64)
+    }
+
+    /// The counts of the last run of a joint histogram, a row for each fixed bin; nothing of another plan.
+    pub fn joint(&self) -> Result<Vec<u32>, Error> {
+        match &self.memory[self.result] {
+            Memory::Words(counts) => Ok(counts.download(counts.len())?),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The sums of the last run of the correlation ratio; nothing of another plan.
+    pub fn sums(&self) -> Result<CrSums, Error> {
+        let all = match &self.memory[self.result] {
+            Memory::Singles(sums) => sums.download(sums.len())?.into_iter().map(f64::from).collect(),
+            Memory::Doubles(sums) => sums.download(sums.len())?,
+            _ => Vec::new(),
+        };
+        let (weight, rest) = all.split_at(self.bins.min(all.len()));
+        let (sum, square) = rest.split_at(self.bins.min(rest.len()));
+        Ok(CrSums { weight: weight.to_vec(), sum: sum.to_vec(), square: square.to_vec() })
+    }
+}

@@ -1,0 +1,123 @@
+//! The program as it is run: help, cost curves on the processor, refusals.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use antsreg_core::AffineTransform;
+use antsreg_core::io::itk;
+use antsreg_tests::{Brain, grid};
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+use tempfile::TempDir;
+
+/// Runs the program in a folder, where the driver, if there is one, sees no GPU.
+fn run(folder: &Path, line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_antsreg-lab"))
+        .current_dir(folder)
+        .env("CUDA_VISIBLE_DEVICES", "-1")
+        // Help is as wide as this says.
+        .env_remove("COLUMNS")
+        .args(line.split_whitespace())
+        .output()
+        .expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+#[test]
+fn help_of_every_measurement() {
+    let folder = TempDir::new().expect("a folder");
+    for line in ["--help", "cost-curves --help", "histograms --help"] {
+        let name = line.split_whitespace().next().unwrap_or_default().trim_start_matches('-');
+        insta::assert_snapshot!(format!("help_{name}"), text(&run(folder.path(), line).stdout));
+    }
+}
+
+#[test]
+fn what_is_not_understood_exits_with_2() {
+    let folder = TempDir::new().expect("a folder");
+    for (line, reason) in [
+        ("", "Usage: antsreg-lab"),
+        ("histograms", "--output <FOLDER>"),
+        ("histograms -o . --device cpu", "error: histograms are measured on an NVIDIA GPU, expected cuda or cuda:N"),
+        ("histograms -o . --device tpu", "expected auto, cpu, cuda or cuda:N, found `tpu`"),
+        ("cost-curves -f f.nii -m m.nii -o c --mm 0", "expected a number above 0, found `0`"),
+        ("cost-curves -f f.nii -m m.nii -o c --points 0", "expected a whole number from 1, found `0`"),
+    ] {
+        let output = run(folder.path(), line);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert!(text(&output.stderr).contains(reason), "{line}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_measurement_of_the_gpu_fails_where_there_is_none() {
+    let folder = TempDir::new().expect("a folder");
+    for choice in ["", " --device cuda", " --device auto"] {
+        let output = run(folder.path(), &format!("histograms -o .{choice}"));
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{}", text(&output.stderr));
+        let reason = text(&output.stderr);
+        assert!(reason.starts_with("error: device cuda:0 cannot be used: there is no CUDA d"), "{reason}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+}
+
+fn truth() -> AffineTransform {
+    let matrix = Rotation3::from_euler_angles(0.15, -0.1, 0.25).into_inner();
+    AffineTransform { matrix, translation: Vector3::new(9.0, -14.0, 21.0) }
+}
+
+/// A folder with a brain `f.nii.gz`, the same one moved by `truth` as `m.nii.gz`, and `truth` as `a.mat`.
+fn pair() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    let path = |name: &str| -> PathBuf { folder.path().join(name) };
+    Brain::standard().write_image(&grid(4.0, [0.0; 3], Matrix3::identity()), &path("f.nii.gz"));
+    Brain::moved(&truth()).write_image(&grid(4.0, [9.0, -14.0, 21.0], Matrix3::identity()), &path("m.nii.gz"));
+    itk::write_affine(&path("a.mat"), &truth(), Point3::origin()).expect("the affine is written");
+    folder
+}
+
+#[test]
+fn curves_are_drawn_and_tabulated() {
+    let folder = pair();
+    let line = "cost-curves -f f.nii.gz -m m.nii.gz -t a.mat -o c --cost nmi,ncc --mm 4 --points 4 --device cpu";
+    let output = run(folder.path(), line);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // Two ways to fill the histogram, and a cost without one, along six parameters.
+    assert_eq!(text(&output.stdout).lines().count(), 1 + 6 * 3, "{}", text(&output.stdout));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file of text");
+    let csv = read("c.csv");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "parameter,value,nmi trilinear,nmi partial-volume,ncc");
+    assert_eq!(lines.len(), 1 + 6 * 9);
+    for parameter in lines[1..].chunks(9) {
+        let costs: Vec<f64> =
+            parameter.iter().map(|row| row.rsplit(',').next().expect("a cell").parse().expect("a cost")).collect();
+        let lowest = costs.iter().copied().fold(f64::MAX, f64::min);
+        // The middle is the true transform; its neighbours are 0.75 mm or degrees away.
+        assert!(costs[3..6].contains(&lowest) && costs[0] > 1.5 * costs[4], "{parameter:?}");
+    }
+    let svg = read("c.svg");
+    assert!(svg.starts_with("<svg") && svg.contains("turn about z, degrees") && svg.contains("nmi partial-volume"));
+}
+
+#[test]
+fn an_inverted_transform_is_the_inverse() {
+    let folder = pair();
+    let inverse = truth().inverse().expect("the inverse");
+    itk::write_affine(&folder.path().join("i.mat"), &inverse, Point3::origin()).expect("the affine is written");
+    let curves = |transform: &str, name: &str| {
+        let line = format!(
+            "cost-curves -f f.nii.gz -m m.nii.gz -t {transform} -o {name} --cost ncc --mm 4 --points 2 --device cpu"
+        );
+        let output = run(folder.path(), &line);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let csv = std::fs::read_to_string(folder.path().join(format!("{name}.csv"))).expect("a table");
+        let cost = |row: &str| row.rsplit(',').next().and_then(|cell| cell.parse().ok());
+        csv.lines().skip(1).map(|row| cost(row).expect("a cost")).collect::<Vec<f64>>()
+    };
+    for (a, b) in curves("a.mat", "a").iter().zip(curves("[i.mat,1]", "b")) {
+        assert!((a - b).abs() < 1e-4, "{a} and {b}");
+    }
+}
