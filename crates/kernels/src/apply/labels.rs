@@ -10,15 +10,23 @@ use super::{
 };
 
 /// How a label map is read between voxel centres.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum LabelInterpolation {
-    /// The label of the nearest voxel; ties go up.
-    Nearest,
-    /// Each of the eight voxels around a point votes for its label with its trilinear weight; the largest sum wins, on
-    /// a tie the smallest label. This is what ANTs calls GenericLabel. Smoother borders than the nearest voxel's, and
-    /// no label that was not there.
+    /// The label with the most weight among the neighbours, as ANTs' GenericLabel
+    ///
+    /// Each of the eight voxels around a point votes for its label with its trilinear weight; the largest sum wins, on a tie
+    /// the smallest label. Smoother borders than the nearest voxel's, and no label that was not there.
+    #[default]
+    #[cfg_attr(feature = "clap", value(help = "The label with the most weight among the neighbours, as ANTs' GenericLabel", aliases = ["GenericLabel", "genericLabel", "MultiLabel", "multiLabel"]))]
     GenericLabel,
+    /// The label of the nearest voxel
+    ///
+    /// Ties go up.
+    #[cfg_attr(feature = "clap", value(help = "The label of the nearest voxel", aliases = ["NearestNeighbor", "nearestNeighbor", "nearest-neighbour", "nearest-neighbor"]))]
+    Nearest,
 }
 
 /// `labels` on the grid `onto`: a voxel at world point x holds the label at chain(x), 0 where that lies more than half

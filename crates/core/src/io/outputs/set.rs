@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::check::{check_target, folder_error};
-use super::error::{NamesPath, OutputError};
+use super::error::{NamesPath, OutputError, OutputErrorKind};
 use super::temporary::{Temporary, give_names};
 
 /// A function that writes a file of the name it is given.
@@ -85,6 +85,18 @@ impl Outputs {
         let path = hidden.join(target.file_name().unwrap_or_default());
         self.files.push((path.clone(), target.to_owned()));
         Ok(path)
+    }
+
+    /// The outputs written so far, and the size of each in bytes.
+    ///
+    /// # Errors
+    /// If the system does not tell a size.
+    pub fn written(&self) -> Result<Vec<(PathBuf, u64)>, OutputError> {
+        let size = |(path, target): &(PathBuf, PathBuf)| {
+            let wrap = |source| OutputError::new(target, OutputErrorKind::Write(source));
+            Ok((target.clone(), std::fs::metadata(path).map_err(wrap)?.len()))
+        };
+        self.files.iter().map(size).collect()
     }
 
     /// Gives every file its name, replacing what was there. Returns the names, in the order in which they were written.
