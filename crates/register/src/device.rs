@@ -1,0 +1,372 @@
+//! Devices that compute: listed, chosen and opened. The one place that knows their names.
+
+use std::fmt::{Display, Formatter};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use antsreg_kernels::{self as kernels, Cpu};
+#[cfg(feature = "cuda")]
+use antsreg_kernels::{Cuda, cuda::DeviceInfo};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// The device that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceChoice {
+    /// The first NVIDIA GPU if it can be used, else the CPU.
+    #[default]
+    Auto,
+    /// The CPU's cores.
+    Cpu,
+    /// The NVIDIA GPU of this number, or nothing.
+    Cuda(usize),
+}
+
+/// A text that names no device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {}, found `{found}`", DeviceChoice::NAMES)]
+pub struct UnknownDevice {
+    /// The text.
+    pub found: String,
+}
+
+impl DeviceChoice {
+    /// Every valid name, for messages.
+    pub const NAMES: &'static str = "auto, cpu, cuda or cuda:N";
+
+    /// Refuses a number that no GPU of this machine has.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`].
+    pub fn check(self) -> Result<(), Error> {
+        let DeviceChoice::Cuda(index) = self else { return Ok(()) };
+        match gpus() {
+            Ok(gpus) if index < gpus.len() => Ok(()),
+            Ok(gpus) => Err(self.refused(kernels::Error::NoDevice { index, count: gpus.len() })),
+            Err(reason) => Err(self.refused(reason)),
+        }
+    }
+
+    /// Opens the device; a GPU takes up to a second. `Auto` takes the CPU where the first GPU cannot be used, and
+    /// [`Opened::instead_of_gpu`] holds the reason.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] if the GPU of this number cannot be used.
+    pub fn open(self) -> Result<Opened, Error> {
+        let began = Instant::now();
+        let index = match self {
+            DeviceChoice::Cpu => return Ok(Opened::cpu(None)),
+            DeviceChoice::Auto => 0,
+            DeviceChoice::Cuda(index) => index,
+        };
+        match open_gpu(index) {
+            Ok(device) => Ok(Opened { device, seconds: Some(began.elapsed().as_secs_f64()), instead_of_gpu: None }),
+            Err(reason) if self == DeviceChoice::Auto => Ok(Opened::cpu(Some(reason))),
+            Err(reason) => Err(self.refused(reason)),
+        }
+    }
+
+    fn refused(self, reason: kernels::Error) -> Error {
+        // A driver without any device does not know which one was asked for.
+        let reason = match (reason, self) {
+            (kernels::Error::NoDevice { count, .. }, DeviceChoice::Cuda(index)) => {
+                kernels::Error::NoDevice { index, count }
+            }
+            (other, _) => other,
+        };
+        Error::NoDevice { asked: self.to_string(), reason, there: there() }
+    }
+}
+
+impl FromStr for DeviceChoice {
+    type Err = UnknownDevice;
+
+    fn from_str(text: &str) -> Result<DeviceChoice, UnknownDevice> {
+        let unknown = || UnknownDevice { found: text.into() };
+        match text {
+            "auto" => Ok(DeviceChoice::Auto),
+            "cpu" => Ok(DeviceChoice::Cpu),
+            "cuda" => Ok(DeviceChoice::Cuda(0)),
+            _ => {
+                let number = text.strip_prefix("cuda:").filter(|number| number.bytes().all(|b| b.is_ascii_digit()));
+                Ok(DeviceChoice::Cuda(number.and_then(|number| number.parse().ok()).ok_or_else(unknown)?))
+            }
+        }
+    }
+}
+
+impl Display for DeviceChoice {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DeviceChoice::Auto => write!(f, "auto"),
+            DeviceChoice::Cpu => write!(f, "cpu"),
+            DeviceChoice::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
+}
+
+/// A device that is ready to compute. Clones share it; a GPU is released with the last of them.
+#[derive(Clone)]
+pub struct Device {
+    pub(crate) on: On,
+    description: Description,
+}
+
+/// The backend of a device.
+#[derive(Clone)]
+pub(crate) enum On {
+    Cpu(Cpu),
+    #[cfg(feature = "cuda")]
+    Cuda(Arc<Cuda>),
+}
+
+/// Runs an expression with the backend of a device, whichever it is.
+macro_rules! with_backend {
+    ($device:expr, $backend:ident => $run:expr) => {
+        match &$device.on {
+            $crate::device::On::Cpu($backend) => $run,
+            #[cfg(feature = "cuda")]
+            $crate::device::On::Cuda(cuda) => {
+                let $backend = cuda.as_ref();
+                $run
+            }
+        }
+    };
+}
+pub(crate) use with_backend;
+
+/// Memory of a device, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// Not in use by any program.
+    pub free: u64,
+    /// All there is.
+    pub total: u64,
+}
+
+impl Device {
+    /// The CPU: all threads of the rayon pool in which a registration is called.
+    pub fn cpu() -> Device {
+        Device { on: On::Cpu(Cpu), description: Description::Cpu }
+    }
+
+    /// The CPU under the description of another device: for tests of what is done with many of them.
+    #[doc(hidden)]
+    pub fn cpu_described_as(description: Description) -> Device {
+        Device { on: On::Cpu(Cpu), description }
+    }
+
+    /// What the device is.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Whether it is a GPU.
+    pub fn is_gpu(&self) -> bool {
+        self.description != Description::Cpu
+    }
+
+    /// The same device for another thread, with streams of its own on a GPU.
+    ///
+    /// # Errors
+    /// A GPU that fails.
+    pub fn beside(&self) -> Result<Device, Error> {
+        let on = match &self.on {
+            On::Cpu(cpu) => On::Cpu(*cpu),
+            #[cfg(feature = "cuda")]
+            On::Cuda(cuda) => On::Cuda(Arc::new(cuda.beside()?)),
+        };
+        Ok(Device { on, description: self.description.clone() })
+    }
+
+    /// Memory of a GPU; `None` on the CPU.
+    ///
+    /// # Errors
+    /// A GPU that fails.
+    pub fn memory(&self) -> Result<Option<Memory>, Error> {
+        match &self.on {
+            On::Cpu(_) => Ok(None),
+            #[cfg(feature = "cuda")]
+            On::Cuda(cuda) => {
+                let kernels::cuda::Memory { free, total } = cuda.memory()?;
+                Ok(Some(Memory { free, total }))
+            }
+        }
+    }
+
+    /// The GPU, if it is one: for measurements of kernels.
+    #[cfg(feature = "cuda")]
+    pub fn cuda(&self) -> Option<&Cuda> {
+        match &self.on {
+            On::Cpu(_) => None,
+            On::Cuda(cuda) => Some(cuda),
+        }
+    }
+
+    /// Runs a task on this device.
+    ///
+    /// # Errors
+    /// Those of the task.
+    pub fn run<T: crate::Task>(&self, task: T) -> Result<T::Output, T::Error> {
+        with_backend!(self, backend => task.run(backend))
+    }
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Device({})", self.description)
+    }
+}
+
+/// A device that is ready, and how it was chosen.
+#[derive(Debug)]
+pub struct Opened {
+    /// The device.
+    pub device: Device,
+    /// Seconds that a GPU took to get ready.
+    pub seconds: Option<f64>,
+    /// Why [`DeviceChoice::Auto`] did not take a GPU.
+    pub instead_of_gpu: Option<kernels::Error>,
+}
+
+impl Opened {
+    fn cpu(instead_of_gpu: Option<kernels::Error>) -> Opened {
+        Opened { device: Device::cpu(), seconds: None, instead_of_gpu }
+    }
+
+    /// The same device for another worker.
+    ///
+    /// # Errors
+    /// A GPU that fails.
+    pub fn beside(&self) -> Result<Opened, Error> {
+        Ok(Opened { device: self.device.beside()?, seconds: None, instead_of_gpu: None })
+    }
+}
+
+/// What a device is, for people and for records.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Description {
+    /// The CPU's cores.
+    Cpu,
+    /// An NVIDIA GPU.
+    Cuda {
+        /// Its number.
+        index: usize,
+        /// Its name, as the vendor gives it.
+        name: String,
+        /// Such as 9.0.
+        compute_capability: String,
+        /// The newest CUDA version of its driver, such as 13.0.
+        driver_cuda: String,
+        /// All its memory.
+        memory_bytes: u64,
+    },
+}
+
+#[cfg(feature = "cuda")]
+impl From<&DeviceInfo> for Description {
+    fn from(info: &DeviceInfo) -> Description {
+        let version = |(major, minor): (u32, u32)| format!("{major}.{minor}");
+        Description::Cuda {
+            index: info.index,
+            name: info.name.clone(),
+            compute_capability: version(info.capability),
+            driver_cuda: version(info.driver),
+            memory_bytes: info.memory,
+        }
+    }
+}
+
+impl Description {
+    /// The choice that asks for this device.
+    pub fn choice(&self) -> DeviceChoice {
+        match self {
+            Description::Cpu => DeviceChoice::Cpu,
+            Description::Cuda { index, .. } => DeviceChoice::Cuda(*index),
+        }
+    }
+}
+
+impl Display for Description {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Description::Cpu => write!(f, "cpu"),
+            Description::Cuda { index, name, compute_capability, driver_cuda, memory_bytes } => write!(
+                f,
+                "cuda:{index} ({name}, {:.0} GB, compute capability {compute_capability}, driver for CUDA {driver_cuda})",
+                *memory_bytes as f64 / 1e9
+            ),
+        }
+    }
+}
+
+/// Every NVIDIA GPU of this machine.
+///
+/// # Errors
+/// The reason why there is none that can be used.
+#[cfg(feature = "cuda")]
+pub fn gpus() -> Result<Vec<Description>, kernels::Error> {
+    match Cuda::devices()?.as_slice() {
+        [] => Err(kernels::Error::NoDevice { index: 0, count: 0 }),
+        devices => Ok(devices.iter().map(Description::from).collect()),
+    }
+}
+
+/// Every NVIDIA GPU of this machine: none that this build could use.
+///
+/// # Errors
+/// Always: GPUs are left out of this build.
+#[cfg(not(feature = "cuda"))]
+pub fn gpus() -> Result<Vec<Description>, kernels::Error> {
+    Err(WITHOUT_CUDA)
+}
+
+#[cfg(not(feature = "cuda"))]
+const WITHOUT_CUDA: kernels::Error = kernels::Error::NoDriver { reason: "this build does without CUDA" };
+
+#[cfg(feature = "cuda")]
+fn open_gpu(index: usize) -> Result<Device, kernels::Error> {
+    let cuda = Cuda::open(index)?;
+    let description = Description::from(cuda.info());
+    Ok(Device { on: On::Cuda(Arc::new(cuda)), description })
+}
+
+#[cfg(not(feature = "cuda"))]
+fn open_gpu(_: usize) -> Result<Device, kernels::Error> {
+    Err(WITHOUT_CUDA)
+}
+
+/// Choices that this machine has, in words, for messages.
+pub fn there() -> String {
+    let gpus = gpus().unwrap_or_default();
+    let names = gpus.iter().map(|gpu| gpu.choice().to_string());
+    std::iter::once(DeviceChoice::Cpu.to_string()).chain(names).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_are_read_as_they_are_shown() {
+        for (text, choice) in [
+            ("auto", DeviceChoice::Auto),
+            ("cpu", DeviceChoice::Cpu),
+            ("cuda:0", DeviceChoice::Cuda(0)),
+            ("cuda:12", DeviceChoice::Cuda(12)),
+        ] {
+            assert_eq!(text.parse(), Ok(choice));
+            assert_eq!(choice.to_string(), text);
+        }
+        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
+        for text in
+            ["", "gpu", "CUDA", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda: 1", "cuda:99999999999999999999"]
+        {
+            assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Why a registration is refused or fails.
+
+use antsreg_kernels as kernels;
+use antsreg_linear as linear;
+use antsreg_syn as syn;
+
+use crate::{TooLittleMemory, TooWide};
+
+/// A registration was refused or failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is nothing to do.
+    #[error("the list of stages is empty, expected at least one")]
+    NoStage,
+    /// A linear stage would have to move warps that exist already.
+    #[error("stage {stage} is linear and follows a deformable stage; expected linear stages first")]
+    LinearAfterDeformable {
+        /// Which, counted from 1.
+        stage: usize,
+    },
+    /// Masks for each stage, but not one for each.
+    #[error("the {side} side has masks for {found} stages, expected {expected}")]
+    Masks {
+        /// Fixed or moving.
+        side: linear::Side,
+        /// Stages there are.
+        expected: usize,
+        /// Masks that were given.
+        found: usize,
+    },
+    /// One image has two dimensions, the other three.
+    #[error(
+        "one image is a slice and the other a volume (fixed {fixed:?}, moving {moving:?} voxels): they must be alike"
+    )]
+    SliceAndVolume {
+        /// Shape of the fixed image.
+        fixed: [usize; 3],
+        /// Shape of the moving image.
+        moving: [usize; 3],
+    },
+    /// A shrink factor too large for the fixed image.
+    #[error(
+        "shrink factor {factor} leaves fewer than {least} voxels of the {extent} along an axis; give a smaller one"
+    )]
+    Shrink {
+        /// The factor.
+        factor: usize,
+        /// Voxels along the shortest axis of the fixed image.
+        extent: usize,
+        /// Voxels that must be left.
+        least: usize,
+    },
+    /// Nothing of the moving image lies where the fixed image is.
+    #[error("the images do not overlap at the start")]
+    NoOverlapAtStart,
+    /// The start cannot be inverted.
+    #[error("the start is singular (determinant {determinant:e}): all of space becomes a plane, a line or a point")]
+    SingularStart {
+        /// Of its linear part.
+        determinant: f64,
+    },
+    /// A window of the correlation that the GPU's kernels do not have.
+    #[error(transparent)]
+    Window(#[from] TooWide),
+    /// The device that was asked for cannot be used.
+    #[error("the device {asked} cannot be used: {reason}; there is {there}")]
+    NoDevice {
+        /// The device that was asked for.
+        asked: String,
+        /// Why.
+        reason: kernels::Error,
+        /// The devices of this machine.
+        there: String,
+    },
+    /// The device has too little free memory.
+    #[error(transparent)]
+    DeviceMemory(#[from] TooLittleMemory),
+    /// The device failed outside the stages.
+    #[error("device: {0}")]
+    Device(#[from] kernels::Error),
+    /// A linear stage was refused or failed.
+    #[error("affine stage: {source}")]
+    Linear {
+        /// The number of the stage, counted from 1.
+        stage: usize,
+        /// Why.
+        source: linear::Error,
+    },
+    /// A deformable stage was refused or failed.
+    #[error("syn stage: {source}")]
+    Deformable {
+        /// The number of the stage, counted from 1.
+        stage: usize,
+        /// Why.
+        source: syn::Error,
+    },
+    /// The observer stopped the registration.
+    #[error("the registration was stopped")]
+    Stopped,
+}
+
+impl Error {
+    /// A linear stage failed, `place` counted from 0; or was stopped.
+    pub(crate) fn linear(place: usize, source: linear::Error) -> Error {
+        match source {
+            linear::Error::Stopped => Error::Stopped,
+            source => Error::Linear { stage: place + 1, source },
+        }
+    }
+
+    /// A deformable stage failed, `place` counted from 0; or was stopped.
+    pub(crate) fn deformable(place: usize, source: syn::Error) -> Error {
+        match source {
+            syn::Error::Stopped => Error::Stopped,
+            source => Error::Deformable { stage: place + 1, source },
+        }
+    }
+}

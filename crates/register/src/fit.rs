@@ -1,0 +1,111 @@
+//! The device on which a registration fits: its windows, and its memory.
+
+use std::fmt::{Display, Formatter};
+
+use antsreg_kernels as kernels;
+
+use crate::{Device, DeviceChoice, Error, Grids, Opened, Options, TooLittleMemory, TooWide};
+
+/// Why [`DeviceChoice::Auto`] took the CPU.
+#[derive(Debug)]
+pub enum WhyCpu {
+    /// No GPU can be used.
+    NoGpu(kernels::Error),
+    /// No GPU has such a window.
+    Window(TooWide),
+    /// The GPU has too little free memory.
+    Memory(TooLittleMemory),
+}
+
+impl Display for WhyCpu {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            WhyCpu::NoGpu(reason) => reason.fmt(f),
+            WhyCpu::Window(reason) => reason.fmt(f),
+            WhyCpu::Memory(reason) => reason.fmt(f),
+        }
+    }
+}
+
+/// Memory of a GPU, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedMemory {
+    /// What a registration is expected to take.
+    pub planned_bytes: u64,
+    /// What is free before it.
+    pub free_bytes: u64,
+}
+
+/// A device for a registration.
+#[derive(Debug)]
+pub struct Fitted {
+    /// The device.
+    pub device: Device,
+    /// Memory of the GPU, if it is one.
+    pub memory: Option<PlannedMemory>,
+    /// Why it is the CPU, though a GPU would have been taken.
+    pub instead_of_gpu: Option<WhyCpu>,
+}
+
+impl Fitted {
+    /// Refuses a GPU with too little free memory.
+    ///
+    /// # Errors
+    /// [`Error::DeviceMemory`].
+    pub fn check_memory(&self) -> Result<(), Error> {
+        let Some(PlannedMemory { planned_bytes, free_bytes }) = self.memory else { return Ok(()) };
+        match TooLittleMemory::of(self.device.description().choice(), planned_bytes, free_bytes) {
+            Some(too_little) => Err(too_little.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Opened {
+    /// This device for a registration, or the CPU where [`DeviceChoice::Auto`] was asked for and the GPU has too little free
+    /// memory. A GPU that was asked for by its number stays: see [`Fitted::check_memory`].
+    ///
+    /// # Errors
+    /// A GPU that fails.
+    pub fn fit(self, asked: DeviceChoice, options: &Options, grids: &Grids) -> Result<Fitted, Error> {
+        let memory = self.device.memory()?.map(|memory| memory.free);
+        Ok(fit(self, asked, options.device_bytes(grids), memory))
+    }
+}
+
+fn fit(opened: Opened, asked: DeviceChoice, planned_bytes: u64, free_bytes: Option<u64>) -> Fitted {
+    let Opened { device, instead_of_gpu, .. } = opened;
+    let no_gpu = instead_of_gpu.map(WhyCpu::NoGpu);
+    let Some(free_bytes) = free_bytes else { return Fitted { device, memory: None, instead_of_gpu: no_gpu } };
+    match TooLittleMemory::of(device.description().choice(), planned_bytes, free_bytes) {
+        Some(too_little) if asked == DeviceChoice::Auto => {
+            Fitted { device: Device::cpu(), memory: None, instead_of_gpu: Some(WhyCpu::Memory(too_little)) }
+        }
+        _ => Fitted { device, memory: Some(PlannedMemory { planned_bytes, free_bytes }), instead_of_gpu: no_gpu },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The CPU under the name of a GPU, which is all that is looked at.
+    fn opened() -> Opened {
+        Opened { device: Device::cpu(), seconds: None, instead_of_gpu: None }
+    }
+
+    #[test]
+    fn with_too_little_memory_auto_takes_the_cpu_and_a_named_gpu_is_refused() {
+        for asked in [DeviceChoice::Auto, DeviceChoice::Cuda(0)] {
+            let enough = fit(opened(), asked, 1_000_000, Some(1_000_000));
+            assert!(enough.instead_of_gpu.is_none() && enough.check_memory().is_ok());
+        }
+        let fallen_back = fit(opened(), DeviceChoice::Auto, 2_000_001, Some(2_000_000));
+        assert!(fallen_back.memory.is_none() && fallen_back.check_memory().is_ok());
+        let reason = fallen_back.instead_of_gpu.expect("a reason").to_string();
+        assert!(reason.contains("3 MB") && reason.contains("2 MB"), "{reason}");
+        let refused = fit(opened(), DeviceChoice::Cuda(0), 2_000_001, Some(2_000_000));
+        assert!(refused.instead_of_gpu.is_none());
+        assert!(matches!(refused.check_memory(), Err(Error::DeviceMemory(_))));
+    }
+}

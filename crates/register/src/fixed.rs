@@ -1,0 +1,185 @@
+//! A prepared fixed side: everything of the fixed images that many registrations share.
+
+use antsreg_kernels::{Backend, Cpu};
+
+#[cfg(feature = "cuda")]
+use antsreg_kernels::Cuda;
+
+use crate::device::{Device, On};
+use crate::registration::Computed;
+use crate::run::{FixedStages, OnDevice, Progress, run};
+use crate::{Error, Grids, Options, Registration, Side};
+
+/// A fixed side on a device, prepared once for any number of registrations with the same options. What was registered to it
+/// before does not change a result.
+pub struct Fixed {
+    device: Device,
+    side: Side,
+    options: Options,
+    stages: Stages,
+}
+
+/// The prepared stages on the backend of the device.
+enum Stages {
+    Cpu(Cpu, FixedStages<Cpu>),
+    #[cfg(feature = "cuda")]
+    Cuda(std::sync::Arc<Cuda>, FixedStages<Cuda>),
+}
+
+/// Runs an expression with the backend of prepared stages and the stages.
+macro_rules! with_stages {
+    ($stages:expr, ($backend:ident, $prepared:ident) => $run:expr) => {
+        match &$stages {
+            Stages::Cpu($backend, $prepared) => $run,
+            #[cfg(feature = "cuda")]
+            Stages::Cuda(cuda, $prepared) => {
+                let $backend = cuda.as_ref();
+                $run
+            }
+        }
+    };
+}
+
+/// Work on a device, whatever its backend.
+pub trait Task {
+    /// The result.
+    type Output;
+    /// Why it fails.
+    type Error;
+
+    /// Runs on a backend.
+    ///
+    /// # Errors
+    /// Those of the work.
+    fn run<B: Backend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
+}
+
+/// Work on the result of a registration while its warps are still on the device.
+pub trait Continuation {
+    /// The result.
+    type Output;
+    /// Why it fails.
+    type Error: From<Error>;
+
+    /// Runs on the backend that registered.
+    ///
+    /// # Errors
+    /// Those of the work.
+    fn run<B: Backend>(self, backend: &B, found: OnDevice<B>) -> Result<Self::Output, Self::Error>;
+}
+
+impl Fixed {
+    /// Checks the options and prepares the fixed side.
+    ///
+    /// # Errors
+    /// Options out of range; images that no stage could register; a device that fails.
+    pub fn new(device: &Device, side: Side, options: Options) -> Result<Fixed, Error> {
+        check(device, [&side, &side], &options)?;
+        let stages = match &device.on {
+            On::Cpu(cpu) => Stages::Cpu(*cpu, FixedStages::prepare(cpu, &side, &options)?),
+            #[cfg(feature = "cuda")]
+            On::Cuda(cuda) => Stages::Cuda(cuda.clone(), FixedStages::prepare(cuda.as_ref(), &side, &options)?),
+        };
+        Ok(Fixed { device: device.clone(), side, options, stages })
+    }
+
+    /// The side that was prepared.
+    pub fn side(&self) -> &Side {
+        &self.side
+    }
+
+    /// The options it was prepared for.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The device that holds it.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Registers `moving` to this side.
+    ///
+    /// # Errors
+    /// Those of [`register`].
+    pub fn register(&self, moving: &Side, progress: &mut dyn Progress) -> Result<Registration, Error> {
+        self.compute(moving, progress)?.finish([&self.side, moving], &self.options)
+    }
+
+    /// The part of [`register`](Fixed::register) that needs the device. What is left is done by [`Computed::finish`], on
+    /// another thread if wanted.
+    ///
+    /// # Errors
+    /// Those of [`register`].
+    pub fn compute(&self, moving: &Side, progress: &mut dyn Progress) -> Result<Computed, Error> {
+        let sides = [&self.side, moving];
+        check(&self.device, sides, &self.options)?;
+        with_stages!(self.stages, (backend, prepared) => {
+            let found = run(backend, sides, &self.options, Some(prepared), progress)?;
+            Computed::download(backend, found, sides, &self.options, self.device.is_gpu())
+        })
+    }
+
+    /// Registers `moving` to this side and goes on with the result where its warps are.
+    ///
+    /// # Errors
+    /// Those of [`register`] and of the continuation.
+    pub fn register_and<C: Continuation>(
+        &self,
+        moving: &Side,
+        progress: &mut dyn Progress,
+        then: C,
+    ) -> Result<C::Output, C::Error> {
+        let sides = [&self.side, moving];
+        check(&self.device, sides, &self.options)?;
+        with_stages!(self.stages, (backend, prepared) => {
+            let found = run(backend, sides, &self.options, Some(prepared), progress)?;
+            then.run(backend, found)
+        })
+    }
+}
+
+/// Registers `moving` to `fixed` on a device.
+///
+/// The stages run in order. A fixed point goes through the warp, if there is a deformable stage, then through the affine, to
+/// the moving point; both are in RAS mm. `progress` follows every iteration and can stop the registration; nothing is
+/// left of a registration that was stopped.
+///
+/// # Errors
+/// Options out of range or that do not go together; a slice beside a volume; images without contrast or overlap; masks on
+/// other grids than their images; [`Error::Stopped`]; a device that fails or lacks memory.
+pub fn register(
+    fixed: &Side,
+    moving: &Side,
+    options: &Options,
+    device: &Device,
+    progress: &mut dyn Progress,
+) -> Result<Registration, Error> {
+    compute(fixed, moving, options, device, progress)?.finish([fixed, moving], options)
+}
+
+/// The part of [`register`] that needs the device: see [`Computed`].
+///
+/// # Errors
+/// Those of [`register`].
+pub fn compute(
+    fixed: &Side,
+    moving: &Side,
+    options: &Options,
+    device: &Device,
+    progress: &mut dyn Progress,
+) -> Result<Computed, Error> {
+    let sides = [fixed, moving];
+    check(device, sides, options)?;
+    crate::device::with_backend!(device, backend => {
+        let found = run(backend, sides, options, None, progress)?;
+        Computed::download(backend, found, sides, options, device.is_gpu())
+    })
+}
+
+/// Refuses what cannot be registered before anything is computed.
+fn check(device: &Device, sides: [&Side; 2], options: &Options) -> Result<(), Error> {
+    options.check()?;
+    options.check_sides(sides)?;
+    options.check_device(device, &Grids::of(sides))
+}

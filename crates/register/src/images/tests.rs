@@ -1,0 +1,93 @@
+use antsreg_core::DisplacementField;
+use antsreg_kernels::Cpu;
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+
+use super::*;
+use crate::Interpolation;
+
+fn image(shape: [usize; 3], spacing: [f64; 3], turn: f64) -> Volume {
+    let direction = Rotation3::from_euler_angles(turn, -0.2, 0.1).into_inner();
+    let mut grid = Grid { shape, spacing: spacing.into(), origin: Point3::origin(), direction };
+    grid.origin = Point3::origin() - (grid.centre() - Point3::origin());
+    let voxels = (0..grid.len()).map(|n| 100.0 + 50.0 * (0.37 * (n * n) as f32).sin()).collect();
+    Volume { grid, voxels }
+}
+
+/// Waves in voxels, zero on the border, in the plane of a slice.
+fn waves(grid: &Grid, phase: f32) -> Vec<[f32; 3]> {
+    let [nx, ny, nz] = grid.shape;
+    let inner = |at: usize, n: usize| n == 1 || (at > 0 && at + 1 < n);
+    let vector = |n: usize| {
+        let (i, j, k) = (n % nx, n / nx % ny, n / (nx * ny));
+        let inside = inner(i, nx) && inner(j, ny) && inner(k, nz);
+        let wave = |step: f32| if inside { 1.5 * (step * (i + 2 * j + k) as f32 + phase).sin() } else { 0.0 };
+        [wave(0.4), wave(0.3), if nz > 1 { wave(0.5) } else { 0.0 }]
+    };
+    (0..grid.len()).map(vector).collect()
+}
+
+#[test]
+fn a_backend_gives_the_cpus_images() {
+    let (fixed, moving) = (image([14, 10, 9], [1.0, 1.4, 1.2], -0.1), image([12, 9, 8], [1.5, 2.0, 1.0], 0.3));
+    let affine = AffineTransform {
+        matrix: Matrix3::new(1.05, 0.1, -0.03, -0.08, 0.95, 0.04, 0.02, -0.05, 1.1),
+        translation: Vector3::new(0.7, -1.9, 1.3),
+    };
+    check(&fixed, &moving, affine, Vector3::new(0.3, 0.2, -0.4));
+}
+
+#[test]
+fn a_backend_gives_the_cpus_slices() {
+    let (fixed, moving) = (image([34, 20, 1], [1.0, 1.4, 3.0], 0.2), image([28, 22, 1], [1.2, 1.3, 2.0], 0.2));
+    // Within their plane.
+    let plane = fixed.grid.direction;
+    let turn = plane * Rotation3::from_euler_angles(0.0, 0.0, 0.1).matrix() * plane.transpose();
+    let affine = AffineTransform { matrix: turn, translation: plane * Vector3::new(0.7, -1.9, 0.0) };
+    check(&fixed, &moving, affine, plane * Vector3::new(0.37, 0.2, 0.0));
+}
+
+/// The images of a backend are those of the CPU.
+fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vector3<f64>) {
+    let initial = AffineTransform { matrix: Matrix3::identity(), translation: initial };
+    let mut mask = Volume::filled(fixed.grid.clone(), 1.0);
+    mask.voxels.iter_mut().step_by(3).for_each(|value| *value = 0.0);
+    let pair = |mask| Pair { fixed, mask, moving, start: initial, affine };
+    let vectors = [0.0, 1.0].map(|phase| waves(&fixed.grid, phase));
+    let [warp, inverse_warp] =
+        vectors.each_ref().map(|vectors| Cpu.upload_field(fixed.grid.shape, vectors).expect("a whole field"));
+    let warps = syn::Warps { grid: fixed.grid.clone(), warp, inverse_warp };
+    let displacement = |field: DisplacementField| Transform::Displacement(field);
+    let forth = displacement(warps.download_warp(&Cpu).expect("it is there"));
+    let back = displacement(warps.download_inverse_warp(&Cpu).expect("it is there"));
+    let affines = [affine, affine.inverse().expect("it has an inverse")].map(Transform::Affine);
+    for (warps, [forward, backward]) in [
+        (None, affines.clone().map(|affine| vec![affine])),
+        (Some(&warps), [vec![forth, affines[0].clone()], vec![affines[1].clone(), back]]),
+    ] {
+        let chains = [forward, backward].map(TransformChain::from);
+        for how in [Interpolation::Linear, Interpolation::Bspline, Interpolation::Sinc] {
+            let wanted = WarpedImages { interpolation: how, warped: true, inverse_warped: true };
+            let pair = pair((how == Interpolation::Bspline).then_some(&mask));
+            let expected = Images::on_cpu(&pair, chains.each_ref(), wanted);
+            let found =
+                Images::on_device(&Cpu, &pair, warps, wanted).expect("shapes fit").expect("a backend knows it");
+            let alike = |images: &Images| {
+                let Similarity { correlation_at_start, correlation } = images.similarity;
+                [correlation_at_start, correlation].map(|correlation| correlation.expect("they vary"))
+            };
+            let (alike, expected_alike) = (alike(&found), alike(&expected));
+            assert!((0..2).all(|n| (alike[n] - expected_alike[n]).abs() < 1e-5), "{alike:?}, {expected_alike:?}");
+            let volumes = |images: Images| [images.warped, images.inverse_warped].map(|image| image.expect("made"));
+            for (found, expected) in volumes(found).iter().zip(&volumes(expected)) {
+                assert_eq!(found.grid, expected.grid);
+                assert!(expected.voxels.iter().filter(|value| **value != 0.0).count() > 100);
+                // Coordinates in single precision, neighbours that differ by up to 100.
+                let worst = found.voxels.iter().zip(&expected.voxels).map(|(a, b)| (a - b).abs());
+                let worst = worst.fold(0.0, f32::max);
+                assert!(worst < 2e-3, "{worst} by {how:?}");
+            }
+        }
+        let nearest = WarpedImages { interpolation: Interpolation::Nearest, warped: true, inverse_warped: false };
+        assert!(Images::on_device(&Cpu, &pair(None), warps, nearest).expect("nothing is tried").is_none());
+    }
+}

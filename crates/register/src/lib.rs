@@ -1,0 +1,61 @@
+//! Registration of two brain images as plain data: a list of stages in, transforms and warnings out. No files, no terminal.
+//!
+//! ```no_run
+//! use antsreg_core::io::nifti;
+//! use antsreg_register::{Device, Options, Side, register};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let [fixed, moving] = ["fixed.nii.gz", "moving.nii.gz"].map(nifti::read_volume);
+//!     let (fixed, moving) = (Side::from(fixed?), Side::from(moving?));
+//!     let found = register(&fixed, &moving, &Options::default(), &Device::cpu(), &mut ())?;
+//!     println!("correlation {:?}", found.similarity.correlation);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! [`Options`] is a start and a list of [`Stage`]s. A [`Preset`] makes such lists; a [`Recipe`] is a preset with changes, which
+//! suits itself to the images. A [`Side`] is an image with its channels and
+//! its mask. [`Fixed`] is a fixed side that is prepared once for many registrations. A [`Device`] is the CPU or a GPU.
+//! World coordinates are RAS mm; transforms map fixed points to moving points.
+//!
+//! The crates below: `antsreg-core` has grids, volumes, transforms and file formats; `antsreg-kernels` the operations on
+//! whole volumes, on CPU and GPU; `antsreg-linear` and `antsreg-syn` the two kinds of stages.
+
+mod coverage;
+mod device;
+mod error;
+mod fit;
+mod fixed;
+mod images;
+mod interpolation;
+mod memory;
+mod options;
+mod preset;
+mod recipe;
+mod registration;
+pub mod resample;
+mod run;
+mod side;
+mod warning;
+mod window;
+
+pub use coverage::Coverage;
+pub use device::{Description, Device, DeviceChoice, Memory, Opened, UnknownDevice, gpus, there};
+pub use error::Error;
+pub use fit::{Fitted, PlannedMemory, WhyCpu};
+pub use fixed::{Continuation, Fixed, Task, compute, register};
+pub use interpolation::Interpolation;
+pub use memory::{Grids, TooLittleMemory};
+pub use options::{LEAST_VOXELS, Options, Stage, WarpedImages};
+pub use preset::{Model, Preset};
+pub use recipe::{Recipe, RecipeError, Schedule};
+pub use registration::{Computed, Course, Registration, Seconds, Similarity};
+pub use run::{OnDevice, Progress, WarpsOnDevice};
+pub use side::{Mask, Side};
+pub use warning::Warning;
+pub use window::TooWide;
+
+// What a caller meets in this crate's types.
+pub use antsreg_core as core;
+pub use antsreg_linear as linear;
+pub use antsreg_syn as syn;

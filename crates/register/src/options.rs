@@ -1,0 +1,174 @@
+//! What a registration is asked for: a start, a list of stages, and which results are wanted. Plain data.
+
+use antsreg_core::{AffineTransform, Grid};
+use antsreg_linear::{self as linear, Start};
+use antsreg_syn as syn;
+use serde::{Deserialize, Serialize};
+
+use crate::run::check_start;
+use crate::{Device, Error, Grids, Interpolation, Side};
+
+/// A registration as data: it can be stored, compared and read again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Where the first stage begins.
+    pub start: Start,
+    /// The stages, in the order in which they run. A linear stage starts from the result of the stage before it; a
+    /// deformable stage goes on from the fields of the deformable stage before it.
+    pub stages: Vec<Stage>,
+    /// Whether the inverse warp is wanted.
+    pub inverse_warp: bool,
+    /// Whether the Jacobian determinants and the inverse consistency of the warps are wanted.
+    pub scores: bool,
+    /// The warped images that are wanted.
+    pub images: Option<WarpedImages>,
+}
+
+/// One stage of a registration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Translation to affine.
+    Linear(linear::Options),
+    /// Symmetric diffeomorphic (SyN).
+    Deformable(syn::Options),
+}
+
+/// The warped images that are wanted. Without either of them the similarity of the images is still computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WarpedImages {
+    /// How the images are read between voxels.
+    pub interpolation: Interpolation,
+    /// The moving image on the fixed grid.
+    pub warped: bool,
+    /// The fixed image on the moving grid.
+    pub inverse_warped: bool,
+}
+
+/// Voxels that a level of a deformable stage keeps at least along every axis.
+pub const LEAST_VOXELS: usize = 6;
+
+impl Default for Options {
+    /// An affine stage and a deformable one, with everything that can be had of the result.
+    fn default() -> Options {
+        Options {
+            start: Start::CentreOfMass,
+            stages: vec![Stage::Linear(linear::Options::default()), Stage::Deformable(syn::Options::default())],
+            inverse_warp: true,
+            scores: true,
+            images: Some(WarpedImages { interpolation: Interpolation::Linear, warped: true, inverse_warped: true }),
+        }
+    }
+}
+
+impl Options {
+    /// Options of all linear stages, in order.
+    pub fn linear(&self) -> impl Iterator<Item = &linear::Options> {
+        self.stages.iter().filter_map(|stage| match stage {
+            Stage::Linear(options) => Some(options),
+            Stage::Deformable(_) => None,
+        })
+    }
+
+    /// Options of all deformable stages, in order.
+    pub fn deformable(&self) -> impl Iterator<Item = &syn::Options> {
+        self.stages.iter().filter_map(|stage| match stage {
+            Stage::Linear(_) => None,
+            Stage::Deformable(options) => Some(options),
+        })
+    }
+
+    /// The number of the last stage; its masks are those that scores and similarity look at.
+    pub(crate) fn last_stage(&self) -> usize {
+        self.stages.len().saturating_sub(1)
+    }
+
+    /// Refuses options that are out of range or do not go together, whatever the images are.
+    ///
+    /// # Errors
+    /// No stage; a linear stage after a deformable one; options that a stage refuses.
+    pub fn check(&self) -> Result<(), Error> {
+        let deformable = |stage: &Stage| matches!(stage, Stage::Deformable(_));
+        let first = self.stages.iter().position(deformable).unwrap_or(self.stages.len());
+        if self.stages.is_empty() {
+            return Err(Error::NoStage);
+        }
+        if let Some(place) = self.stages[first..].iter().position(|stage| !deformable(stage)) {
+            return Err(Error::LinearAfterDeformable { stage: first + place + 1 });
+        }
+        self.stages.iter().enumerate().try_for_each(|(place, stage)| match stage {
+            Stage::Linear(options) => options.check().map_err(|source| Error::linear(place, source)),
+            Stage::Deformable(options) => options.check().map_err(|source| Error::deformable(place, source)),
+        })
+    }
+
+    /// Refuses sides that these options cannot register: channels or masks too many or too few, a slice beside a volume,
+    /// levels coarser than the image allows.
+    pub(crate) fn check_sides(&self, sides: [&Side; 2]) -> Result<(), Error> {
+        for (side, name) in sides.into_iter().zip([linear::Side::Fixed, linear::Side::Moving]) {
+            if let crate::Mask::PerStage(masks) = &side.mask
+                && masks.len() != self.stages.len()
+            {
+                return Err(Error::Masks { side: name, expected: self.stages.len(), found: masks.len() });
+            }
+        }
+        let [fixed, moving] = sides.map(Side::grid);
+        if fixed.is_slice() != moving.is_slice() {
+            return Err(Error::SliceAndVolume { fixed: fixed.shape, moving: moving.shape });
+        }
+        self.check_levels(fixed)
+    }
+
+    /// Refuses what cannot be registered, before a device is there: options, sides and a start that does not suit.
+    ///
+    /// # Errors
+    /// Those of [`register`](crate::register) that concern neither voxels nor the device.
+    pub fn precheck(&self, sides: [&Side; 2]) -> Result<(), Error> {
+        self.check()?;
+        self.check_sides(sides)?;
+        match self.start {
+            // It depends on the voxels, and puts the images on each other.
+            Start::CentreOfMass => Ok(()),
+            Start::Headers => check_start(sides.map(Side::grid), &AffineTransform::identity()).map(drop),
+            Start::Transform(start) => check_start(sides.map(Side::grid), &start).map(drop),
+        }
+    }
+
+    /// Refuses a device that cannot run these options.
+    ///
+    /// # Errors
+    /// A window that a GPU does not have.
+    pub fn check_device(&self, device: &Device, grids: &Grids) -> Result<(), Error> {
+        let masked = grids.masked.contains(&true);
+        match self.too_wide_for_gpu(masked).filter(|_| device.is_gpu()) {
+            Some(too_wide) => Err(too_wide.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses levels whose grid would be too small.
+    ///
+    /// # Errors
+    /// A shrink factor above 1 that leaves fewer than [`LEAST_VOXELS`] along an axis.
+    pub fn check_levels(&self, fixed: &Grid) -> Result<(), Error> {
+        let extent = shortest_axis(fixed.shape);
+        let shrinks = self.deformable().flat_map(|options| &options.levels).map(|level| level.shrink);
+        match shrinks.into_iter().find(|shrink| !level_fits(*shrink, extent)) {
+            Some(factor) => Err(Error::Shrink { factor, extent, least: LEAST_VOXELS }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Voxels along the shortest axis that a level shrinks; slices are not shrunk across their plane.
+pub(crate) fn shortest_axis(shape: [usize; 3]) -> usize {
+    let axes = if shape[2] == 1 { 2 } else { 3 };
+    shape.into_iter().take(axes).min().unwrap_or(0)
+}
+
+/// Whether a level of this shrink factor keeps enough voxels of an axis of this extent.
+pub(crate) fn level_fits(shrink: usize, extent: usize) -> bool {
+    shrink <= 1 || extent / shrink >= LEAST_VOXELS
+}

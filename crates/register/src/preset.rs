@@ -1,0 +1,194 @@
+//! Named sets of defaults, and the lists of stages that they make.
+
+use antsreg_core::schedule::Level;
+use antsreg_linear::{self as linear, AngleSearch, Dof, Search};
+use antsreg_syn as syn;
+use serde::{Deserialize, Serialize};
+
+use crate::Stage;
+use crate::options::{level_fits, shortest_axis};
+
+/// A named set of defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// Nothing at full resolution: a look within seconds
+    Fast,
+    /// The schedule of antsRegistrationSyN.sh, at full resolution
+    #[default]
+    Default,
+    /// Edges pull as well, and more freely at half and full resolution: for the last bit of accuracy
+    Best,
+    /// CT, PET or MR of one person: rigid, by normalised mutual information
+    Multimodal,
+}
+
+/// What the images may do to match: the stages that a preset makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Model {
+    /// Translation (3 degrees of freedom)
+    #[cfg_attr(feature = "clap", value(alias = "t"))]
+    Translation,
+    /// Rotation and translation (6 degrees of freedom)
+    #[cfg_attr(feature = "clap", value(alias = "r"))]
+    Rigid,
+    /// Rigid and one scale (7)
+    Similarity,
+    /// Rigid and a scale per axis (9)
+    Scales,
+    /// Every affine map (12)
+    #[cfg_attr(feature = "clap", value(alias = "a"))]
+    Affine,
+    /// Affine, then SyN
+    #[cfg_attr(feature = "clap", value(alias = "s"))]
+    Syn,
+    /// SyN alone, from the start given
+    #[cfg_attr(feature = "clap", value(alias = "so"))]
+    SynOnly,
+}
+
+impl Model {
+    /// Degrees of freedom of the linear stage; `None` without one.
+    pub fn dof(self) -> Option<Dof> {
+        match self {
+            Model::Translation => Some(Dof::Translation3),
+            Model::Rigid => Some(Dof::Rigid6),
+            Model::Similarity => Some(Dof::Similarity7),
+            Model::Scales => Some(Dof::Scales9),
+            Model::Affine | Model::Syn => Some(Dof::Affine12),
+            Model::SynOnly => None,
+        }
+    }
+
+    /// Whether there is a deformable stage.
+    pub fn is_deformable(self) -> bool {
+        matches!(self, Model::Syn | Model::SynOnly)
+    }
+}
+
+/// A volume with an axis longer than this starts one level coarser, as antsRegistrationSyN.sh has it.
+const LARGE_AXIS: usize = 256;
+
+impl Preset {
+    /// Every preset.
+    pub const ALL: [Preset; 4] = [Preset::Fast, Preset::Default, Preset::Best, Preset::Multimodal];
+
+    /// The model of this preset.
+    pub fn model(self) -> Model {
+        if self == Preset::Multimodal { Model::Rigid } else { Model::Syn }
+    }
+
+    /// The stages of a model for a fixed grid of this shape.
+    pub fn stages(self, model: Model, shape: [usize; 3]) -> Vec<Stage> {
+        let linear = model.dof().map(|dof| Stage::Linear(linear::Options { dof, ..self.linear_for(shape) }));
+        let deformable = model.is_deformable().then(|| Stage::Deformable(self.syn_for(shape)));
+        linear.into_iter().chain(deformable).collect()
+    }
+
+    /// Defaults of the linear stage.
+    pub fn linear(self) -> linear::Options {
+        let defaults = linear::Options::default();
+        match self {
+            Preset::Fast => linear::Options { finest_mm: 2.0, ..defaults },
+            Preset::Default => defaults,
+            // Of one modality too: more overlap than by the correlation ratio on all pairs measured.
+            Preset::Best | Preset::Multimodal => linear::Options::of(linear::Cost::NormalisedMutualInformation),
+        }
+    }
+
+    /// The same for a fixed grid of this shape: slices are searched all round their normal.
+    pub fn linear_for(self, shape: [usize; 3]) -> linear::Options {
+        let mut options = self.linear();
+        if let (1, Search::Angles(angles)) = (shape[2], &mut options.search) {
+            angles.range_degrees = AngleSearch::of_slices().range_degrees;
+        }
+        options
+    }
+
+    /// Defaults of the deformable stage.
+    pub fn syn(self) -> syn::Options {
+        let defaults = syn::Options::default();
+        match self {
+            Preset::Fast => {
+                let mut levels = defaults.levels.clone();
+                levels.retain(|level| level.shrink > 1);
+                syn::Options { levels, ..defaults }
+            }
+            Preset::Default => defaults,
+            Preset::Multimodal => {
+                let channels = vec![syn::Channel { metric: syn::Metric::Mattes, ..syn::Channel::default() }];
+                syn::Options { channels, ..defaults }
+            }
+            Preset::Best => {
+                let mut levels = defaults.levels.clone();
+                for (level, (iterations, reinvert_every)) in
+                    levels.iter_mut().zip([(50, 1), (40, 1), (120, 6), (60, 6)])
+                {
+                    *level = Level { iterations, reinvert_every, ..*level };
+                }
+                syn::Options {
+                    gradient_step: 0.4,
+                    update_variance: 2.5,
+                    noise: 0.01,
+                    edge_weight: 0.3,
+                    winsorise: Some((0.02, 0.98)),
+                    levels,
+                    ..defaults
+                }
+            }
+        }
+    }
+
+    /// The same with the levels that suit a fixed grid of this shape.
+    pub fn syn_for(self, shape: [usize; 3]) -> syn::Options {
+        let extent = shortest_axis(shape);
+        let mut levels = self.levels_for(shape);
+        levels.retain(|level| level_fits(level.shrink, extent));
+        syn::Options { levels, ..self.syn() }
+    }
+
+    /// The levels of [`syn`](Preset::syn) for a fixed grid of this shape: one more for large grids. Small images may have no
+    /// room for the coarsest of them.
+    pub fn levels_for(self, shape: [usize; 3]) -> Vec<Level> {
+        let mut levels = self.syn().levels;
+        if shape.iter().any(|axis| *axis > LARGE_AXIS)
+            && let Some(coarsest) = levels.first().copied()
+        {
+            levels[0] = Level { shrink: 6, ..coarsest };
+            levels.insert(0, Level { shrink: 10, sigma_voxels: coarsest.sigma_voxels + 2.0, ..coarsest });
+        }
+        levels
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_grids_get_a_fifth_level_and_small_ones_lose_coarse_levels() {
+        let shrinks = |shape| Preset::Default.syn_for(shape).levels.iter().map(|l| l.shrink).collect::<Vec<_>>();
+        assert_eq!(shrinks([256, 200, 160]), [8, 4, 2, 1]);
+        assert_eq!(shrinks([160, 257, 160]), [10, 6, 4, 2, 1]);
+        assert_eq!(shrinks([160, 160, 47]), [4, 2, 1]);
+        assert_eq!(shrinks([160, 160, 1]), [8, 4, 2, 1]);
+    }
+
+    #[test]
+    fn a_model_is_a_list_of_stages() {
+        let shape = [100; 3];
+        let kinds = |model| {
+            let kind = |stage: Stage| match stage {
+                Stage::Linear(options) => Some(options.dof),
+                Stage::Deformable(_) => None,
+            };
+            Preset::Best.stages(model, shape).into_iter().map(kind).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(Model::Translation), [Some(Dof::Translation3)]);
+        assert_eq!(kinds(Model::Syn), [Some(Dof::Affine12), None]);
+        assert_eq!(kinds(Model::SynOnly), [None]);
+    }
+}

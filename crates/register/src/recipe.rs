@@ -1,0 +1,246 @@
+//! A registration before its images are known: a preset, and what differs from it.
+
+use antsreg_core::schedule::Level;
+use antsreg_linear::{self as linear, AngleSearch, Dof, Search, Start};
+use antsreg_syn as syn;
+use serde::{Deserialize, Serialize};
+
+use crate::options::{level_fits, shortest_axis};
+use crate::{Model, Options, Preset, Stage, WarpedImages};
+
+/// A registration before its images are known. [`Recipe::options`] fills in what suits the fixed image: the levels, the
+/// rotations searched, and the meaning of a number of degrees of freedom.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// The preset that gives the levels.
+    pub preset: Preset,
+    /// The stages.
+    pub model: Model,
+    /// Degrees of freedom of the linear stage as a number of volumes or of slices; `None` for those of the model.
+    pub dof: Option<u8>,
+    /// Where the first stage begins.
+    pub start: Start,
+    /// The linear stage. Its degrees of freedom are not used.
+    pub linear: linear::Options,
+    /// Rotations searched about x, y and z, ± degrees; `None` for those that suit the images.
+    pub search_degrees: Option<[f64; 3]>,
+    /// The deformable stage. Its levels are not used.
+    pub syn: syn::Options,
+    /// The levels of the deformable stage.
+    pub schedule: Schedule,
+    /// Whether the inverse warp is wanted.
+    pub inverse_warp: bool,
+    /// Whether the Jacobian determinants and the inverse consistency of the warps are wanted.
+    pub scores: bool,
+    /// The warped images that are wanted.
+    pub images: Option<WarpedImages>,
+}
+
+/// Levels, coarse to fine; `None` for the part of the preset's levels that suits the fixed image.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Schedule {
+    /// Shrink factors.
+    pub shrink_factors: Option<Vec<usize>>,
+    /// Standard deviations of the smoothing, voxels of the full grid.
+    pub smoothing_sigmas: Option<Vec<f64>>,
+    /// Most iterations.
+    pub iterations: Option<Vec<usize>>,
+    /// Iterations from one re-inversion of the fields to the next: one for each level, or one for all.
+    pub reinvert_every: Option<Vec<usize>>,
+}
+
+/// A recipe that does not go together, or does not suit the images.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecipeError {
+    /// A number of degrees of freedom that the images do not have.
+    #[error("{found} degrees of freedom: {images} have {expected}")]
+    Dof {
+        /// What was asked for.
+        found: u8,
+        /// Volumes or slices.
+        images: &'static str,
+        /// What they can have.
+        expected: &'static str,
+    },
+    /// Parts of the levels of different lengths.
+    #[error("the levels do not match: shrink factors {shrink:?}, sigmas {sigmas:?}, iterations {iterations:?}")]
+    Levels {
+        /// Shrink factors, given or of the preset.
+        shrink: Vec<usize>,
+        /// Sigmas, alike.
+        sigmas: Vec<f64>,
+        /// Iterations, alike.
+        iterations: Vec<usize>,
+    },
+    /// Re-inversions for another number of levels.
+    #[error("re-inversions are given for {found} levels, expected {levels} or one for all")]
+    Reinversions {
+        /// Values given.
+        found: usize,
+        /// Levels there are.
+        levels: usize,
+    },
+}
+
+impl Recipe {
+    /// A preset as it is.
+    pub fn new(preset: Preset) -> Recipe {
+        let Options { start, inverse_warp, scores, images, .. } = Options::default();
+        Recipe {
+            preset,
+            model: preset.model(),
+            dof: None,
+            start,
+            linear: preset.linear(),
+            search_degrees: None,
+            syn: preset.syn(),
+            schedule: Schedule::default(),
+            inverse_warp,
+            scores,
+            images,
+        }
+    }
+
+    /// The registration to a fixed grid of this shape.
+    ///
+    /// # Errors
+    /// Degrees of freedom that the images do not have; levels that do not match.
+    pub fn options(&self, shape: [usize; 3]) -> Result<Options, RecipeError> {
+        let slices = shape[2] == 1;
+        let linear = self.model.dof().map(|of_model| {
+            let dof = self.dof.map_or(Ok(of_model), |number| degrees_of_freedom(number, slices))?;
+            let mut options = linear::Options { dof, ..self.linear.clone() };
+            if let Search::Angles(angles) = &mut options.search {
+                let suitable = if slices { AngleSearch::of_slices() } else { *angles };
+                angles.range_degrees = self.search_degrees.unwrap_or(suitable.range_degrees);
+            }
+            Ok(Stage::Linear(options))
+        });
+        let deformable = self.model.is_deformable().then(|| {
+            let levels = self.schedule.levels(self.preset, shape)?;
+            Ok(Stage::Deformable(syn::Options { levels, ..self.syn.clone() }))
+        });
+        Ok(Options {
+            start: self.start,
+            stages: linear.into_iter().chain(deformable).collect::<Result<_, _>>()?,
+            inverse_warp: self.inverse_warp,
+            scores: self.scores,
+            images: self.images,
+        })
+    }
+}
+
+/// A number of degrees of freedom as that of volumes or slices.
+fn degrees_of_freedom(number: u8, slices: bool) -> Result<Dof, RecipeError> {
+    let all = [Dof::Translation3, Dof::Rigid6, Dof::Similarity7, Dof::Scales9, Dof::Affine12];
+    let found = all.into_iter().find(|dof| dof.number(slices) == number);
+    let (images, expected) = if slices { ("slices", "2, 3, 4, 5 or 6") } else { ("volumes", "3, 6, 7, 9 or 12") };
+    found.ok_or(RecipeError::Dof { found: number, images, expected })
+}
+
+impl Schedule {
+    /// The levels for a fixed grid of this shape.
+    fn levels(&self, preset: Preset, shape: [usize; 3]) -> Result<Vec<Level>, RecipeError> {
+        let mut defaults = preset.levels_for(shape);
+        if self.shrink_factors.is_none() {
+            // A small image has fewer levels; factors that were given are not dropped, and are refused later if too large.
+            let extent = shortest_axis(shape);
+            defaults.retain(|level| level_fits(level.shrink, extent));
+        }
+        let shrink = part(&self.shrink_factors, &defaults, |level| level.shrink);
+        let sigmas = part(&self.smoothing_sigmas, &defaults, |level| level.sigma_voxels);
+        let iterations = part(&self.iterations, &defaults, |level| level.iterations);
+        if shrink.len() != sigmas.len() || shrink.len() != iterations.len() || shrink.is_empty() {
+            return Err(RecipeError::Levels { shrink, sigmas, iterations });
+        }
+        let reinvert_every = match self.reinvert_every.as_deref() {
+            None => shrink.iter().map(|shrink| usual_reinversion(&defaults, *shrink)).collect(),
+            Some([all]) => vec![*all; shrink.len()],
+            Some(each) if each.len() == shrink.len() => each.to_vec(),
+            Some(each) => return Err(RecipeError::Reinversions { found: each.len(), levels: shrink.len() }),
+        };
+        let zipped = shrink.into_iter().zip(sigmas).zip(iterations).zip(reinvert_every);
+        let level = |(((shrink, sigma_voxels), iterations), reinvert_every)| Level {
+            shrink,
+            sigma_voxels,
+            iterations,
+            reinvert_every,
+        };
+        Ok(zipped.map(level).collect())
+    }
+}
+
+/// What the preset's finest level that is at least as coarse has between re-inversions.
+fn usual_reinversion(defaults: &[Level], shrink: usize) -> usize {
+    let level = defaults.iter().rev().find(|level| level.shrink >= shrink).or(defaults.first());
+    level.map_or(1, |level| level.reinvert_every)
+}
+
+/// The values given for each level, or the same part of the defaults.
+fn part<T: Copy>(given: &Option<Vec<T>>, defaults: &[Level], get: impl Fn(&Level) -> T) -> Vec<T> {
+    given.clone().unwrap_or_else(|| defaults.iter().map(get).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levels(preset: Preset, schedule: Schedule) -> Result<Vec<(usize, usize)>, RecipeError> {
+        let options = Recipe { schedule, ..Recipe::new(preset) }.options([200; 3])?;
+        let levels = options.deformable().flat_map(|options| &options.levels);
+        Ok(levels.map(|level| (level.shrink, level.reinvert_every)).collect())
+    }
+
+    fn two(shrink_factors: [usize; 2]) -> Schedule {
+        Schedule {
+            shrink_factors: Some(shrink_factors.into()),
+            smoothing_sigmas: Some(vec![1.0, 0.0]),
+            iterations: Some(vec![5, 5]),
+            reinvert_every: None,
+        }
+    }
+
+    #[test]
+    fn given_levels_are_reinverted_as_those_of_the_preset_that_are_as_coarse() {
+        assert_eq!(levels(Preset::Best, Schedule::default()), Ok(vec![(8, 1), (4, 1), (2, 6), (1, 6)]));
+        assert_eq!(levels(Preset::Best, two([3, 1])), Ok(vec![(3, 1), (1, 6)]));
+        assert_eq!(levels(Preset::Best, two([12, 2])), Ok(vec![(12, 1), (2, 6)]));
+        let all = Schedule { reinvert_every: Some(vec![4]), ..two([3, 1]) };
+        assert_eq!(levels(Preset::Best, all), Ok(vec![(3, 4), (1, 4)]));
+        assert_eq!(levels(Preset::Default, two([3, 1])), Ok(vec![(3, 1), (1, 1)]));
+    }
+
+    #[test]
+    fn levels_of_different_lengths_are_refused() {
+        let short = Schedule { iterations: Some(vec![5]), ..Schedule::default() };
+        assert!(matches!(levels(Preset::Default, short), Err(RecipeError::Levels { .. })));
+        let more = Schedule { reinvert_every: Some(vec![1, 2, 3]), ..two([2, 1]) };
+        assert_eq!(levels(Preset::Default, more), Err(RecipeError::Reinversions { found: 3, levels: 2 }));
+    }
+
+    #[test]
+    fn degrees_of_freedom_are_those_of_the_images() {
+        let dof = |number, shape| {
+            let recipe = Recipe { dof: Some(number), model: Model::Affine, ..Recipe::new(Preset::Default) };
+            recipe.options(shape).map(|options| options.linear().map(|options| options.dof).collect::<Vec<_>>())
+        };
+        assert_eq!(dof(6, [200; 3]), Ok(vec![Dof::Rigid6]));
+        assert_eq!(dof(6, [200, 200, 1]), Ok(vec![Dof::Affine12]));
+        assert_eq!(dof(3, [200; 3]), Ok(vec![Dof::Translation3]));
+        let refused = dof(12, [200, 200, 1]).expect_err("refused");
+        assert!(refused.to_string().contains("2, 3, 4, 5 or 6"), "{refused}");
+    }
+
+    #[test]
+    fn a_preset_is_its_list_of_stages() {
+        for preset in Preset::ALL {
+            for shape in [[200; 3], [300, 200, 200], [64, 64, 40], [200, 200, 1]] {
+                let options = Recipe::new(preset).options(shape).expect("levels that match");
+                assert_eq!(options.stages, preset.stages(preset.model(), shape), "{preset:?}, {shape:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The result of a registration.
+
+use std::time::Instant;
+
+use antsreg_core::{AffineTransform, ChainError, ChainWarning, DisplacementField, Transform, TransformChain, Volume};
+use antsreg_kernels::Backend;
+use antsreg_linear as linear;
+use antsreg_syn as syn;
+use serde::{Deserialize, Serialize};
+
+use crate::images::{Images, Pair};
+use crate::run::{OnDevice, WarpsOnDevice};
+use crate::{Coverage, Error, Options, Side, Warning, warning};
+
+/// The result of a registration. A fixed point goes through the warp, then through the affine, to the moving point.
+#[derive(Debug)]
+pub struct Registration {
+    /// The start of the first stage, fixed → moving, RAS mm.
+    pub start: AffineTransform,
+    /// The affine of the result, fixed → moving, RAS mm.
+    pub affine: AffineTransform,
+    /// From fixed to moving points, the warp first: resamples the moving image onto the fixed grid.
+    pub forward: TransformChain,
+    /// From moving to fixed points, the inverse warp last: resamples the fixed image onto the moving grid. It lacks the
+    /// inverse warp where that was not wanted.
+    pub backward: TransformChain,
+    /// What each stage did.
+    pub courses: Vec<Course>,
+    /// How warp and inverse warp were made inverse to each other; `None` without a deformable stage.
+    pub relaxed: Option<syn::Relaxed>,
+    /// Jacobian determinants and inverse consistency of the warps, if wanted.
+    pub scores: Option<syn::Scores>,
+    /// The moving image on the fixed grid, if it was wanted.
+    pub warped: Option<Volume>,
+    /// The fixed image on the moving grid, if it was wanted.
+    pub inverse_warped: Option<Volume>,
+    /// Correlation of the fixed and the moving image; unknown where no images were wanted.
+    pub similarity: Similarity,
+    /// How much of the fixed image the moving one covers.
+    pub coverage: Coverage,
+    /// Doubts about the result.
+    pub warnings: Vec<Warning>,
+    /// Wall time.
+    pub seconds: Seconds,
+}
+
+/// What a stage did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Course {
+    /// A linear stage: its transform, and the cost at the end of each level.
+    Linear(linear::Outcome),
+    /// A deformable stage: the energies of each level.
+    Deformable(Vec<syn::LevelOutcome>),
+}
+
+/// Pearson's correlation of the fixed image with the moving image resampled onto it, where the fixed mask of the last stage
+/// counts, or everywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Similarity {
+    /// Under the start alone.
+    pub correlation_at_start: Option<f64>,
+    /// Under the result.
+    pub correlation: Option<f64>,
+}
+
+/// Wall time of a registration.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Seconds {
+    /// Of each stage.
+    pub stages: Vec<f64>,
+    /// Of downloading the warps.
+    pub download: f64,
+    /// Of the warped images.
+    pub images: f64,
+}
+
+impl Registration {
+    /// Displacement before the affine, on the fixed grid, RAS mm; `None` without a deformable stage.
+    pub fn warp(&self) -> Option<&DisplacementField> {
+        self.forward.displacement()
+    }
+
+    /// The inverse of the warp, on the fixed grid, RAS mm, if it was wanted.
+    pub fn inverse_warp(&self) -> Option<&DisplacementField> {
+        self.backward.displacement()
+    }
+
+    /// The outcome of the last linear stage.
+    pub fn linear(&self) -> Option<&linear::Outcome> {
+        self.courses.iter().rev().find_map(|course| match course {
+            Course::Linear(outcome) => Some(outcome),
+            Course::Deformable(_) => None,
+        })
+    }
+
+    /// The levels of all deformable stages, in order.
+    pub fn levels(&self) -> impl Iterator<Item = &syn::LevelOutcome> {
+        self.courses.iter().flat_map(|course| match course {
+            Course::Linear(_) => &[][..],
+            Course::Deformable(levels) => levels,
+        })
+    }
+}
+
+/// The part of a result that a device computed. [`finish`](Computed::finish) does the rest on the CPU, without the device.
+#[derive(Debug)]
+pub struct Computed {
+    /// The affine of the result, fixed → moving, RAS mm.
+    pub affine: AffineTransform,
+    start: AffineTransform,
+    start_warnings: Vec<ChainWarning>,
+    warps: Option<Warps>,
+    courses: Vec<Course>,
+    images: Option<Images>,
+    seconds: Seconds,
+}
+
+/// The warps in main memory.
+#[derive(Debug)]
+struct Warps {
+    warp: DisplacementField,
+    inverse_warp: Option<DisplacementField>,
+    relaxed: syn::Relaxed,
+    scores: Option<syn::Scores>,
+}
+
+impl Computed {
+    /// Downloads the warps, and resamples the images on a GPU. The CPU resamples them later, in double precision.
+    pub(crate) fn download<B: Backend>(
+        backend: &B,
+        found: OnDevice<B>,
+        sides: [&Side; 2],
+        options: &Options,
+        on_gpu: bool,
+    ) -> Result<Computed, Error> {
+        let OnDevice { start, start_warnings, affine, courses, seconds: stages, warps } = found;
+        let mut seconds = Seconds { stages, ..Seconds::default() };
+        let began = Instant::now();
+        let last = options.last_stage();
+        let mut on_device = None;
+        let mut fetched = None;
+        if let Some(WarpsOnDevice { warps, relaxed, scores }) = warps {
+            let failed = |source| Error::deformable(last, source);
+            let warp = warps.download_warp(backend).map_err(failed)?;
+            let inverse_warp = options.inverse_warp.then(|| warps.download_inverse_warp(backend));
+            let inverse_warp = inverse_warp.transpose().map_err(failed)?;
+            (on_device, fetched) = (Some(warps), Some(Warps { warp, inverse_warp, relaxed, scores }));
+        }
+        seconds.download = began.elapsed().as_secs_f64();
+        let mut images = None;
+        if let Some(wanted) = options.images.filter(|_| on_gpu) {
+            let began = Instant::now();
+            let pair = pair(sides, last, start, affine);
+            images = Images::on_device(backend, &pair, on_device.as_ref(), wanted)?;
+            seconds.images = began.elapsed().as_secs_f64();
+        }
+        Ok(Computed { affine, start, start_warnings, warps: fetched, courses, images, seconds })
+    }
+
+    /// Computes what the device did not: images, similarity, coverage, warnings. The sides and the options are those of the
+    /// registration.
+    ///
+    /// # Errors
+    /// A singular affine.
+    pub fn finish(self, sides: [&Side; 2], options: &Options) -> Result<Registration, Error> {
+        let Computed { affine, start, start_warnings, warps, courses, images, mut seconds } = self;
+        let began = Instant::now();
+        let singular = |_: ChainError| Error::SingularStart { determinant: affine.matrix.determinant() };
+        let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
+        backward.push("affine", Transform::Affine(affine), true).map_err(singular)?;
+        let (mut relaxed, mut scores) = (None, None);
+        if let Some(warps) = warps {
+            (relaxed, scores) = (Some(warps.relaxed), warps.scores);
+            forward.push("warp", Transform::Displacement(warps.warp), false).map_err(singular)?;
+            if let Some(inverse_warp) = warps.inverse_warp {
+                backward.push("inverse warp", Transform::Displacement(inverse_warp), false).map_err(singular)?;
+            }
+        }
+        forward.push("affine", Transform::Affine(affine), false).map_err(singular)?;
+        let pair = pair(sides, options.last_stage(), start, affine);
+        let images =
+            images.or_else(|| options.images.map(|wanted| Images::on_cpu(&pair, [&forward, &backward], wanted)));
+        let (warped, inverse_warped, similarity) = images
+            .map_or((None, None, Similarity::default()), |made| (made.warped, made.inverse_warped, made.similarity));
+        let coverage = Coverage::of(&pair.fixed.grid, pair.mask, &pair.moving.grid, [&start, &affine]);
+        seconds.images += began.elapsed().as_secs_f64();
+        let mut found = Registration {
+            start,
+            affine,
+            forward,
+            backward,
+            courses,
+            relaxed,
+            scores,
+            warped,
+            inverse_warped,
+            similarity,
+            coverage,
+            warnings: Vec::new(),
+            seconds,
+        };
+        found.warnings = warning::all(&found, start_warnings, options);
+        Ok(found)
+    }
+}
+
+/// The first images of both sides, and the mask of a stage.
+fn pair<'a>(
+    [fixed, moving]: [&'a Side; 2],
+    stage: usize,
+    start: AffineTransform,
+    affine: AffineTransform,
+) -> Pair<'a> {
+    let mask = fixed.mask.of_stage(stage).map(AsRef::as_ref);
+    Pair { fixed: &fixed.image, mask, moving: &moving.image, start, affine }
+}

@@ -1,0 +1,193 @@
+//! Doubts about a result that was found all the same.
+
+use std::fmt::{Display, Formatter};
+
+use antsreg_core::ChainWarning;
+use antsreg_syn::{self as syn, Metric};
+use serde::{Deserialize, Serialize};
+
+use crate::{Coverage, Options, Registration, Similarity};
+
+/// A doubt about a result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Warning {
+    /// The start brings little of the moving image to the fixed one.
+    LittleOverlapAtStart {
+        /// Share of the fixed grid, 0 to 1.
+        share: f64,
+    },
+    /// The result is worse than the start.
+    WorseThanStart {
+        /// The correlations at the start and now, where the metrics compare intensities and the correlation fell.
+        correlation: Option<[f64; 2]>,
+        /// Shares of the fixed image that the moving one covers at the start and now, where the share fell to a half.
+        coverage: Option<[f64; 2]>,
+        /// Whether a linear stage was part of it, so that its search may be the cause.
+        searched: bool,
+    },
+    /// Warps that still fold, or miss their inverse by more than the limit.
+    BeyondLimits {
+        /// Voxels of both warps.
+        voxels: usize,
+        /// Rounds of relaxing.
+        rounds: usize,
+    },
+    /// A level of a deformable stage that was undone, as it left the images no more similar.
+    LevelUndone {
+        /// Level of all deformable stages, counted from 1.
+        level: usize,
+        /// Levels in all.
+        levels: usize,
+    },
+}
+
+impl Display for Warning {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Warning::LittleOverlapAtStart { share } => {
+                write!(f, "at the start, only {:.1} % of the fixed grid lies in the moving image", 100.0 * share)
+            }
+            Warning::WorseThanStart { correlation, coverage, .. } => {
+                let correlation = correlation.map(|[start, now]| {
+                    format!("the correlation with the fixed image is {now:.4}, and was {start:.4}")
+                });
+                let coverage = coverage.map(|shares| {
+                    let [start, now] = shares.map(|share| 100.0 * share);
+                    format!("the moving image covers {now:.0} % of the fixed one, and covered {start:.0} %")
+                });
+                let signs: Vec<String> = correlation.into_iter().chain(coverage).collect();
+                write!(f, "worse than the start: {}", signs.join(", "))
+            }
+            Warning::BeyondLimits { voxels, rounds } => write!(
+                f,
+                "{voxels} voxels of the warps still fold, or miss their inverse by more than the limit, after {rounds} \
+                 rounds of relaxing"
+            ),
+            Warning::LevelUndone { level, levels } => {
+                write!(f, "syn {level}/{levels}: undone, as it left the images no more similar")
+            }
+        }
+    }
+}
+
+/// Loss of explained variance (the squared correlation) from the start to the result above which the result is worse.
+const LOST: f64 = 0.1;
+
+/// Share of the coverage at the start below which the result is worse.
+const LEFT: f64 = 0.5;
+
+/// All doubts about a result.
+pub(crate) fn all(found: &Registration, start: Vec<ChainWarning>, options: &Options) -> Vec<Warning> {
+    let start = start.into_iter().map(|warning| Warning::LittleOverlapAtStart { share: warning.share_inside });
+    let beyond = found.relaxed.filter(|relaxed| relaxed.beyond > 0);
+    let beyond = beyond.map(|syn::Relaxed { beyond, rounds }| Warning::BeyondLimits { voxels: beyond, rounds });
+    start
+        .chain(undone(found.levels()))
+        .chain(worse(options, &found.similarity, &found.coverage))
+        .chain(beyond)
+        .collect()
+}
+
+/// The levels that were undone.
+fn undone<'a>(levels: impl Iterator<Item = &'a syn::LevelOutcome>) -> impl Iterator<Item = Warning> {
+    let undone: Vec<bool> = levels.map(|level| level.undone).collect();
+    let levels = undone.len();
+    let places = undone.into_iter().enumerate().filter(|(_, undone)| *undone);
+    places.map(move |(place, _)| Warning::LevelUndone { level: place + 1, levels })
+}
+
+/// Whether the start was better. The cost cannot tell: it counts only where the images overlap, and a small corner of them
+/// may match well.
+fn worse(options: &Options, similarity: &Similarity, coverage: &Coverage) -> Option<Warning> {
+    let mut correlation = None;
+    if let (true, Some(start)) = (compares_intensities(options), similarity.correlation_at_start) {
+        // Nothing is explained by an image that has left the grid.
+        let now = similarity.correlation.unwrap_or(0.0);
+        correlation = (start * start - now * now > LOST).then_some([start, now]);
+    }
+    let shares = match *coverage {
+        Coverage { at_start: Some(start), now: Some(now) } if now <= LEFT * start && now < start => {
+            Some([start, now])
+        }
+        _ => None,
+    };
+    let searched = options.linear().next().is_some();
+    let is_worse = correlation.is_some() || shares.is_some();
+    is_worse.then_some(Warning::WorseThanStart { correlation, coverage: shares, searched })
+}
+
+/// Whether every cost and metric takes the images to be of one modality, so that a good result is one that correlates.
+fn compares_intensities(options: &Options) -> bool {
+    let first_metric = |options: &syn::Options| options.channels.first().map(|channel| channel.metric);
+    options.linear().all(|options| !options.cost.has_joint_histogram())
+        && options.deformable().filter_map(first_metric).all(|metric| metric == Metric::Cc)
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_linear::{self as linear, Cost};
+
+    use super::*;
+    use crate::Stage;
+
+    /// Both stages by their defaults but for the cost and the metric.
+    fn options(cost: Cost, metric: Metric) -> Options {
+        let mut syn = syn::Options::default();
+        syn.channels[0].metric = metric;
+        let linear = linear::Options { cost, ..Default::default() };
+        Options { stages: vec![Stage::Linear(linear), Stage::Deformable(syn)], ..Options::default() }
+    }
+
+    fn worse_by(
+        options: &Options,
+        [start, now]: [Option<f64>; 2],
+        [covered_at_start, covered]: [f64; 2],
+    ) -> Option<Warning> {
+        let similarity = Similarity { correlation_at_start: start, correlation: now };
+        worse(options, &similarity, &Coverage { at_start: Some(covered_at_start), now: Some(covered) })
+    }
+
+    #[test]
+    fn a_result_worse_than_the_start_is_doubted() {
+        let options = options(Cost::CorrelationRatio, Metric::Cc);
+        let both = worse_by(&options, [Some(0.98), Some(0.24)], [1.0, 0.15]).expect("a doubt").to_string();
+        for word in ["0.2400", "0.9800", "15 %", "100 %"] {
+            assert!(both.contains(word), "`{word}` is missing in: {both}");
+        }
+        assert!(worse_by(&options, [Some(0.8), None], [1.0; 2]).is_some(), "the image has left the grid");
+        let covered = worse_by(&options, [Some(0.8), Some(0.9)], [0.4, 0.2]);
+        let expected = Warning::WorseThanStart { correlation: None, coverage: Some([0.4, 0.2]), searched: true };
+        assert_eq!(covered, Some(expected));
+        let given = Options { stages: options.stages[1..].to_vec(), ..options };
+        let found = worse_by(&given, [Some(0.98), Some(0.24)], [1.0; 2]);
+        assert!(matches!(found, Some(Warning::WorseThanStart { searched: false, .. })), "{found:?}");
+    }
+
+    #[test]
+    fn a_good_result_is_not_doubted() {
+        let same = options(Cost::CorrelationRatio, Metric::Cc);
+        for pair in [[0.96, 0.99], [0.95, 0.93], [0.2, 0.0], [-0.4, -0.6], [-0.3, 0.7]] {
+            assert_eq!(worse_by(&same, pair.map(Some), [0.9, 0.6]), None, "{pair:?}");
+        }
+        assert_eq!(worse_by(&same, [None, None], [0.0, 0.0]), None, "the start did not overlap either");
+        // Of two modalities a good result may correlate less; one that leaves the image is not good.
+        for other in
+            [options(Cost::NormalisedMutualInformation, Metric::Cc), options(Cost::CorrelationRatio, Metric::Mattes)]
+        {
+            assert_eq!(worse_by(&other, [Some(0.9), Some(0.1)], [1.0, 0.8]), None);
+            let found = worse_by(&other, [Some(0.9), Some(0.1)], [1.0, 0.3]);
+            assert!(matches!(found, Some(Warning::WorseThanStart { correlation: None, .. })), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn undone_levels_are_counted_over_all_stages() {
+        let level = |undone| syn::LevelOutcome { shrink: 1, energies: Vec::new(), converged: false, undone };
+        let levels = [level(false), level(true), level(false)];
+        let found: Vec<Warning> = undone(levels.iter()).collect();
+        assert_eq!(found, [Warning::LevelUndone { level: 2, levels: 3 }]);
+        assert_eq!(found[0].to_string(), "syn 2/3: undone, as it left the images no more similar");
+    }
+}

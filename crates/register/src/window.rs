@@ -1,0 +1,67 @@
+//! Windows of the correlation that the kernels of a GPU do not have.
+
+use antsreg_kernels::{CcDerivative, CcParameters};
+use antsreg_syn as syn;
+
+use crate::{Options, Recipe};
+
+/// A window of the correlation that no GPU has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "on GPUs windows with the exact derivative or masks have a radius of up to {most} voxels, asked for was {radius}"
+)]
+pub struct TooWide {
+    /// The radius, voxels.
+    pub radius: usize,
+    /// The largest there is, voxels.
+    pub most: usize,
+}
+
+impl Options {
+    /// The first window that a GPU could not have, if there is one, with or without masks.
+    pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
+        self.deformable().find_map(|options| too_wide(options, masked))
+    }
+}
+
+impl Recipe {
+    /// The window, if a GPU could not have it, with or without masks.
+    pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
+        self.model.is_deformable().then(|| too_wide(&self.syn, masked)).flatten()
+    }
+}
+
+fn too_wide(options: &syn::Options, masked: bool) -> Option<TooWide> {
+    let most = CcParameters::MOST_TILED_RADIUS;
+    let tiled = masked || options.derivative == CcDerivative::Exact;
+    let wide = tiled && options.radius > most && options.uses(syn::Metric::Cc);
+    wide.then_some(TooWide { radius: options.radius, most })
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_syn::Metric;
+
+    use super::*;
+    use crate::Stage;
+
+    #[test]
+    fn a_window_is_too_wide_for_a_gpu_where_tiled_kernels_are_needed() {
+        let most = CcParameters::MOST_TILED_RADIUS;
+        let too_wide = |radius, derivative, metrics: &[Metric], masked| {
+            let channels = metrics.iter().map(|metric| syn::Channel { metric: *metric, weight: 1.0 }).collect();
+            let options = syn::Options { radius, derivative, channels, ..Default::default() };
+            Options { stages: vec![Stage::Deformable(options)], ..Default::default() }.too_wide_for_gpu(masked)
+        };
+        let found = too_wide(most + 1, CcDerivative::Exact, &[Metric::Cc], false).expect("too wide");
+        assert_eq!(found, TooWide { radius: most + 1, most });
+        assert!(found.to_string().contains(&format!("up to {most}")));
+        assert!(too_wide(most + 1, CcDerivative::Centre, &[Metric::Cc], true).is_some());
+        assert!(too_wide(most + 1, CcDerivative::Exact, &[Metric::Mattes, Metric::Cc], false).is_some());
+        assert_eq!(too_wide(most + 1, CcDerivative::Centre, &[Metric::Cc], false), None);
+        assert_eq!(too_wide(most, CcDerivative::Exact, &[Metric::Cc], true), None);
+        assert_eq!(too_wide(most + 1, CcDerivative::Exact, &[Metric::Mattes], true), None);
+        let linear = Options { stages: vec![Stage::Linear(Default::default())], ..Default::default() };
+        assert_eq!(linear.too_wide_for_gpu(true), None);
+    }
+}
