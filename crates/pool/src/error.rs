@@ -19,4 +19,7 @@ pub enum Error {
         /// Why.
         source: rayon::ThreadPoolBuildError,
     },
+    /// A device could not be used.
+    #[error(transparent)]
+    Register(#[from] antsreg_register::Error),
 }

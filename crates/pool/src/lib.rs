@@ -5,16 +5,24 @@
 //! the background while the next jobs are computed. A thread that cannot be started is an error ([`Error`]).
 
 mod background;
+mod device_workers;
+mod devices;
 mod dispatch;
 mod error;
 mod memory;
 mod pipeline;
 mod spawn;
+mod target;
+mod worker;
 mod write_queue;
 
 pub use background::BackgroundThreads;
+pub use device_workers::{DeviceNote, DeviceWorkers};
+pub use devices::{Devices, Opening, Ready, UnknownDevices, open, open_alone};
 pub use error::Error;
 pub use memory::{MemoryBudget, MemoryShare};
 pub use pipeline::{Late, MOST_WORKERS, StageThreads, Workers, run};
 pub use spawn::in_background;
+pub use target::Target;
+pub use worker::{DeviceBytes, Worker};
 pub use write_queue::{Pause, WriteQueue};

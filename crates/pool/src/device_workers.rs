@@ -1,0 +1,359 @@
+//! The workers of all devices. A device's workers start when it is ready, so that none waits for the slowest device.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, select, unbounded};
+
+use antsreg_register::{Description, Opened, TooLittleMemory};
+
+use crate::devices::{self, Opening, Ready};
+use crate::{Error, Late, StageThreads, Worker, Workers, in_background, pipeline};
+
+/// The workers of all devices: those that are ready, and those whose device is still being opened.
+pub struct DeviceWorkers {
+    idle: Mutex<Vec<Worker>>,
+    opening: Opening,
+    /// Workers of the devices that are still being opened.
+    to_come: AtomicUsize,
+    /// Memory that a GPU must have free to be of use, bytes.
+    needed_bytes: u64,
+    are_gpus: bool,
+    /// The device of each worker that has come so far.
+    devices: Mutex<Vec<Description>>,
+    send: Sender<DeviceNote>,
+    notes: Receiver<DeviceNote>,
+    /// Whether the run under way is the last one.
+    last: bool,
+    releasing: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What a user should know about a device.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DeviceNote {
+    /// A GPU is ready, after so many seconds.
+    Ready(Description, f64),
+    /// `auto` uses no GPU, for this reason.
+    CpuBecause(String),
+    /// `auto` leaves a GPU out, for this reason.
+    LeftOut {
+        /// Why.
+        reason: String,
+        /// Whether the CPU takes its place, as no GPU is left.
+        cpu_instead: bool,
+    },
+}
+
+impl DeviceWorkers {
+    /// The workers of devices that are being opened; waits for the first device. For `auto`, GPUs with less free memory than
+    /// `needed_bytes` are left out, and the CPU takes over where none is left. A GPU that was asked for by name stays, and
+    /// refuses registrations that are too large for it.
+    ///
+    /// # Errors
+    /// A device that cannot be used; an error of `needed_bytes`, which is asked for only where it counts.
+    pub fn new<E: From<Error>>(
+        opening: Opening,
+        needed_bytes: impl FnOnce() -> Result<u64, E>,
+    ) -> Result<DeviceWorkers, E> {
+        let first = opening.next()?;
+        // There may be many headers to read for it.
+        let counts = opening.is_auto() && (first.free_bytes.is_some() || first.unusable.is_some());
+        let needed_bytes = if counts { needed_bytes()? } else { 0 };
+        let (send, notes) = unbounded();
+        let mut workers = DeviceWorkers {
+            idle: Mutex::default(),
+            opening,
+            to_come: AtomicUsize::new(0),
+            needed_bytes,
+            are_gpus: false,
+            devices: Mutex::default(),
+            send,
+            notes,
+            last: false,
+            releasing: Mutex::default(),
+        };
+        let mut idle = workers.admit(first);
+        while idle.is_empty() {
+            idle = workers.admit(workers.opening.next()?);
+        }
+        workers.are_gpus = idle.iter().any(Worker::is_gpu);
+        workers.idle = Mutex::new(idle);
+        Ok(workers)
+    }
+
+    /// Waits for all other devices as well.
+    ///
+    /// # Errors
+    /// A device that cannot be used.
+    pub fn all(self) -> Result<DeviceWorkers, Error> {
+        for ready in self.opening.ready() {
+            let more = self.admit(ready?);
+            lock(&self.idle).extend(more);
+        }
+        Ok(self)
+    }
+
+    /// Workers in all, also of devices that are still being opened.
+    pub fn workers(&self) -> usize {
+        lock(&self.devices).len() + self.to_come.load(Ordering::Relaxed)
+    }
+
+    /// Whether they work on GPUs.
+    pub fn are_gpus(&self) -> bool {
+        self.are_gpus
+    }
+
+    /// The device of each worker that has come so far.
+    pub fn devices(&self) -> Vec<Description> {
+        lock(&self.devices).clone()
+    }
+
+    /// Notes about devices, as they come.
+    pub fn notes(&self) -> Receiver<DeviceNote> {
+        self.notes.clone()
+    }
+
+    /// One idle worker, for work that cannot be shared out; not during the last run.
+    pub fn one(&mut self) -> &mut Worker {
+        &mut self.idle.get_mut().unwrap_or_else(PoisonError::into_inner)[0]
+    }
+
+    /// Takes every job through the stages, as [`pipeline::run`](crate::run) does.
+    ///
+    /// # Errors
+    /// A thread that cannot be started; a device that cannot be used.
+    pub fn run<Job: Send, Loaded: Send, Computed: Send, Written: Send>(
+        &mut self,
+        jobs: Vec<Job>,
+        threads: StageThreads,
+        read: impl Fn(Job) -> Loaded + Sync,
+        compute: impl Fn(&mut Worker, Loaded) -> Computed + Sync,
+        write: impl Fn(Computed) -> Written + Sync,
+        done: impl FnMut(Written),
+    ) -> Result<(), Error> {
+        pipeline::run(self, jobs, threads, read, compute, write, done)
+    }
+
+    /// Announces the last run. Then a device is released when it has nothing more to do, in the background, as a driver takes
+    /// a while for it. Dropping `self` waits for that.
+    pub fn last(&mut self) -> &mut DeviceWorkers {
+        self.last = true;
+        self
+    }
+
+    /// Announces the last run, on one of the devices that are ready: all others are released at once.
+    pub fn last_device(&mut self) -> &mut DeviceWorkers {
+        let stays = self.one().description().choice();
+        self.opening.end();
+        let others: Vec<Worker> =
+            lock(&self.idle).extract_if(.., |worker| worker.description().choice() != stays).collect();
+        self.release(others);
+        self.last()
+    }
+
+    /// Idle workers.
+    pub fn idle(&self) -> usize {
+        lock(&self.idle).len()
+    }
+
+    /// The workers of a device that is ready; none if it is of no use.
+    fn admit(&self, Ready { workers, free_bytes, to_come, unusable }: Ready) -> Vec<Worker> {
+        self.to_come.store(to_come, Ordering::Relaxed);
+        let too_little = free_bytes.zip(workers.first()).and_then(|(free_bytes, worker)| {
+            TooLittleMemory::of(worker.device.description().choice(), self.needed_bytes, free_bytes)
+        });
+        let too_little = too_little.filter(|_| self.opening.is_auto());
+        if let Some(reason) = unusable.or_else(|| too_little.map(|too_little| too_little.to_string())) {
+            let cpu_instead = to_come == 0 && lock(&self.devices).is_empty();
+            self.note(DeviceNote::LeftOut { reason, cpu_instead });
+            return Vec::new();
+        }
+        for Opened { device, seconds, instead_of_gpu } in &workers {
+            match (seconds, instead_of_gpu) {
+                (Some(seconds), _) => self.note(DeviceNote::Ready(device.description().clone(), *seconds)),
+                (None, Some(reason)) => self.note(DeviceNote::CpuBecause(reason.to_string())),
+                (None, None) => {}
+            }
+        }
+        lock(&self.devices).extend(workers.iter().map(|worker| worker.device.description().clone()));
+        Worker::of_device(workers, free_bytes)
+    }
+
+    fn note(&self, note: DeviceNote) {
+        // The receiver is this struct's own.
+        let _ = self.send.send(note);
+    }
+
+    /// Drops workers in the background, or here where no thread can be started.
+    fn release(&self, workers: Vec<Worker>) {
+        if let Ok(thread) = in_background("releasing a device", move || drop(workers)) {
+            lock(&self.releasing).push(thread);
+        }
+    }
+}
+
+impl Workers for DeviceWorkers {
+    type Worker = Worker;
+    type Error = Error;
+
+    fn place(&self, worker: &Worker) -> usize {
+        worker.place()
+    }
+
+    fn ready(&self) -> Vec<Worker> {
+        std::mem::take(&mut lock(&self.idle))
+    }
+
+    fn later(&self, late: &Late<'_, Worker>) -> Result<(), Error> {
+        loop {
+            select! {
+                recv(self.opening.ready()) -> ready => match ready {
+                    Ok(ready) => self.admit(ready?).into_iter().try_for_each(|worker| late.start(worker))?,
+                    Err(_) => return Ok(()),
+                },
+                recv(late.all_taken()) -> _ => return Ok(()),
+            }
+        }
+    }
+
+    fn give_back(&self, worker: Worker) {
+        match self.last {
+            true => self.release(vec![worker]),
+            false => lock(&self.idle).push(worker),
+        }
+    }
+}
+
+impl Drop for DeviceWorkers {
+    fn drop(&mut self) {
+        lock(&self.releasing).drain(..).for_each(devices::wait_for);
+    }
+}
+
+/// The lock, also after a panic in another thread: nothing is left half done under it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use antsreg_register::{Device, DeviceChoice};
+
+    use crate::Devices;
+
+    /// A device with two workers, as if it were a GPU with so much memory; so many workers follow.
+    fn ready(free_bytes: u64, to_come: usize) -> Ready {
+        let description = Description::Cuda {
+            index: to_come / 2,
+            name: "GPU".into(),
+            compute_capability: "9.0".into(),
+            driver_cuda: "13.0".into(),
+            memory_bytes: free_bytes,
+        };
+        let worker = || {
+            let device = Device::cpu_described_as(description.clone());
+            Opened { device, seconds: None, instead_of_gpu: None }
+        };
+        Ready { workers: vec![worker(), worker()], free_bytes: Some(free_bytes), to_come, unusable: None }
+    }
+
+    /// A GPU that could not be opened.
+    fn unusable(number: usize, to_come: usize) -> Ready {
+        let unusable = Some(format!("cuda:{number} cannot be used: it fell off the bus"));
+        Ready { workers: Vec::new(), free_bytes: None, to_come, unusable }
+    }
+
+    #[test]
+    fn auto_goes_on_without_gpus_that_cannot_be_opened() {
+        let of = |ready| {
+            DeviceWorkers::new::<Error>(Opening::of(Devices::default(), ready), || Ok(500_000_000)).expect("devices")
+        };
+        let leaves = |number, cpu_instead| {
+            left_out(&format!("cuda:{number} cannot be used: it fell off the bus"), cpu_instead)
+        };
+        // The first of them: the memory of the others counts all the same.
+        let workers = of(vec![unusable(2, 4), ready(3_000_000, 2), ready(600_000_000, 0)]).all().expect("devices");
+        assert_eq!(workers.devices().len(), 2);
+        let notes: Vec<DeviceNote> = workers.notes.try_iter().collect();
+        assert_eq!((notes.len(), &notes[0]), (2, &leaves(2, false)));
+        // The last of them: its workers are waited for no longer.
+        let workers = of(vec![ready(600_000_000, 2), unusable(0, 0)]);
+        assert_eq!(workers.workers(), 4);
+        let workers = workers.all().expect("devices");
+        assert_eq!((workers.workers(), workers.notes.try_iter().collect()), (2, vec![leaves(0, false)]));
+        // All of them.
+        let workers = of(vec![unusable(1, 2), unusable(0, 0)]);
+        assert_eq!(workers.devices(), [Description::Cpu]);
+        let notes: Vec<DeviceNote> = workers.notes.try_iter().collect();
+        assert_eq!(notes, [leaves(1, false), leaves(0, true)]);
+    }
+
+    /// What comes of devices with so much memory free, in 10⁶ bytes, where 500 are needed: the workers in all when the first
+    /// is there and in the end, the devices, and what is notes.
+    fn come(asked: Devices, free_mb: &[u64]) -> ([usize; 2], Vec<String>, Vec<DeviceNote>) {
+        let after = |n: usize| 2 * (free_mb.len() - n - 1);
+        let ready = free_mb.iter().enumerate().map(|(n, mb)| ready(mb * 1_000_000, after(n))).collect();
+        let workers = DeviceWorkers::new::<Error>(Opening::of(asked, ready), || Ok(500_000_000)).expect("devices");
+        let first = workers.workers();
+        let workers = workers.all().expect("devices");
+        let devices = workers.devices().iter().map(|device| device.choice().to_string()).collect();
+        ([first, workers.workers()], devices, workers.notes.try_iter().collect())
+    }
+
+    #[test]
+    fn the_last_run_may_be_on_one_device_alone() {
+        let of = || {
+            let ready = vec![ready(600_000_000, 2), ready(600_000_000, 0)];
+            DeviceWorkers::new::<Error>(Opening::of(Devices::AllGpus, ready), || Ok(0)).expect("devices")
+        };
+        let threads = StageThreads { readers: 4, writers: 4 };
+        // Whether the other one is there or still to come.
+        for mut workers in [of().all().expect("devices"), of()] {
+            let workers = workers.last_device();
+            assert_eq!(workers.idle(), 2);
+            let mut who = Vec::new();
+            let compute = |worker: &mut Worker, _| worker.description().choice();
+            workers
+                .run((0..20).collect(), threads, |job| job, compute, |it| it, |it| who.push(it))
+                .expect("no failure");
+            assert!(who.len() == 20 && who.iter().all(|choice| *choice == who[0]), "{who:?}");
+        }
+    }
+
+    fn left_out(reason: &str, cpu_instead: bool) -> DeviceNote {
+        DeviceNote::LeftOut { reason: reason.into(), cpu_instead }
+    }
+
+    #[test]
+    fn auto_leaves_out_gpus_with_too_little_memory_and_takes_the_cpu_where_none_is_left() {
+        let (workers, devices, notes) = come(Devices::default(), &[500, 499, 900]);
+        assert_eq!(
+            (workers, devices),
+            ([6, 4], vec!["cuda:2".into(), "cuda:2".into(), "cuda:0".into(), "cuda:0".into()])
+        );
+        let needs = "registering takes about 500 MB of device memory";
+        assert_eq!(notes, [left_out(&format!("cuda:1: {needs}, 499 MB are free"), false)]);
+
+        let (workers, devices, notes) = come(Devices::default(), &[3, 600]);
+        assert_eq!((workers, devices), ([2, 2], vec!["cuda:0".to_owned(); 2]));
+        assert_eq!(notes, [left_out(&format!("cuda:1: {needs}, 3 MB are free"), false)]);
+
+        let (workers, devices, notes) = come(Devices::default(), &[3, 4]);
+        assert_eq!((workers, devices), ([1, 1], vec!["cpu".to_owned()]));
+        let expected = [
+            left_out(&format!("cuda:1: {needs}, 3 MB are free"), false),
+            left_out(&format!("cuda:0: {needs}, 4 MB are free"), true),
+        ];
+        assert_eq!(notes, expected);
+    }
+
+    #[test]
+    fn gpus_that_were_asked_for_stay_whatever_their_memory() {
+        for asked in [Devices::AllGpus, Devices::Several(vec![0, 1]), Devices::One(DeviceChoice::Cuda(0))] {
+            let (workers, devices, notes) = come(asked, &[3, 900]);
+            assert_eq!((workers, devices.len(), notes), ([4, 4], 4, Vec::new()));
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! One device or several: chosen, and opened in the background, each with its workers.
+
+use std::fmt::{Display, Formatter};
+use std::str::FromStr;
+use std::thread::JoinHandle;
+
+use antsreg_register::{Description, DeviceChoice, Error as RegisterError, Opened, gpus};
+use crossbeam_channel::{Receiver, never, unbounded};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, in_background};
+
+/// The devices that are asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Devices {
+    /// One, or `auto`.
+    One(DeviceChoice),
+    /// GPUs of these numbers.
+    Several(Vec<usize>),
+    /// Every GPU there is.
+    AllGpus,
+}
+
+impl Default for Devices {
+    fn default() -> Devices {
+        Devices::One(DeviceChoice::Auto)
+    }
+}
+
+impl Devices {
+    /// Every valid name, for messages.
+    pub const NAMES: &'static str = "auto, cpu, cuda, cuda:N, cuda:N,N… or cuda:all";
+
+    fn refused(&self, reason: antsreg_kernels::Error) -> Error {
+        RegisterError::NoDevice { asked: self.to_string(), reason, there: antsreg_register::there() }.into()
+    }
+
+    /// How many of the first GPUs can be used, where that is known before the driver starts. `alone`: by work that uses one
+    /// device.
+    pub fn first_gpus(&self, alone: bool) -> Option<usize> {
+        let last = match self {
+            Devices::One(DeviceChoice::Auto) if alone => 0,
+            Devices::One(DeviceChoice::Cuda(index)) => *index,
+            Devices::Several(numbers) => *numbers.iter().max()?,
+            Devices::One(DeviceChoice::Auto | DeviceChoice::Cpu) | Devices::AllGpus => return None,
+        };
+        Some(last.saturating_add(1))
+    }
+
+    /// Each device: for `auto` every GPU, or the CPU where there is none.
+    fn all(&self) -> Result<Vec<DeviceChoice>, Error> {
+        let gpus = || gpus().map(|gpus| gpus.iter().map(Description::choice).collect::<Vec<_>>());
+        match self {
+            // A single one may turn out to be unusable, which `auto` itself knows to replace.
+            Devices::One(DeviceChoice::Auto) => Ok(match gpus() {
+                Ok(gpus) if gpus.len() > 1 => gpus,
+                _ => vec![DeviceChoice::Auto],
+            }),
+            Devices::One(choice) => Ok(vec![*choice]),
+            Devices::Several(numbers) => Ok(numbers.iter().copied().map(DeviceChoice::Cuda).collect()),
+            Devices::AllGpus => gpus().map_err(|reason| self.refused(reason)),
+        }
+    }
+}
+
+/// Devices that are being opened in the background.
+pub struct Opening {
+    asked: Devices,
+    workers: Option<usize>,
+    ready: Receiver<Result<Ready, Error>>,
+    opening: Option<JoinHandle<()>>,
+}
+
+/// A device that is ready.
+pub struct Ready {
+    /// For each of its workers; those of a GPU share its kernels.
+    pub workers: Vec<Opened>,
+    /// Memory of a GPU that is free.
+    pub free_bytes: Option<u64>,
+    /// Workers of the devices that are not ready yet.
+    pub to_come: usize,
+    /// Why it has no worker: one of those that `auto` stands for, which cannot be used.
+    pub unusable: Option<String>,
+}
+
+/// Begins to open the devices, each for so many workers: by default three on a GPU, as its kernels fill only half of a
+/// registration's time, and one on the CPU, which uses all threads.
+///
+/// The devices are opened one after the other: the driver makes one context at a time.
+///
+/// # Errors
+/// A thread that cannot be started.
+pub fn open(devices: &Devices, workers: Option<usize>) -> Result<Opening, Error> {
+    begin(devices, workers, Devices::all)
+}
+
+/// Begins to open one device for one worker; for `auto` the first GPU, however many there are.
+///
+/// # Errors
+/// A thread that cannot be started.
+pub fn open_alone(choice: DeviceChoice) -> Result<Opening, Error> {
+    begin(&Devices::One(choice), Some(1), move |_| Ok(vec![choice]))
+}
+
+fn begin(
+    asked: &Devices,
+    workers: Option<usize>,
+    choose: impl FnOnce(&Devices) -> Result<Vec<DeviceChoice>, Error> + Send + 'static,
+) -> Result<Opening, Error> {
+    let (devices, (to_ready, ready)) = (asked.clone(), unbounded());
+    let opening = in_background("opening devices", move || {
+        // False once the receiver is gone.
+        let tell = |ready| to_ready.send(ready).is_ok();
+        let all = choose(&devices).and_then(|choices| {
+            // None is opened before all are known to exist.
+            choices.iter().skip(1).try_for_each(|choice| choice.check())?;
+            Ok(choices)
+        });
+        match all {
+            Ok(choices) => {
+                let auto = devices == Devices::default();
+                open_all(&choices, auto, workers, |choice, others| open_one(choice, others, workers), tell)
+            }
+            Err(error) => {
+                tell(Err(error));
+            }
+        }
+    })?;
+    Ok(Opening { asked: asked.clone(), workers, ready, opening: Some(opening) })
+}
+
+/// Opens one device after the other and hands each on, until the receiver is gone. Of the devices of `auto`, one that cannot
+/// be used has no workers.
+fn open_all(
+    choices: &[DeviceChoice],
+    auto: bool,
+    workers: Option<usize>,
+    open: impl Fn(DeviceChoice, usize) -> Result<Ready, Error>,
+    tell: impl Fn(Result<Ready, Error>) -> bool,
+) {
+    for (n, choice) in choices.iter().enumerate() {
+        let others = choices.len() - n - 1;
+        let ready = open(*choice, others).or_else(|error| match error {
+            Error::Register(RegisterError::NoDevice { reason, .. } | RegisterError::Device(reason)) if auto => {
+                Ok(Ready {
+                    workers: Vec::new(),
+                    free_bytes: None,
+                    to_come: others * workers.unwrap_or(USUAL_WORKERS),
+                    unusable: Some(format!("{choice} cannot be used: {reason}")),
+                })
+            }
+            other => Err(other),
+        });
+        if !tell(ready) {
+            break;
+        }
+    }
+}
+
+/// Opens a device that so many others follow.
+fn open_one(choice: DeviceChoice, others: usize, workers: Option<usize>) -> Result<Ready, Error> {
+    let first = choice.open()?;
+    // Known only now: `auto` may have come to the processor.
+    let usual = if first.device.is_gpu() { USUAL_WORKERS } else { 1 };
+    let mut all = vec![first];
+    for _ in 1..workers.unwrap_or(usual) {
+        all.push(all[0].beside()?);
+    }
+    let memory = all[0].device.memory()?;
+    let (to_come, free_bytes) = (others * all.len(), memory.map(|memory| memory.free));
+    Ok(Ready { workers: all, free_bytes, to_come, unusable: None })
+}
+
+impl Opening {
+    /// Whether the devices were not named: then the CPU takes the place of GPUs that are of no use.
+    pub fn is_auto(&self) -> bool {
+        self.asked == Devices::One(DeviceChoice::Auto)
+    }
+
+    /// Waits for the device that is ready next; for `auto` the CPU follows the last one.
+    ///
+    /// # Errors
+    /// A device that cannot be used.
+    pub fn next(&self) -> Result<Ready, Error> {
+        let none = || self.asked.refused(antsreg_kernels::Error::NoDevice { index: 0, count: 0 });
+        match self.ready.recv() {
+            Ok(ready) => ready,
+            Err(_) if self.is_auto() => open_one(DeviceChoice::Cpu, 0, self.workers),
+            Err(_) => Err(none()),
+        }
+    }
+
+    /// Opens no further device.
+    pub fn end(&mut self) {
+        self.ready = never();
+    }
+
+    /// The channel of the devices that are ready; closed after the last one.
+    pub fn ready(&self) -> &Receiver<Result<Ready, Error>> {
+        &self.ready
+    }
+}
+
+impl Drop for Opening {
+    /// Opens no further device and waits for the one under way: a program must not end while a driver starts.
+    fn drop(&mut self) {
+        self.ready = never();
+        self.opening.take().into_iter().for_each(wait_for);
+    }
+}
+
+/// Waits until a thread has ended; panics if it has.
+pub fn wait_for(thread: JoinHandle<()>) {
+    if let Err(panic) = thread.join()
+        && !std::thread::panicking()
+    {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// Workers on each GPU.
+const USUAL_WORKERS: usize = 3;
+
+/// A text that names no devices.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {}, found `{found}`", Devices::NAMES)]
+pub struct UnknownDevices {
+    /// The text.
+    pub found: String,
+}
+
+impl FromStr for Devices {
+    type Err = UnknownDevices;
+
+    fn from_str(text: &str) -> Result<Devices, UnknownDevices> {
+        let malformed = || UnknownDevices { found: text.into() };
+        match text.strip_prefix("cuda:") {
+            Some("all") => Ok(Devices::AllGpus),
+            Some(list) if list.contains(',') => {
+                let number = |part: &str| match format!("cuda:{part}").parse() {
+                    Ok(DeviceChoice::Cuda(number)) => Ok(number),
+                    _ => Err(malformed()),
+                };
+                let numbers = list.split(',').map(number).collect::<Result<Vec<usize>, UnknownDevices>>()?;
+                let twice = (1..numbers.len()).any(|n| numbers[..n].contains(&numbers[n]));
+                if twice { Err(malformed()) } else { Ok(Devices::Several(numbers)) }
+            }
+            _ => text.parse().map(Devices::One).map_err(|_| malformed()),
+        }
+    }
+}
+
+impl Display for Devices {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Devices::One(choice) => write!(f, "{choice}"),
+            Devices::Several(numbers) => {
+                let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+                write!(f, "cuda:{}", numbers.join(","))
+            }
+            Devices::AllGpus => write!(f, "cuda:all"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Opening {
+        /// Of these devices, as if they had got ready.
+        pub(crate) fn of(asked: Devices, ready: Vec<Ready>) -> Opening {
+            let (to_ready, all) = unbounded();
+            ready.into_iter().for_each(|ready| to_ready.send(Ok(ready)).expect("the other end is here"));
+            Opening { asked, workers: None, ready: all, opening: None }
+        }
+    }
+
+    #[test]
+    fn choices_are_read_as_they_are_shown() {
+        for (text, devices) in [
+            ("auto", Devices::default()),
+            ("cpu", Devices::One(DeviceChoice::Cpu)),
+            ("cuda:3", Devices::One(DeviceChoice::Cuda(3))),
+            ("cuda:0,2", Devices::Several(vec![0, 2])),
+            ("cuda:all", Devices::AllGpus),
+        ] {
+            assert_eq!(text.parse(), Ok(devices.clone()));
+            assert_eq!(devices.to_string(), text);
+        }
+        for text in ["", "cuda:", "cuda:0,", "cuda:0,x", "cuda:1,1", "cuda:0,all", "cuda:0,-1", "all", "cpu,cuda:0"] {
+            assert!(text.parse::<Devices>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_driver_need_not_see_more_gpus_than_can_be_used() {
+        for (text, alone, together) in [
+            ("auto", Some(1), None),
+            ("cpu", None, None),
+            ("cuda:2", Some(3), Some(3)),
+            ("cuda:3,1", Some(4), Some(4)),
+            ("cuda:all", None, None),
+        ] {
+            let devices: Devices = text.parse().expect("devices");
+            assert_eq!((devices.first_gpus(true), devices.first_gpus(false)), (alone, together), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_named_is_taken_as_it_is() {
+        let all = |devices: Devices| devices.all().expect("there is nothing to look up");
+        assert_eq!(all(Devices::One(DeviceChoice::Cpu)), [DeviceChoice::Cpu]);
+        assert_eq!(all(Devices::Several(vec![2, 0])), [DeviceChoice::Cuda(2), DeviceChoice::Cuda(0)]);
+    }
+
+    /// Workers, those to come, and why there are none; or the error.
+    type Told = Result<(usize, usize, Option<String>), String>;
+
+    /// What is told of three GPUs whose second one cannot be opened.
+    fn three_but_the_second(auto: bool) -> Vec<Told> {
+        let choices = [0, 1, 2].map(DeviceChoice::Cuda);
+        let open = |choice: DeviceChoice, others| match choice {
+            DeviceChoice::Cuda(1) => Err(RegisterError::NoDevice {
+                asked: choice.to_string(),
+                reason: antsreg_kernels::Error::NoDevice { index: 1, count: 1 },
+                there: "cpu".into(),
+            }
+            .into()),
+            _ => open_one(DeviceChoice::Cpu, others, Some(2)),
+        };
+        let told = std::cell::RefCell::new(Vec::new());
+        open_all(&choices, auto, Some(2), open, |ready| {
+            let ready = ready.map(|Ready { workers, to_come, unusable, .. }| (workers.len(), to_come, unusable));
+            told.borrow_mut().push(ready.map_err(|error| error.to_string()));
+            true
+        });
+        told.into_inner()
+    }
+
+    #[test]
+    fn auto_goes_on_without_a_gpu_that_cannot_be_opened_and_one_that_was_asked_for_is_an_error() {
+        let [Ok(first), Ok((0, 2, Some(reason))), Ok(last)] = &three_but_the_second(true)[..] else {
+            panic!("{:?}", three_but_the_second(true));
+        };
+        assert_eq!((first, last), (&(2, 4, None), &(2, 0, None)));
+        assert!(reason.starts_with("cuda:1 cannot be used: "), "{reason}");
+        let asked_for = three_but_the_second(false);
+        assert!(asked_for[1].as_ref().is_err_and(|error| error.starts_with("the device cuda:1 cannot be used")));
+    }
+
+    #[test]
+    fn a_device_is_opened_once_a_worker() {
+        for (workers, expected) in [(None, 1), (Some(3), 3)] {
+            let opening = open(&Devices::One(DeviceChoice::Cpu), workers).expect("a thread");
+            let found: Vec<Ready> = opening.ready().iter().map(|ready| ready.expect("the processor")).collect();
+            assert_eq!(found.len(), 1);
+            assert_eq!((found[0].workers.len(), found[0].to_come), (expected, 0));
+        }
+    }
+}

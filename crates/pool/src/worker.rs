@@ -1,0 +1,174 @@
+//! A worker: registers on one device, whose memory it shares with others.
+
+use std::sync::Arc;
+
+use antsreg_register::{
+    Computed, Continuation, Description, Device, Error, Fixed, Opened, Progress, Side, Task, TooLittleMemory,
+};
+
+use crate::{MemoryBudget, MemoryShare, Target};
+
+/// Registers on one device, one registration at a time.
+pub struct Worker {
+    device: Device,
+    /// The fixed side that was prepared last, and the number of its target.
+    prepared: Option<(u64, Fixed)>,
+    /// On a GPU: its memory, and what the prepared side holds of it.
+    memory: Option<DeviceMemory>,
+}
+
+/// The memory of a GPU, as one of its workers sees it.
+struct DeviceMemory {
+    budget: Arc<MemoryBudget>,
+    prepared: Option<MemoryShare>,
+}
+
+/// Work that says how much memory of a GPU it takes.
+pub trait DeviceBytes {
+    /// Bytes, beside what is on the device already.
+    fn device_bytes(&self) -> u64;
+}
+
+impl Worker {
+    /// The workers of one device, which share its memory: so much is free if it is a GPU.
+    pub fn of_device(opened: Vec<Opened>, free_bytes: Option<u64>) -> Vec<Worker> {
+        let budget = free_bytes.map(MemoryBudget::new);
+        let worker = |Opened { device, .. }| {
+            let memory = budget.clone().map(|budget| DeviceMemory { budget, prepared: None });
+            Worker { device, prepared: None, memory }
+        };
+        opened.into_iter().map(worker).collect()
+    }
+
+    /// The device.
+    pub fn description(&self) -> &Description {
+        self.device.description()
+    }
+
+    /// Whether the device is a GPU.
+    pub fn is_gpu(&self) -> bool {
+        self.device.is_gpu()
+    }
+
+    /// The number of the device; workers of one GPU have one number.
+    pub fn place(&self) -> usize {
+        match self.description() {
+            Description::Cpu => 0,
+            Description::Cuda { index, .. } => *index,
+        }
+    }
+
+    /// Registers a moving side. The result is the same whichever worker of one kind of device computes it, and whatever the
+    /// worker did before.
+    ///
+    /// # Errors
+    /// Those of [`antsreg_register::register`]; a GPU with too little memory.
+    pub fn register(
+        &mut self,
+        target: &Arc<Target>,
+        moving: &Side,
+        progress: &mut dyn Progress,
+    ) -> Result<Computed, Error> {
+        self.with_prepared(target, target.device_bytes(moving), |fixed| fixed.compute(moving, progress))
+    }
+
+    /// Registers a moving side, and goes on with the result where its warps are.
+    ///
+    /// # Errors
+    /// Those of [`register`](Worker::register) and of the continuation.
+    pub fn register_and<C: Continuation + DeviceBytes>(
+        &mut self,
+        target: &Arc<Target>,
+        moving: &Side,
+        then: C,
+    ) -> Result<C::Output, C::Error> {
+        /// Scalars of the warp and its inverse.
+        const WARPS: u64 = 2 * 3;
+        let warps = 4 * WARPS * target.side.grid().len() as u64;
+        let bytes = target.device_bytes(moving).max(warps + then.device_bytes());
+        self.with_prepared(target, bytes, |fixed| fixed.register_and(moving, &mut (), then))
+    }
+
+    /// Runs a task on the device.
+    ///
+    /// # Errors
+    /// Those of the task; a GPU with too little memory.
+    pub fn run<T: Task + DeviceBytes>(&mut self, task: T) -> Result<T::Output, T::Error>
+    where
+        T::Error: From<Error>,
+    {
+        let _share = self.take(task.device_bytes())?;
+        self.device.run(task)
+    }
+
+    /// Works with the prepared side of a target, within so many bytes of a GPU's memory.
+    fn with_prepared<T, E: From<Error>>(
+        &mut self,
+        target: &Arc<Target>,
+        bytes: u64,
+        work: impl FnOnce(&Fixed) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if !self.has_prepared(target) {
+            // Before the next side is made: there may be no room for two.
+            self.release_prepared();
+        }
+        let share = self.reserve(target, bytes)?;
+        let (_, fixed) = match &mut self.prepared {
+            Some(prepared) => prepared,
+            none => {
+                let fixed = Fixed::new(&self.device, target.side.clone(), target.options.clone())?;
+                none.insert((target.number(), fixed))
+            }
+        };
+        let done = work(fixed);
+        if let (Some(memory), Some(mut share)) = (&mut self.memory, share)
+            && memory.prepared.is_none()
+        {
+            share.keep(target.prepared_device_bytes());
+            memory.prepared = Some(share);
+        }
+        done
+    }
+
+    fn has_prepared(&self, target: &Target) -> bool {
+        self.prepared.as_ref().is_some_and(|(number, _)| *number == target.number())
+    }
+
+    /// Takes the memory of a registration, and of the prepared side unless that is there. Where too little is left, the
+    /// prepared side is released, so that the worker that has the rest can finish, and that is waited for.
+    fn reserve(&mut self, target: &Target, bytes: u64) -> Result<Option<MemoryShare>, Error> {
+        let Some(memory) = &self.memory else { return Ok(None) };
+        let prepared = target.prepared_device_bytes();
+        let more = if memory.prepared.is_some() { 0 } else { prepared };
+        if let Some(share) = memory.budget.try_take(bytes + more) {
+            return Ok(Some(share));
+        }
+        self.release_prepared();
+        self.wait_for(bytes + prepared)
+    }
+
+    /// Takes so much memory of a GPU; the prepared side is released if need be.
+    fn take(&mut self, bytes: u64) -> Result<Option<MemoryShare>, Error> {
+        let Some(memory) = &self.memory else { return Ok(None) };
+        if let Some(share) = memory.budget.try_take(bytes) {
+            return Ok(Some(share));
+        }
+        self.release_prepared();
+        self.wait_for(bytes)
+    }
+
+    fn wait_for(&self, bytes: u64) -> Result<Option<MemoryShare>, Error> {
+        let Some(memory) = &self.memory else { return Ok(None) };
+        let share = memory.budget.take(bytes);
+        let device = self.description().choice();
+        let too_little = || TooLittleMemory::new(device, bytes, memory.budget.total());
+        share.map(Some).ok_or_else(|| too_little().into())
+    }
+
+    fn release_prepared(&mut self) {
+        self.prepared = None;
+        if let Some(memory) = &mut self.memory {
+            memory.prepared = None;
+        }
+    }
+}
