@@ -1,4 +1,19 @@
-//! Studies of many subjects: who the subjects are, and the files of a template that is built from them.
+//! Registrations from files to files: one pair, many subjects, templates, labels of atlases.
+//!
+//! [`pair`] is one registration: its files, what is read and checked, the record, what is written. [`batch`] registers many
+//! subjects to one fixed image and can be resumed. [`subjects`] lists the subjects of a study. The library prints nothing;
+//! front ends turn arguments into its types and show what it returns.
 
+pub mod batch;
+mod error;
+pub mod geometry;
+mod identity;
+pub mod inputs;
+pub mod memory;
+pub mod pair;
 pub mod subjects;
 pub mod template;
+pub mod transforms;
+
+pub use error::Error;
+pub use identity::{FileIdentity, WrittenFile};

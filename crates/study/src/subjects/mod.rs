@@ -2,12 +2,14 @@
 
 mod bids;
 mod error;
+mod size;
 mod table;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use error::Error;
+pub use size::largest_grid;
 
 /// One subject's files.
 #[derive(Debug, Clone, PartialEq, Eq)]

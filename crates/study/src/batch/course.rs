@@ -1,0 +1,191 @@
+//! All subjects through reading, registering and writing, at the same time.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use antsreg_core::report::{Observer, Report};
+use antsreg_pool::{BackgroundThreads, DeviceWorkers, StageThreads, Target, Worker};
+use antsreg_register::{Computed, Description, Options, Progress};
+
+use crate::Error;
+use crate::pair::{Context, FixedInputs, Inputs, Names, PairFiles, Record, Seconds, write};
+
+/// A subject of a batch.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The subject's name.
+    pub name: String,
+    /// The files of its registration.
+    pub files: PairFiles,
+}
+
+/// How a subject came out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Status {
+    /// Registered and written.
+    Done,
+    /// Its files were there already, whole and up to date.
+    Skipped,
+    /// Not done, for this reason.
+    Failed(String),
+}
+
+/// A subject's row in the summary.
+#[derive(Debug)]
+pub struct Row {
+    /// The subject's name.
+    pub subject: String,
+    /// How it came out.
+    pub status: Status,
+    /// Its record, unless it failed.
+    pub record: Option<Record>,
+    /// Its files.
+    pub names: Names,
+}
+
+/// What all subjects share.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    /// The fixed side.
+    pub fixed: &'a FixedInputs,
+    /// The registration.
+    pub options: &'a Options,
+    /// Threads that compute.
+    pub threads: usize,
+    /// The command, for people.
+    pub command_line: &'a [String],
+}
+
+/// Follows a batch, from several threads.
+pub trait BatchProgress: Sync {
+    /// A warning about a subject's files, before it is registered.
+    fn warning(&self, subject: &str, text: &str);
+    /// An iteration of a subject's registration.
+    fn iteration(&self, subject: &str, report: &Report);
+    /// A subject is done, the `ended`th of all.
+    fn done(&self, ended: usize, subject: &str, record: &Record);
+    /// A subject failed, the `ended`th of all.
+    fn failed(&self, ended: usize, subject: &str, error: &Error);
+}
+
+/// A job on its way, or why it got no further.
+struct Passing<T> {
+    place: usize,
+    job: Job,
+    seconds: Seconds,
+    what: Result<T, Error>,
+}
+
+/// A job that was computed, and the device.
+struct Registered {
+    inputs: Inputs,
+    computed: Computed,
+    device: Description,
+}
+
+/// Registers all jobs and fills in their rows: job `n` belongs to the row of the place that it comes with. Returns the share
+/// of the workers' time in which they computed.
+///
+/// # Errors
+/// A thread that cannot be started; a device that cannot be used. A subject that fails is told to `progress` and noted in its
+/// row.
+pub fn run(
+    batch: &Batch,
+    jobs: Vec<(usize, Job)>,
+    workers: &mut DeviceWorkers,
+    threads: StageThreads,
+    progress: &dyn BatchProgress,
+    rows: &mut [Row],
+) -> Result<f64, Error> {
+    let began = Instant::now();
+    // A GPU's worker must not wait for long tasks of the pool that its own short ones run in.
+    let background =
+        if workers.are_gpus() { BackgroundThreads::new(batch.threads)? } else { BackgroundThreads::shared() };
+    let target = Target::new(batch.fixed.side.clone(), batch.options.clone());
+    let computing = Mutex::new(0.0);
+    let read = |(place, job): (usize, Job)| {
+        let began = Instant::now();
+        let what = Inputs::beside(batch.fixed.clone(), &job.files);
+        let seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
+        if let Ok(inputs) = &what {
+            inputs.warnings.iter().for_each(|warning| progress.warning(&job.name, warning));
+        }
+        Passing { place, job, seconds, what }
+    };
+    let compute = |worker: &mut Worker, Passing { place, job, seconds, what }: Passing<Inputs>| {
+        let began = Instant::now();
+        let what = what.and_then(|inputs| register(worker, &target, &job, inputs, progress));
+        *computing.lock().unwrap_or_else(PoisonError::into_inner) += began.elapsed().as_secs_f64();
+        Passing { place, job, seconds, what }
+    };
+    let write = |Passing { place, job, seconds, what }: Passing<Registered>| {
+        let what = what.and_then(|registered| background.run(|| finish(batch, &job, registered, seconds)));
+        (place, job, what)
+    };
+    let mut ended = 0;
+    workers.last().run(jobs, threads, read, compute, write, |(place, job, what)| {
+        ended += 1;
+        let row = &mut rows[place];
+        match what {
+            Ok(record) => {
+                progress.done(ended, &job.name, &record);
+                (row.status, row.record) = (Status::Done, Some(record));
+            }
+            Err(error) => {
+                progress.failed(ended, &job.name, &error);
+                row.status = Status::Failed(error.to_string());
+            }
+        }
+    })?;
+    let computed = *computing.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(computed / (began.elapsed().as_secs_f64() * workers.workers() as f64).max(f64::MIN_POSITIVE))
+}
+
+/// The part of a registration that needs the device.
+fn register(
+    worker: &mut Worker,
+    target: &Arc<Target>,
+    job: &Job,
+    inputs: Inputs,
+    progress: &dyn BatchProgress,
+) -> Result<Registered, Error> {
+    let mut observer = Subject { progress, name: &job.name };
+    let computed = worker.register(target, &inputs.moving, &mut observer);
+    let computed = computed.map_err(|error| inputs.blame(&job.files, error))?;
+    Ok(Registered { inputs, computed, device: worker.description().clone() })
+}
+
+/// The rest of a registration, and its files.
+fn finish(batch: &Batch, job: &Job, registered: Registered, seconds: Seconds) -> Result<Record, Error> {
+    let Registered { inputs, computed, device } = registered;
+    let found = computed.finish(inputs.sides(), batch.options)?;
+    let names = Names::new(&job.files, found.relaxed.is_some());
+    let of = Context {
+        files: &job.files,
+        names: &names,
+        inputs: &inputs,
+        options: batch.options,
+        device: &device,
+        threads: batch.threads,
+        command_line: batch.command_line,
+        device_memory: None,
+        profile: None,
+    };
+    Ok(write(&of, found, seconds, Seconds::sum)?.record)
+}
+
+/// Reports iterations under the subject's name.
+struct Subject<'a> {
+    progress: &'a dyn BatchProgress,
+    name: &'a str,
+}
+
+impl Observer for Subject<'_> {
+    fn report(&mut self, report: &Report) -> ControlFlow<()> {
+        self.progress.iteration(self.name, report);
+        ControlFlow::Continue(())
+    }
+}
+
+impl Progress for Subject<'_> {}

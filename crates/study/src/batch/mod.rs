@@ -1,0 +1,9 @@
+//! Many subjects registered to one fixed image: resumable, on many devices, each subject's files as for one registration.
+
+mod course;
+mod resume;
+mod summary;
+
+pub use course::{Batch, BatchProgress, Job, Row, Status, run};
+pub use resume::finished;
+pub use summary::write_summary;

@@ -1,0 +1,92 @@
+//! `summary.csv`: a row for each subject.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_register::Description;
+
+use super::course::{Row, Status};
+use crate::Error;
+use crate::pair::{Names, Record};
+
+/// A column with a figure, and where a record has it.
+type Figure = (&'static str, fn(&Record) -> Option<f64>);
+
+/// Columns with figures.
+const FIGURES: [Figure; 15] = [
+    ("seconds", |record| Some(record.seconds.total)),
+    ("seconds_reading", |record| Some(record.seconds.read)),
+    ("seconds_affine", |record| record.seconds.linear),
+    ("seconds_syn", |record| record.seconds.syn),
+    ("seconds_outputs", |record| Some(record.seconds.outputs)),
+    ("affine_cost", |record| Some(record.linear.as_ref()?.cost)),
+    ("correlation_at_start", |record| record.similarity.correlation_at_start),
+    ("correlation", |record| record.similarity.correlation),
+    ("mean_jaccard", |record| Some(record.overlap.as_ref()?.mean_jaccard)),
+    ("mean_dice", |record| Some(record.overlap.as_ref()?.mean_dice)),
+    ("jacobian_minimum", |record| Some(record.jacobian.as_ref()?.warp.minimum)),
+    ("jacobian_maximum", |record| Some(record.jacobian.as_ref()?.warp.maximum)),
+    ("folded_voxels", |record| Some(record.jacobian.as_ref()?.warp.folded as f64)),
+    ("folded_voxels_inverse", |record| Some(record.jacobian.as_ref()?.inverse_warp.folded as f64)),
+    ("voxels_beyond_limits", |record| Some(record.syn.as_ref()?.beyond_limits as f64)),
+];
+
+/// Columns with text.
+const TEXTS: [&str; 4] = ["energies", "undone_levels", "warnings", "device"];
+
+/// Columns with files.
+const FILES: [&str; 8] =
+    ["affine", "warp", "inverse_warp", "warped", "inverse_warped", "labels", "overlap", "record"];
+
+/// Writes the table.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_summary(path: &Path, rows: &[Row]) -> Result<(), Error> {
+    let wrap = |source| Error::Table { path: path.into(), source };
+    let mut writer = csv::Writer::from_path(path).map_err(wrap)?;
+    let names = ["subject", "status", "reason"].into_iter().chain(FIGURES.map(|(name, _)| name));
+    writer.write_record(names.chain(TEXTS).chain(FILES)).map_err(wrap)?;
+    for row in rows {
+        writer.write_record(cells(row)).map_err(wrap)?;
+    }
+    writer.flush().map_err(|source| Error::Table { path: path.into(), source: source.into() })
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let (status, reason) = match &row.status {
+        Status::Done => ("done", ""),
+        Status::Skipped => ("skipped", ""),
+        Status::Failed(reason) => ("failed", reason.as_str()),
+    };
+    let mut cells = vec![row.subject.clone(), status.to_owned(), reason.to_owned()];
+    let record = row.record.as_ref();
+    let figure =
+        |get: fn(&Record) -> Option<f64>| record.and_then(get).map_or(String::new(), |value| value.to_string());
+    cells.extend(FIGURES.iter().map(|(_, get)| figure(*get)));
+    match record {
+        Some(record) => cells.extend(texts(record)),
+        None => cells.extend(TEXTS.map(|_| String::new())),
+    }
+    // A file that is not there is not named.
+    let there = !matches!(row.status, Status::Failed(_));
+    let Names { affine, warp, inverse_warp, warped, inverse_warped, labels, overlap, record } = &row.names;
+    let optional = [warp, inverse_warp, warped, inverse_warped, labels, overlap].map(Option::as_ref);
+    let files = std::iter::once(Some(affine)).chain(optional).chain([Some(record)]);
+    let shown =
+        |file: Option<&PathBuf>| file.filter(|_| there).map_or(String::new(), |path| path.display().to_string());
+    cells.extend(files.map(shown));
+    cells
+}
+
+/// The last energy of each level, coarsest first; the levels that were undone; warnings; the device.
+fn texts(record: &Record) -> [String; 4] {
+    let levels = record.syn.as_ref().map(|syn| syn.levels.as_slice());
+    let energies = levels.unwrap_or_default().iter().filter_map(|level| level.energies.last());
+    let undone = levels.map(|levels| levels.iter().filter(|level| level.undone).count().to_string());
+    let device = match &record.device {
+        Description::Cpu => "cpu".to_owned(),
+        Description::Cuda { index, .. } => format!("cuda:{index}"),
+    };
+    let energies: Vec<String> = energies.map(f64::to_string).collect();
+    [energies.join(" "), undone.unwrap_or_default(), record.warnings.join("; "), device]
+}

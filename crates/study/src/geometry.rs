@@ -1,0 +1,75 @@
+//! Grids in words.
+
+use antsreg_core::Grid;
+use nalgebra::Point3;
+
+/// Shape, spacing, position and orientation of a grid, for messages.
+pub fn describe(grid: &Grid) -> String {
+    let [nx, ny, nz] = grid.shape;
+    let [sx, sy, sz] = grid.spacing.map(rounded).into();
+    let [x, y, z] = grid.origin.coords.map(|v| format!("{v:.2}")).into();
+    format!("{nx} × {ny} × {nz} voxels of {sx} × {sy} × {sz} mm, {}, first at ({x}, {y}, {z})", orientation(grid))
+}
+
+/// At most four decimals, without zeros at the end.
+pub fn rounded(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}
+
+/// The three letters of a grid: towards which side of the body each voxel axis runs. RAS is right, anterior, superior;
+/// an oblique grid has the letters nearest to its axes.
+pub fn orientation(grid: &Grid) -> String {
+    // The assignment of axes to sides with the largest sum of cosines: no letter pair comes up twice.
+    const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    const LETTERS: [[char; 2]; 3] = [['R', 'L'], ['A', 'P'], ['S', 'I']];
+    let score = |order: &[usize; 3]| (0..3).map(|axis| grid.direction[(order[axis], axis)].abs()).sum::<f64>();
+    let best = ORDERS.iter().max_by(|a, b| score(a).total_cmp(&score(b))).unwrap_or(&ORDERS[0]);
+    (0..3).map(|axis| LETTERS[best[axis]][usize::from(grid.direction[(best[axis], axis)] < 0.0)]).collect()
+}
+
+/// The largest angle between a voxel axis and the world axis its letter stands for, degrees.
+pub fn obliquity_degrees(grid: &Grid) -> f64 {
+    let cosines = (0..3).map(|axis| grid.direction.column(axis).amax().min(1.0));
+    cosines.fold(0.0, |worst: f64, cosine| worst.max(cosine.acos().to_degrees()))
+}
+
+/// A world position for messages, mm.
+pub fn position(point: &Point3<f64>) -> String {
+    format!("({:.2}, {:.2}, {:.2})", point.x, point.y, point.z)
+}
+
+/// Whether two grids are the same for a mask or a label map: nowhere apart by more than a twentieth of a voxel, which
+/// is more than single-precision headers lose.
+pub fn same(a: &Grid, b: &Grid) -> bool {
+    a.matches(b, 0.05 * a.spacing.min())
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::Matrix3;
+
+    use super::*;
+
+    fn grid(direction: Matrix3<f64>) -> Grid {
+        Grid { direction, ..Grid::axis_aligned([4, 5, 6], [1.0, 1.5, 2.0]) }
+    }
+
+    #[test]
+    fn letters_say_where_the_axes_run() {
+        assert_eq!(orientation(&grid(Matrix3::identity())), "RAS");
+        let lps = Matrix3::from_diagonal(&[-1.0, -1.0, 1.0].into());
+        assert_eq!(orientation(&grid(lps)), "LPS");
+        // Axes run anterior, superior, left.
+        let asl = Matrix3::new(0.0, 0.0, -1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0);
+        assert_eq!(orientation(&grid(asl)), "ASL");
+        let tilted = nalgebra::Rotation3::from_euler_angles(0.6, 0.0, 0.0).into_inner();
+        assert_eq!(orientation(&grid(tilted)), "RAS");
+        assert!((obliquity_degrees(&grid(tilted)) - 0.6f64.to_degrees()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_grid_in_words() {
+        let text = describe(&grid(Matrix3::identity()));
+        assert_eq!(text, "4 × 5 × 6 voxels of 1 × 1.5 × 2 mm, RAS, first at (0.00, 0.00, 0.00)");
+    }
+}

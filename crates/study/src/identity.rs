@@ -1,0 +1,102 @@
+//! Whether files are still those that were read or written, without reading them again.
+
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+/// A file as it was when it was read. Another content has another size, time or inode: a copy that keeps the time has another
+/// inode, and a change in place another time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileIdentity {
+    /// Its absolute path.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was last changed, nanoseconds since 1970.
+    pub modified_ns: u64,
+    /// Its inode, where the system has them.
+    pub inode: u64,
+}
+
+impl FileIdentity {
+    /// Of a file as it is now; `None` if it cannot be looked at.
+    pub fn of(path: &Path) -> Option<FileIdentity> {
+        let metadata = std::fs::metadata(path).ok()?;
+        let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(FileIdentity {
+            path: std::path::absolute(path).ok()?,
+            bytes: metadata.len(),
+            modified_ns: u64::try_from(modified.as_nanos()).ok()?,
+            inode: inode(&metadata),
+        })
+    }
+
+    /// Of several files; those that cannot be looked at are left out.
+    pub fn of_all<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<FileIdentity> {
+        paths.into_iter().filter_map(FileIdentity::of).collect()
+    }
+}
+
+#[cfg(unix)]
+fn inode(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &std::fs::Metadata) -> u64 {
+    0
+}
+
+/// A file that was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrittenFile {
+    /// Its name.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+}
+
+impl WrittenFile {
+    /// Whether the file is there, as long as it was.
+    pub fn is_whole(&self) -> bool {
+        std::fs::metadata(&self.path).is_ok_and(|found| found.is_file() && found.len() == self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_changed_or_replaced_has_another_identity() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [path, other] = ["a", "b"].map(|name| folder.path().join(name));
+        std::fs::write(&path, b"one").expect("written");
+        let before = FileIdentity::of(&path).expect("it is there");
+        assert_eq!(FileIdentity::of(&path), Some(before.clone()));
+        // Replaced by a file of the same size and time.
+        std::fs::write(&other, b"two").expect("written");
+        let times = std::fs::FileTimes::new()
+            .set_modified(std::fs::metadata(&path).and_then(|m| m.modified()).expect("a time"));
+        std::fs::File::options().write(true).open(&other).and_then(|file| file.set_times(times)).expect("set");
+        std::fs::rename(&other, &path).expect("renamed");
+        let after = FileIdentity::of(&path).expect("it is there");
+        assert_eq!((after.bytes, after.modified_ns), (before.bytes, before.modified_ns));
+        assert_ne!(after, before);
+        assert_eq!(FileIdentity::of(&other), None);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_is_not_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a");
+        std::fs::write(&path, b"one").expect("written");
+        let written = WrittenFile { path: path.clone(), bytes: 3 };
+        assert!(written.is_whole());
+        std::fs::write(&path, b"").expect("written");
+        assert!(!written.is_whole());
+        std::fs::remove_file(&path).expect("removed");
+        assert!(!written.is_whole());
+    }
+}

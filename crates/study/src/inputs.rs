@@ -1,0 +1,169 @@
+//! Images, masks, label maps and label lists from files, checked.
+
+use std::path::Path;
+
+use antsreg_core::io::{self, nifti};
+use antsreg_core::{Grid, LabelVolume, Volume};
+use rayon::prelude::*;
+
+use crate::{Error, geometry};
+
+/// Least and most difference of the largest and the smallest voxel. Beyond them, sums of squares over an image leave single
+/// precision.
+pub const RANGE: [f64; 2] = [1e-15, 1e15];
+
+/// Reads an image with contrast, under a name that a record can hold.
+///
+/// # Errors
+/// A file that cannot be read; a name that is not UTF-8; a constant image; values beyond [`RANGE`].
+pub fn image(path: &Path) -> Result<Volume, Error> {
+    if path.to_str().is_none() {
+        return Err(Error::NotUtf8 { path: path.into() });
+    }
+    let volume = nifti::read_volume(path)?;
+    let wider = |a: [f32; 2], b: [f32; 2]| [a[0].min(b[0]), a[1].max(b[1])];
+    let none = [f32::INFINITY, f32::NEG_INFINITY];
+    let ranges = volume.voxels.par_chunks(1 << 16).map(|part| part.iter().fold(none, |all, v| wider(all, [*v, *v])));
+    let [least, most] = ranges.reduce(|| none, wider);
+    if least == most {
+        return Err(Error::Constant { path: path.into(), value: least });
+    }
+    // Both may be huge: their difference, too.
+    if !(RANGE[0]..=RANGE[1]).contains(&(f64::from(most) - f64::from(least))) {
+        return Err(Error::Range { path: path.into(), least, most });
+    }
+    Ok(volume)
+}
+
+/// Reads an image, constant or not.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn any_image(path: &Path) -> Result<Volume, Error> {
+    Ok(nifti::read_volume(path)?)
+}
+
+/// A warning about the header of an image: sform and qform that disagree, of which ANTs takes the other one.
+pub fn odd_header(path: &Path) -> Option<String> {
+    /// Headers round: less than this share of a voxel is no difference.
+    const SHARE: f64 = 0.1;
+    let header = nifti::inspect(path).ok()?;
+    let apart = header.forms_apart_mm.filter(|apart| *apart > SHARE * header.grid.spacing.min())?;
+    Some(format!(
+        "{}: its sform, which is taken, and its qform are {apart:.1} mm apart; ANTs takes the qform, so transforms \
+         of this image do not fit from one program to the other",
+        path.display()
+    ))
+}
+
+/// Reads a mask on the grid of an image: 1 where the file is above 0.5, else 0.
+///
+/// # Errors
+/// A file that cannot be read; another grid; an empty mask.
+pub fn mask(path: &Path, image: &Path, grid: &Grid) -> Result<Volume, Error> {
+    let mut mask = nifti::read_volume(path)?;
+    check_grid(path, &mask.grid, image, grid, "nearest")?;
+    // The image's own numbers, so that later comparisons are exact.
+    mask.grid = grid.clone();
+    mask.voxels.iter_mut().for_each(|value| *value = if *value > 0.5 { 1.0 } else { 0.0 });
+    if mask.voxels.iter().all(|value| *value == 0.0) {
+        return Err(Error::EmptyMask { path: path.into() });
+    }
+    Ok(mask)
+}
+
+/// Reads a label map with at least one label.
+///
+/// # Errors
+/// A file that cannot be read; fractions; background only.
+pub fn labels(path: &Path) -> Result<LabelVolume, Error> {
+    let labels = nifti::read_labels(path).map_err(|error| match error.kind {
+        io::ErrorKind::NotLabels { .. } => Error::NotLabels(error),
+        _ => error.into(),
+    })?;
+    if labels.voxels.iter().all(|label| *label == 0) {
+        return Err(Error::NoLabels { path: path.into() });
+    }
+    Ok(labels)
+}
+
+/// Reads a label map on the grid of an image.
+///
+/// # Errors
+/// Those of [`labels`]; another grid.
+pub fn labels_of(path: &Path, image: &Path, grid: &Grid) -> Result<LabelVolume, Error> {
+    let mut labels = labels(path)?;
+    check_grid(path, &labels.grid, image, grid, "generic-label")?;
+    labels.grid = grid.clone();
+    Ok(labels)
+}
+
+/// Refuses a slice beside a volume.
+///
+/// # Errors
+/// [`Error::SliceAndVolume`].
+pub fn check_alike(files: [&Path; 2], grids: [&Grid; 2]) -> Result<(), Error> {
+    let [slice, volume] = match grids.map(Grid::is_slice) {
+        [true, false] => files,
+        [false, true] => [files[1], files[0]],
+        _ => return Ok(()),
+    };
+    Err(Error::SliceAndVolume { slice: slice.into(), volume: volume.into() })
+}
+
+/// Refuses the volume of `path` unless it lies on the grid of `other`. `interpolation` suits the volume, should it be
+/// resampled.
+///
+/// # Errors
+/// [`Error::OtherGrid`].
+pub fn check_grid(
+    path: &Path,
+    found: &Grid,
+    other: &Path,
+    expected: &Grid,
+    interpolation: &'static str,
+) -> Result<(), Error> {
+    if geometry::same(expected, found) {
+        return Ok(());
+    }
+    Err(Error::OtherGrid {
+        path: path.into(),
+        found: geometry::describe(found),
+        other: other.into(),
+        expected: geometry::describe(expected),
+        interpolation,
+    })
+}
+
+/// Labels from a file of numbers, or from a text such as `1,2,5`.
+///
+/// # Errors
+/// A file that cannot be read; no numbers.
+pub fn label_list(list: &str) -> Result<Vec<i32>, Error> {
+    let path = Path::new(list);
+    let text = if path.exists() {
+        std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.into(), source })?
+    } else {
+        list.to_owned()
+    };
+    let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+    let labels = words
+        .map(|word| word.parse().map_err(|_| Error::LabelList { list: list.to_owned(), found: word.to_owned() }))
+        .collect::<Result<Vec<i32>, Error>>()?;
+    if labels.is_empty() {
+        return Err(Error::EmptyLabelList { list: list.to_owned() });
+    }
+    Ok(labels)
+}
+
+/// The same, refused if none of the labels is in the label map: there is nothing to score then.
+///
+/// # Errors
+/// Those of [`label_list`]; [`Error::NoListedLabel`].
+pub fn label_list_of(list: &str, path: &Path, truth: &LabelVolume) -> Result<Vec<i32>, Error> {
+    let labels = label_list(list)?;
+    if !truth.voxels.iter().any(|label| *label != 0 && labels.contains(label)) {
+        return Err(Error::NoListedLabel { list: list.to_owned(), path: path.into() });
+    }
+    Ok(labels)
+}

@@ -1,0 +1,168 @@
+//! What a registration reads, checked before anything is computed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use antsreg_core::io::itk;
+use antsreg_core::{AffineTransform, LabelVolume, Transform, TransformChain, Volume};
+use antsreg_register::linear::Start;
+use antsreg_register::{self as register, Grids, Mask, Side};
+use nalgebra::Point3;
+
+use super::files::{PairFiles, StartFile};
+use crate::transforms::check_of_volumes;
+use crate::{Error, FileIdentity, geometry, inputs};
+
+/// The fixed side of any number of registrations, and their start.
+#[derive(Debug, Clone)]
+pub struct FixedInputs {
+    /// The images and the mask.
+    pub side: Side,
+    /// The centre of mass of the first image, RAS mm; of its grid where all voxels are equal. ITK's files have it as the
+    /// centre of rotation.
+    pub centre: Point3<f64>,
+    /// Labels against which others are scored.
+    pub labels: Option<Arc<LabelVolume>>,
+    /// Labels that count in the overlap.
+    pub label_list: Option<Vec<i32>>,
+    /// The start.
+    pub start: Start,
+    /// What the start was read from.
+    pub start_file: StartFile,
+    /// The files, as they were when they were read.
+    pub identities: Vec<FileIdentity>,
+}
+
+/// Both sides of a registration.
+#[derive(Debug, Clone)]
+pub struct Inputs {
+    /// The fixed side.
+    pub fixed: FixedInputs,
+    /// The moving images and their mask.
+    pub moving: Side,
+    /// Labels of the moving image.
+    pub moving_labels: Option<LabelVolume>,
+    /// Warnings about headers.
+    pub warnings: Vec<String>,
+    /// All files of both sides, as they were when they were read.
+    pub identities: Vec<FileIdentity>,
+}
+
+impl FixedInputs {
+    /// Reads and checks what does not depend on the moving image.
+    ///
+    /// # Errors
+    /// A file that cannot be read or does not fit the image.
+    pub fn read(files: &PairFiles) -> Result<FixedInputs, Error> {
+        let identities = FileIdentity::of_all(files.fixed_inputs());
+        let image = inputs::image(&files.fixed)?;
+        let on_grid = |path: &Path| inputs::mask(path, &files.fixed, &image.grid);
+        let mask = files.fixed_mask.as_deref().map(on_grid).transpose()?;
+        let labels = files.labels.fixed.as_deref();
+        let labels = labels.map(|path| inputs::labels_of(path, &files.fixed, &image.grid)).transpose()?;
+        let label_list = match (&files.labels.list, &files.labels.fixed, &labels) {
+            (Some(list), Some(path), Some(labels)) => Some(inputs::label_list_of(list, path, labels)?),
+            (list, ..) => list.as_deref().map(inputs::label_list).transpose()?,
+        };
+        let channels = files.channels.iter().map(|channel| aligned(&channel.fixed, &files.fixed, &image));
+        let channels = channels.collect::<Result<Vec<_>, Error>>()?;
+        let start = files.start.read()?;
+        if let StartFile::File(file) = &files.start
+            && !image.grid.is_slice()
+        {
+            check_of_volumes(file)?;
+        }
+        Ok(FixedInputs {
+            centre: image.centre_of_mass().unwrap_or_else(|| image.grid.centre()),
+            side: side(image, channels, mask),
+            labels: labels.map(Arc::new),
+            label_list,
+            start,
+            start_file: files.start.clone(),
+            identities,
+        })
+    }
+}
+
+impl Inputs {
+    /// Reads and checks both sides.
+    ///
+    /// # Errors
+    /// A file that cannot be read or does not fit the others.
+    pub fn read(files: &PairFiles) -> Result<Inputs, Error> {
+        let mut inputs = Inputs::beside(FixedInputs::read(files)?, files)?;
+        let odd = inputs::odd_header(&files.fixed);
+        inputs.warnings.splice(..0, odd);
+        Ok(inputs)
+    }
+
+    /// Reads and checks what belongs to the moving image.
+    ///
+    /// # Errors
+    /// A file that cannot be read or does not fit the fixed side.
+    pub fn beside(fixed: FixedInputs, files: &PairFiles) -> Result<Inputs, Error> {
+        let moving_files = FileIdentity::of_all(files.moving_inputs());
+        let identities = [fixed.identities.clone(), moving_files].concat();
+        let moving = inputs::image(&files.moving)?;
+        let grids = [fixed.side.grid(), &moving.grid];
+        inputs::check_alike([&files.fixed, &files.moving], grids)?;
+        // Found out here, and not when the affine is written as ITK's for slices.
+        if let (StartFile::File(file), Start::Transform(affine)) = (&fixed.start_file, &fixed.start)
+            && grids.iter().all(|grid| grid.is_slice_across_z())
+            && !itk::stays_in_plane(affine)
+        {
+            return Err(Error::OutOfPlane { path: file.path.clone() });
+        }
+        let mask = files.moving_mask.as_deref().map(|path| inputs::mask(path, &files.moving, &moving.grid));
+        let labels = files.labels.moving.as_deref();
+        let labels = labels.map(|path| inputs::labels_of(path, &files.moving, &moving.grid));
+        let channels = files.channels.iter().map(|channel| aligned(&channel.moving, &files.moving, &moving));
+        let channels = channels.collect::<Result<Vec<_>, Error>>()?;
+        let (mask, moving_labels) = (mask.transpose()?, labels.transpose()?);
+        let warnings = inputs::odd_header(&files.moving).into_iter().collect();
+        Ok(Inputs { moving: side(moving, channels, mask), fixed, moving_labels, warnings, identities })
+    }
+
+    /// Both sides.
+    pub fn sides(&self) -> [&Side; 2] {
+        [&self.fixed.side, &self.moving]
+    }
+
+    /// The grids, for estimates of memory.
+    pub fn grids(&self) -> Grids<'_> {
+        Grids::of(self.sides())
+    }
+
+    /// The error of a registration of these inputs, with the names of the files.
+    pub fn blame(&self, files: &PairFiles, error: register::Error) -> Error {
+        match error {
+            register::Error::NoOverlapAtStart => Error::NoOverlap {
+                fixed: files.fixed.clone(),
+                moving: files.moving.clone(),
+                grids: Box::new(self.sides().map(|side| geometry::describe(side.grid()))),
+                start: self.fixed.start_file.to_string(),
+            },
+            error => error.into(),
+        }
+    }
+}
+
+/// A side of images that were read.
+fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
+    Side {
+        image: Arc::new(image),
+        channels: channels.into_iter().map(Arc::new).collect(),
+        mask: mask.map_or(Mask::None, |mask| Mask::All(Arc::new(mask))),
+    }
+}
+
+/// Reads an image that may have a grid of its own, and lies where the first image of its side does.
+fn aligned(path: &Path, other: &Path, first: &Volume) -> Result<Volume, Error> {
+    let volume = inputs::image(path)?;
+    inputs::check_alike([path, other], [&volume.grid, &first.grid])?;
+    let unmoved = TransformChain::from(vec![Transform::Affine(AffineTransform::identity())]);
+    match unmoved.check(&first.grid, Some(&volume.grid)) {
+        Ok(_) => Ok(volume),
+        Err(_) => Err(Error::Elsewhere { path: path.into(), other: other.into() }),
+    }
+}

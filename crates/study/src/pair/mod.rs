@@ -1,0 +1,15 @@
+//! One registration from files to files: read, registered, written.
+
+mod files;
+mod inputs;
+mod overlap;
+mod record;
+mod write;
+
+pub use files::{ChannelFiles, Format, Labels, Names, PairFiles, StartFile, Writing};
+pub use inputs::{FixedInputs, Inputs};
+pub use record::{
+    Consistency, DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, JacobianSummary, LinearLevel, LinearRecord,
+    OverlapRecord, Parameters, Record, Seconds, SynLevel, SynRecord,
+};
+pub use write::{Context, Written, write};

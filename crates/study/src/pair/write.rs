@@ -1,0 +1,150 @@
+//! From a result to files: transforms, images, labels, scores and the record.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use antsreg_core::io::outputs::{Outputs, Writing as WritingFile, write_file};
+use antsreg_core::io::{itk, nifti};
+use antsreg_core::overlap::Overlap;
+use antsreg_register::{Description, Options, Registration};
+
+use super::files::{Names, PairFiles};
+use super::inputs::Inputs;
+use super::overlap;
+use super::record::{
+    DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, LinearRecord, OverlapRecord, Parameters, Record,
+    Seconds, SynRecord,
+};
+use crate::{Error, WrittenFile};
+
+/// The files that were written, and what they say.
+#[derive(Debug)]
+pub struct Written {
+    /// The record, as it stands in its file.
+    pub record: Record,
+    /// Overlap of the labels, if there were any to score.
+    pub overlap: Option<Overlap>,
+    /// The files.
+    pub paths: Vec<PathBuf>,
+}
+
+/// How a registration was run, for its record.
+#[derive(Debug, Clone)]
+pub struct Context<'a> {
+    /// Files read and written.
+    pub files: &'a PairFiles,
+    /// Names of the outputs.
+    pub names: &'a Names,
+    /// What was read.
+    pub inputs: &'a Inputs,
+    /// What was registered.
+    pub options: &'a Options,
+    /// Where.
+    pub device: &'a Description,
+    /// Threads that computed.
+    pub threads: usize,
+    /// The command, for people.
+    pub command_line: &'a [String],
+    /// Memory of the GPU, if it was one.
+    pub device_memory: Option<DeviceMemory>,
+    /// Times of its kernels, if they were measured.
+    pub profile: Option<serde_json::Value>,
+}
+
+/// Writes everything; the files appear at the end, together. `seconds` are those before the registration; `total` gives,
+/// from the seconds of all parts, those of the whole.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write(
+    of: &Context,
+    found: Registration,
+    mut seconds: Seconds,
+    total: impl FnOnce(&Seconds) -> f64,
+) -> Result<Written, Error> {
+    seconds.add(&found);
+    let began = Instant::now();
+    let mut outputs = Outputs::new();
+    write_volumes(of, &found, &mut outputs)?;
+    let overlap = overlap::write(of.files, of.names, of.inputs, &found.forward, &mut outputs)?;
+    seconds.outputs += began.elapsed().as_secs_f64();
+    seconds.total = total(&seconds);
+    let files_written = outputs.written().map_err(Error::from)?;
+    let files_written = files_written.into_iter().map(|(path, bytes)| WrittenFile { path, bytes }).collect();
+    let record = Record { files_written, ..record(of, &found, overlap.as_ref(), seconds) };
+    outputs.write(&of.names.record, |path| {
+        let json =
+            serde_json::to_string_pretty(&record).map_err(|source| Error::Json { path: path.into(), source })?;
+        Ok::<_, Error>(write_file(path, (json + "\n").as_bytes())?)
+    })?;
+    let paths = outputs.commit()?;
+    Ok(Written { record, overlap, paths })
+}
+
+/// Writes transforms and images, all at once: each is encoded by many threads, but goes into its file by one.
+fn write_volumes(of: &Context, found: &Registration, outputs: &mut Outputs) -> Result<(), Error> {
+    let Context { names, inputs, .. } = of;
+    // ITK has two-dimensional transforms for slices across z; slices of another plane mean something in space only.
+    let planar = inputs.sides().iter().all(|side| side.grid().is_slice_across_z());
+    let (affine, centre) = (&found.affine, inputs.fixed.centre);
+    outputs.write(&names.affine, |path| match planar {
+        true => Ok::<_, Error>(itk::write_affine_of_slices(path, affine, centre)?),
+        false => Ok(itk::write_affine(path, affine, centre)?),
+    })?;
+    let mut all: Vec<(&Path, WritingFile<Error>)> = Vec::new();
+    for (name, field) in [(&names.warp, found.warp()), (&names.inverse_warp, found.inverse_warp())] {
+        if let (Some(name), Some(field)) = (name, field) {
+            all.push((name, Box::new(|path| Ok(itk::write_warp(path, field)?))));
+        }
+    }
+    for (name, image) in [(&names.warped, &found.warped), (&names.inverse_warped, &found.inverse_warped)] {
+        if let (Some(name), Some(image)) = (name, image) {
+            all.push((name, Box::new(|path| Ok(nifti::write_volume(path, image)?))));
+        }
+    }
+    outputs.write_all(all)
+}
+
+fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, seconds: Seconds) -> Record {
+    let Context { files, names, inputs, .. } = of;
+    let matrix = found.affine.to_homogeneous();
+    let [fixed, moving] = inputs.sides();
+    let channels = files.channels.iter().zip(fixed.channels.iter().zip(&moving.channels));
+    Record {
+        program: "antsreg-gpu".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        command_line: of.command_line.to_vec(),
+        device: of.device.clone(),
+        threads: of.threads,
+        inputs: InputsRecord {
+            fixed: ImageRecord::new(&files.fixed, fixed.grid()),
+            moving: ImageRecord::new(&files.moving, moving.grid()),
+            channels: channels
+                .map(|(files, (fixed, moving))| {
+                    [ImageRecord::new(&files.fixed, &fixed.grid), ImageRecord::new(&files.moving, &moving.grid)]
+                })
+                .collect(),
+            fixed_mask: files.fixed_mask.clone(),
+            moving_mask: files.moving_mask.clone(),
+            fixed_labels: files.labels.fixed.clone(),
+            moving_labels: files.labels.moving.clone(),
+        },
+        parameters: Parameters::of(files, &inputs.fixed, of.options),
+        linear: found.linear().map(LinearRecord::from),
+        syn: SynRecord::of(found),
+        affine_ras: std::array::from_fn(|row| std::array::from_fn(|column| matrix[(row, column)])),
+        jacobian: found.scores.as_ref().map(JacobianRecord::from),
+        similarity: found.similarity,
+        coverage: found.coverage,
+        warnings: found.warnings.iter().map(ToString::to_string).collect(),
+        doubts: found.warnings.clone(),
+        overlap: overlap.map(OverlapRecord::from),
+        seconds,
+        peak_memory_bytes: crate::memory::peak(),
+        device_memory: of.device_memory,
+        profile: of.profile.clone(),
+        outputs: names.all().into_iter().map(Into::into).collect(),
+        files_read: inputs.identities.clone(),
+        files_written: Vec::new(),
+    }
+}

@@ -1,0 +1,201 @@
+//! Transform files and the chains they make. Name and content of a file say which format it has.
+
+use std::fmt::{Display, Formatter};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use antsreg_core::io::itk;
+use antsreg_core::{AffineTransform, Grid, Transform, TransformChain};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, inputs};
+
+/// Formats of affines that can be read, for messages.
+const AFFINE_FORMATS: &str = "an ITK affine (.mat, .txt, .tfm, .h5)";
+
+/// Most bytes of an FSL matrix looked at.
+const LARGEST_MATRIX: u64 = 1 << 14;
+
+/// ANTs' name of the identity.
+const IDENTITY: &str = "identity";
+
+/// A transform file, and whether its inverse is meant: `FILE`, `[FILE,0]` or `[FILE,1]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransformFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether its inverse is meant.
+    pub inverted: bool,
+}
+
+/// A text that is no [`TransformFile`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected FILE, or [FILE,1] for its inverse, found `{found}`")]
+pub struct NotATransformFile {
+    /// The text.
+    pub found: String,
+}
+
+impl FromStr for TransformFile {
+    type Err = NotATransformFile;
+
+    fn from_str(text: &str) -> Result<TransformFile, NotATransformFile> {
+        let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+            return Ok(TransformFile { path: text.into(), inverted: false });
+        };
+        let malformed = || NotATransformFile { found: text.into() };
+        let (path, flag) = inner.rsplit_once(',').ok_or_else(malformed)?;
+        let inverted = match flag.trim() {
+            "0" => false,
+            "1" => true,
+            _ => return Err(malformed()),
+        };
+        Ok(TransformFile { path: path.trim().into(), inverted })
+    }
+}
+
+impl Display for TransformFile {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        if self.inverted { write!(f, "[{},1]", self.path.display()) } else { write!(f, "{}", self.path.display()) }
+    }
+}
+
+/// Whether the name says NIfTI, as that of an image to write must.
+pub fn is_nifti(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    name.ends_with(".nii") || name.ends_with(".nii.gz")
+}
+
+/// Whether the name says an image to read, NIfTI or one that may be taken for it.
+pub fn is_image(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    [".nii", ".hdr", ".img"].into_iter().any(|extension| name.ends_with(extension))
+}
+
+/// Reads one affine map, or several in a row, inverted if the file says so.
+///
+/// # Errors
+/// A file that cannot be read; a displacement field; a singular affine.
+pub fn read_affine(file: &TransformFile) -> Result<AffineTransform, Error> {
+    let mut whole = AffineTransform::identity();
+    for step in read_chain(std::slice::from_ref(file))?.steps {
+        match step.transform {
+            Transform::Affine(affine) => whole = affine.after(&whole),
+            Transform::Displacement(_) => {
+                let (path, found) = (file.path.clone(), "a displacement field".into());
+                return Err(Error::NotATransform { path, found, expected: AFFINE_FORMATS });
+            }
+        }
+    }
+    Ok(whole)
+}
+
+/// Reads the chain of transforms as listed: a point of the reference goes through the first one first. The inverse of a
+/// composite is the inverse of each part, the last one first.
+///
+/// # Errors
+/// A file that cannot be read; a field to be inverted; a singular affine.
+pub fn read_chain(files: &[TransformFile]) -> Result<TransformChain, Error> {
+    let mut chain = TransformChain::new();
+    for file in files {
+        let mut parts = read(&file.path)?;
+        let count = parts.len();
+        if file.inverted {
+            parts.reverse();
+        }
+        for (n, part) in parts.into_iter().enumerate() {
+            let number = if file.inverted { count - n } else { n + 1 };
+            let name = match count {
+                1 => file.path.display().to_string(),
+                _ => format!("{} (part {number})", file.path.display()),
+            };
+            chain.push(name, part, file.inverted)?;
+        }
+    }
+    Ok(chain)
+}
+
+/// Refuses transforms of slices that end on the grid of the volume `onto`, and, between slices, warps of volumes. A slice of
+/// a volume may go through either.
+///
+/// # Errors
+/// [`Error::SliceAndVolume`], [`Error::TransformOfSlices`].
+pub fn check_dimensions(
+    files: &[TransformFile],
+    chain: &TransformChain,
+    onto: (&Path, &Grid),
+    input: &Grid,
+) -> Result<(), Error> {
+    let (path, grid) = onto;
+    if grid.is_slice() && !input.is_slice() {
+        return Ok(());
+    }
+    for step in &chain.steps {
+        if let Transform::Displacement(field) = &step.transform {
+            inputs::check_alike([Path::new(&step.name), path], [&field.grid, grid])?;
+        }
+    }
+    if grid.is_slice() { Ok(()) } else { files.iter().try_for_each(check_of_volumes) }
+}
+
+/// Refuses an affine map of two dimensions.
+///
+/// # Errors
+/// [`Error::TransformOfSlices`]; a file that cannot be read.
+pub fn check_of_volumes(TransformFile { path, .. }: &TransformFile) -> Result<(), Error> {
+    match path.exists() && itk::is_affine_of_slices(path)? {
+        true => Err(Error::TransformOfSlices { path: path.clone() }),
+        false => Ok(()),
+    }
+}
+
+/// What a file holds; FSL's matrices, which share an extension with ITK's, are named as such.
+fn read(path: &Path) -> Result<Vec<Transform>, Error> {
+    if path == Path::new(IDENTITY) && !path.exists() {
+        return Ok(vec![Transform::Affine(AffineTransform::identity())]);
+    }
+    if looks_like_fsl(path) {
+        let found = "an FSL matrix, which means nothing without its two images".into();
+        return Err(Error::NotATransform { path: path.into(), found, expected: AFFINE_FORMATS });
+    }
+    Ok(itk::read_transforms(path)?)
+}
+
+/// Whether the file is text of sixteen numbers, as FLIRT writes it.
+pub fn looks_like_fsl(path: &Path) -> bool {
+    // A matrix is a few hundred bytes; nothing large is read for this.
+    if !path.is_file() {
+        return false;
+    }
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    let mut text = String::new();
+    if file.take(LARGEST_MATRIX).read_to_string(&mut text).is_err() {
+        return false;
+    }
+    let mut words = text.split_whitespace().peekable();
+    words.peek().is_some() && words.all(|word| word.parse::<f64>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transform_may_be_none() {
+        let typed = |path: &str| TransformFile { path: path.into(), inverted: false };
+        assert_eq!(read_affine(&typed("identity")).ok(), Some(AffineTransform::identity()));
+        assert!(read_affine(&typed("identity.mat")).is_err());
+    }
+
+    #[test]
+    fn a_transform_may_be_inverted() {
+        let read = |text: &str| text.parse::<TransformFile>();
+        assert_eq!(read("a.mat"), Ok(TransformFile { path: "a.mat".into(), inverted: false }));
+        assert_eq!(read("[a,b.mat,1]"), Ok(TransformFile { path: "a,b.mat".into(), inverted: true }));
+        assert_eq!(read("[a.mat, 0]"), Ok(TransformFile { path: "a.mat".into(), inverted: false }));
+        assert!(read("[a.mat]").is_err());
+        assert!(read("[a.mat,2]").is_err());
+    }
+}
