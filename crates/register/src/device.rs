@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
+#[cfg(feature = "cuda")]
 use std::sync::Arc;
 use std::time::Instant;
 

@@ -5,7 +5,7 @@
 //! use antsreg_register::{Device, Options, Side, register};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     let [fixed, moving] = ["fixed.nii.gz", "moving.nii.gz"].map(nifti::read_volume);
+//!     let [fixed, moving] = ["fixed.nii.gz", "moving.nii.gz"].map(|name| nifti::read_volume(name.as_ref()));
 //!     let (fixed, moving) = (Side::from(fixed?), Side::from(moving?));
 //!     let found = register(&fixed, &moving, &Options::default(), &Device::cpu(), &mut ())?;
 //!     println!("correlation {:?}", found.similarity.correlation);
