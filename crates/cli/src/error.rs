@@ -234,18 +234,18 @@ pub enum CliError {
         /// Voxels whose determinant is not positive.
         folded: usize,
     },
-    /// A list of labels that cannot be used.
-    #[error("{list}: expected whole numbers between spaces, commas or line ends, found `{found}`")]
+    /// A list of labels, typed in place, that is none.
+    #[error("{list}: no such file, and no list of labels: expected whole numbers between commas, found `{found}`")]
     LabelList {
-        /// The list or its file.
+        /// The list as typed.
         list: String,
         /// What is no number.
         found: String,
     },
     /// A list without any label.
-    #[error("{list}: the list of labels is empty")]
+    #[error("`{list}`: the list of labels is empty; expected whole numbers between commas, or a file of them")]
     EmptyLabelList {
-        /// The list or its file.
+        /// The list as typed.
         list: String,
     },
     /// A list of labels of another label map.
@@ -263,6 +263,14 @@ pub enum CliError {
         path: PathBuf,
         /// Why, and in which line.
         source: csv::Error,
+    },
+    /// What was asked for does not fit into memory.
+    #[error("{what} {shortage}")]
+    Memory {
+        /// What needs it.
+        what: String,
+        /// How much it needs, and how much there is.
+        shortage: antsreg_core::memory::Shortage,
     },
     /// Subjects, or the table or folder that lists them.
     #[error(transparent)]

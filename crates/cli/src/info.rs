@@ -12,7 +12,7 @@ use crate::device::{self, DeviceChoice};
 use crate::error::CliError;
 use crate::geometry::{describe, obliquity_degrees, position, rounded};
 use crate::progress::Console;
-use crate::transforms;
+use crate::{inputs, transforms};
 
 /// NIfTI's code for an image of vectors.
 const VECTOR_INTENT: i16 = 1007;
@@ -103,11 +103,8 @@ fn stored(header: &Inspection) -> String {
     let kind = header.datatype.to_lowercase();
     let codes = format!("sform code {}, qform code {}", header.sform_code, header.qform_code);
     let _ = writeln!(text, "  Stored as  {kind}{order}{scaling}; {codes}");
-    if let Some(apart) = header.forms_apart_mm.filter(|apart| *apart > 1e-3) {
-        let _ = writeln!(
-            text,
-            "  Note       the sform is taken; by the qform, which ANTs takes, corners lie up to {apart:.3} mm away"
-        );
+    for doubt in &header.doubts {
+        let _ = writeln!(text, "  Warning    {}", inputs::doubt(doubt));
     }
     if !header.description.is_empty() {
         let _ = writeln!(text, "  Note       {}", header.description);

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use antsreg_core::io::{self, nifti};
+use antsreg_core::io::nifti::HeaderDoubt;
+use antsreg_core::io::{self, ErrorKind, label_list, nifti};
 use antsreg_core::{Grid, LabelVolume, Volume};
 use rayon::prelude::*;
 
@@ -33,22 +34,53 @@ pub fn image(path: &Path) -> Result<Volume, CliError> {
     Ok(volume)
 }
 
+/// The grid of an image; its voxels are not read.
+pub fn grid(path: &Path) -> Result<Grid, CliError> {
+    Ok(nifti::read_grid(path)?)
+}
+
 /// An image, constant or not.
 pub fn any_image(path: &Path) -> Result<Volume, CliError> {
     Ok(nifti::read_volume(path)?)
 }
 
-/// What to look at in the header of an image that was read: a position that ANTs takes for another one.
+/// A warning about the header of an image that is used, where ANTs places the image elsewhere: the reading that differs most.
 pub fn odd_header(path: &Path) -> Option<String> {
     /// Headers round: less than this share of a voxel is no difference.
     const SHARE: f64 = 0.1;
     let header = nifti::inspect(path).ok()?;
-    let apart = header.forms_apart_mm.filter(|apart| *apart > SHARE * header.grid.spacing.min())?;
-    Some(format!(
-        "{}: its sform, which is taken, and its qform are {apart:.1} mm apart; ANTs takes the qform, so transforms \
-         of this image do not fit from one program to the other",
-        path.display()
-    ))
+    let least = SHARE * header.grid.spacing.min();
+    let worst = header.doubts.iter().max_by(|a, b| a.corners_mm().total_cmp(&b.corners_mm()))?;
+    (worst.corners_mm() > least).then(|| {
+        format!(
+            "{}: {}; transforms of this image do not fit from one program to the other",
+            path.display(),
+            doubt(worst)
+        )
+    })
+}
+
+/// Both readings of a header.
+pub fn doubt(doubt: &HeaderDoubt) -> String {
+    let sizes = |mm: [f64; 3]| mm.map(|size| geometry::rounded(size).to_string()).join(" × ");
+    let corners = doubt.corners_mm();
+    match *doubt {
+        HeaderDoubt::FormsApart { .. } => {
+            format!("its sform, which is taken, and its qform, which ANTs takes, are {corners:.1} mm apart")
+        }
+        HeaderDoubt::OtherSizes { sform_mm, pixdim_mm, .. } => format!(
+            "its voxels are {} mm by the sform, which is taken, and {} mm by pixdim, which ANTs takes; corners lie up to \
+             {corners:.1} mm apart",
+            sizes(sform_mm),
+            sizes(pixdim_mm)
+        ),
+        HeaderDoubt::NegativeSizes { pixdim_mm, .. } => format!(
+            "its voxel sizes by pixdim are {} mm, whose signs are left out here, while ANTs turns the axes of negative \
+             ones round; corners lie up to {corners:.1} mm apart",
+            sizes(pixdim_mm)
+        ),
+        _ => format!("ANTs reads its header differently; corners lie up to {corners:.1} mm apart"),
+    }
 }
 
 /// A mask on the grid of an image: 1 where the file is above 0.5, else 0.
@@ -117,19 +149,13 @@ pub fn check_grid(
 /// Labels from a file of numbers, or numbers typed in place.
 pub fn label_list(list: &str) -> Result<Vec<i32>, CliError> {
     let path = Path::new(list);
-    let text = if path.exists() {
-        std::fs::read_to_string(path).map_err(|source| CliError::Read { path: path.into(), source })?
-    } else {
-        list.to_owned()
-    };
-    let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
-    let labels = words
-        .map(|word| word.parse().map_err(|_| CliError::LabelList { list: list.to_owned(), found: word.to_owned() }))
-        .collect::<Result<Vec<i32>, CliError>>()?;
-    if labels.is_empty() {
-        return Err(CliError::EmptyLabelList { list: list.to_owned() });
+    if path.exists() {
+        return Ok(label_list::read(path)?);
     }
-    Ok(labels)
+    label_list::parse(list).map_err(|kind| match kind {
+        ErrorKind::Syntax { found, .. } => CliError::LabelList { list: list.to_owned(), found },
+        _ => CliError::EmptyLabelList { list: list.to_owned() },
+    })
 }
 
 /// The same, if any of them is in the label map taken for the truth: there is nothing to score otherwise.

@@ -41,13 +41,17 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let list = args.label_list.as_deref().map(|list| inputs::label_list_of(list, &args.target, &target));
     let list = list.transpose()?;
     let overlap = score(&source, &target, list.as_deref())?;
+    let mut outputs = Outputs::new();
     if let Some(csv) = &args.csv {
-        let mut outputs = Outputs::new();
         outputs.write(csv, |path| write_csv(path, &overlap))?;
-        outputs.commit()?;
+    }
+    // Printing may fail: then no file is left.
+    crate::output::print(&show(&overlap))?;
+    outputs.commit()?;
+    if let Some(csv) = &args.csv {
         console.note(format_args!("wrote {}", csv.display()));
     }
-    crate::output::print(&show(&overlap))
+    Ok(())
 }
 
 /// Scores `source` against `target`, over the labels of either or over those listed.

@@ -1,9 +1,8 @@
 //! Transform files as typed → transforms. Which format a file has is told by its name and its content.
 
-use std::io::Read;
 use std::path::Path;
 
-use antsreg_core::io::itk;
+use antsreg_core::io::{self, itk};
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain};
 
 use crate::error::CliError;
@@ -13,7 +12,7 @@ use crate::values::TransformFile;
 /// What can be read, for messages.
 const AFFINE_FORMATS: &str = "an ITK affine (.mat, .txt, .tfm, .h5); FSL's go through `antsreg-gpu convert`";
 
-/// Most bytes of an FSL matrix looked at.
+/// Largest FSL matrix, bytes.
 const LARGEST_MATRIX: u64 = 1 << 14;
 
 /// What ANTs calls a transform that is none.
@@ -109,17 +108,10 @@ fn read(path: &Path) -> Result<Vec<Transform>, CliError> {
     Ok(itk::read_transforms(path)?)
 }
 
-/// Whether the file is text of sixteen numbers, as FLIRT writes it.
+/// Whether the file is text of numbers alone, as FLIRT writes its sixteen.
 pub fn looks_like_fsl(path: &Path) -> bool {
-    // A matrix is a few hundred bytes; nothing large is read for this.
-    if !path.is_file() {
-        return false;
-    }
-    let Ok(file) = std::fs::File::open(path) else { return false };
-    let mut text = String::new();
-    if file.take(LARGEST_MATRIX).read_to_string(&mut text).is_err() {
-        return false;
-    }
+    // What cannot be read is reported by those who read it.
+    let Ok(text) = io::read_text(path, "a matrix", LARGEST_MATRIX) else { return false };
     let mut words = text.split_whitespace().peekable();
     words.peek().is_some() && words.all(|word| word.parse::<f64>().is_ok())
 }

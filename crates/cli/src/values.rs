@@ -211,18 +211,24 @@ impl FromStr for TransformFile {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<TransformFile, ValueError> {
-        let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
-            return Ok(TransformFile { path: text.into(), inverted: false });
-        };
         let malformed =
             || ValueError::Malformed { expected: "FILE, or [FILE,1] for its inverse", found: text.into() };
+        let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+            return match text {
+                "" => Err(malformed()),
+                _ => Ok(TransformFile { path: text.into(), inverted: false }),
+            };
+        };
         let (path, flag) = inner.rsplit_once(',').ok_or_else(malformed)?;
         let inverted = match flag.trim() {
             "0" => false,
             "1" => true,
             _ => return Err(malformed()),
         };
-        Ok(TransformFile { path: path.trim().into(), inverted })
+        match path.trim() {
+            "" => Err(malformed()),
+            path => Ok(TransformFile { path: path.into(), inverted }),
+        }
     }
 }
 
@@ -303,6 +309,6 @@ mod tests {
         assert_eq!(read("[a,b.mat,1]"), Ok(TransformFile { path: "a,b.mat".into(), inverted: true }));
         assert_eq!(read("[a.mat, 0]"), Ok(TransformFile { path: "a.mat".into(), inverted: false }));
         assert!(read("[a.mat]").is_err());
-        assert!(read("[a.mat,2]").is_err());
+        assert!(["[a.mat,2]", "", "[,1]", "[ ,0]"].into_iter().all(|text| read(text).is_err()));
     }
 }
