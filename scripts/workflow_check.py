@@ -78,10 +78,10 @@ def run(*command: object, cwd: Path) -> None:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Every file an atlas hands out or passes on; not the plan and the record, which tell commands and times."""
-    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
+    """Digests of all files of a template but hidden ones, the plan, which holds paths, and the record, which holds times."""
+    files = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
     skipped = {"atlas.json", "record.json"}
-    named = {str(path.relative_to(folder)): path for path in files}
+    named = {str(name): path for name, path in files.items() if not any(part.startswith(".") for part in name.parts)}
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named.items() if name not in skipped}
 
 

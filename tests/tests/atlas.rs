@@ -1,7 +1,5 @@
 //! An atlas as a whole: of brains of formulas, whose mean shape is known.
 
-use std::path::PathBuf;
-
 use antsreg_core::AffineTransform;
 use antsreg_core::compare::Comparison;
 use antsreg_core::io::{itk, nifti};
@@ -114,37 +112,6 @@ fn the_steps_one_by_one_give_the_same_bytes() {
 }
 
 #[test]
-fn subjects_may_have_the_names_of_the_templates_own_files() {
-    let place = cohort(false);
-    let table = |names: [&str; 3]| {
-        let rows = names.iter().zip(["a", "b", "c"]).map(|(name, image)| format!("{name},{image}.nii.gz\n"));
-        String::from("subject,image\n") + &rows.collect::<String>()
-    };
-    place.file("plain.csv", table(["s", "a", "t"]).as_bytes());
-    place.file("own.csv", table(["shape", "average", "template"]).as_bytes());
-    place.succeed(&format!("atlas plain.csv -o plain --passes 2 {QUICK}"));
-    place.succeed(&format!("atlas own.csv -o own --passes 2 --plan-only {QUICK}"));
-    // One by one: each step reads what the others have left.
-    for pass in 0..=2 {
-        for name in ["shape", "average", "template"] {
-            place.succeed(&format!("atlas register-one own --pass {pass} --subject {name} --device cpu"));
-        }
-        place.succeed(&format!("atlas average own --pass {pass}"));
-        place.succeed(&format!("atlas update own --pass {pass} --device cpu"));
-    }
-    place.succeed("atlas finish own --device cpu");
-    place.succeed("atlas verify own");
-    assert_eq!(place.read("own/template.nii.gz"), place.read("plain/template.nii.gz"));
-    assert_eq!(place.read("own/subjects/shape_1Warp.nii.gz"), place.read("plain/subjects/s_1Warp.nii.gz"));
-    place.file("twins.csv", table(["s", "t", "S"]).as_bytes());
-    let message = place.refuse(1, &format!("atlas twins.csv -o twins {QUICK}"));
-    assert!(message.contains("two subjects are called `s` and `S`"), "{message}");
-    let message =
-        place.refuse(2, &format!("atlas a.nii.gz,b.nii.gz c.nii.gz,b.nii.gz --channels t1,labels -o x {QUICK}"));
-    assert!(message.contains("template_labels.nii.gz: two files of the atlas would have this name"), "{message}");
-}
-
-#[test]
 fn passes_end_when_the_template_no_longer_moves() {
     let place = cohort(false);
     let line = |folder: &str, more: &str| {
@@ -179,6 +146,14 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
     let again = place.succeed(&line(1, "")).stderr;
     assert_eq!(again.matches("done before").count(), 2, "{again}");
     assert_eq!(place.read("out/pass_1/template.nii"), first);
+    // Bytes that were overwritten where the length stays.
+    let mut bytes = place.read("out/pass_1/subjects/a_1Warp.nii");
+    bytes[20_000..24_000].fill(0);
+    std::fs::write(place.path("out/pass_1/subjects/a_1Warp.nii"), &bytes).expect("a file");
+    let again = place.succeed(&line(1, "")).stderr;
+    assert_eq!(again.matches("done before").count(), 2, "{again}");
+    assert_eq!(place.read("out/pass_1/template.nii"), first);
+    assert_ne!(place.read("out/pass_1/subjects/a_1Warp.nii"), bytes);
     let more = place.succeed(&line(2, "")).stderr;
     assert!(more.contains("pass 1: done before") && more.contains("pass 2: 3 of 3"), "{more}");
     let refused = place.run(&line(2, "--cc-radius 3"));
@@ -198,9 +173,112 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
         let before = place.read(template);
         let refused = place.run(&line);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        assert!(refused.stderr.contains("both an input and an output"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("an input in out, where the outputs go"), "{}", refused.stderr);
         assert_eq!(place.read(template), before);
     }
+}
+
+#[test]
+fn subjects_may_be_named_as_files_of_the_template() {
+    let place = cohort(false);
+    let table = |names: [&str; 3]| {
+        let rows = names.iter().zip(["a", "b", "c"]).map(|(name, file)| format!("{name},{file}.nii.gz\n"));
+        format!("subject,image\n{}", rows.collect::<String>())
+    };
+    place.file("plain.csv", table(["a", "b", "c"]).as_bytes());
+    place.file("alike.csv", table(["shape", "average", "template"]).as_bytes());
+    for name in ["plain", "alike"] {
+        place.succeed(&format!("atlas {name}.csv -o {name} --passes 1 --plan-only {QUICK}"));
+    }
+    for pass in 0..=1 {
+        for (folder, name) in [
+            ("plain", "a"),
+            ("plain", "b"),
+            ("plain", "c"),
+            ("alike", "shape"),
+            ("alike", "average"),
+            ("alike", "template"),
+        ] {
+            place.succeed(&format!("atlas register-one {folder} --pass {pass} --subject {name} --device cpu"));
+        }
+        for folder in ["plain", "alike"] {
+            place.succeed(&format!("atlas average {folder} --pass {pass}"));
+            place.succeed(&format!("atlas update {folder} --pass {pass} --device cpu"));
+        }
+    }
+    for folder in ["plain", "alike"] {
+        place.succeed(&format!("atlas finish {folder} --device cpu"));
+        place.succeed(&format!("atlas verify {folder}"));
+    }
+    assert_eq!(place.read("plain/template.nii.gz"), place.read("alike/template.nii.gz"));
+    assert_eq!(place.read("plain/subjects/a_1Warp.nii.gz"), place.read("alike/subjects/shape_1Warp.nii.gz"));
+    place.file("twins.csv", table(["s", "t", "S"]).as_bytes());
+    let message = place.refuse(1, &format!("atlas twins.csv -o twins {QUICK}"));
+    assert!(message.contains("two subjects are called `s` and `S`"), "{message}");
+    let message =
+        place.refuse(2, &format!("atlas a.nii.gz,b.nii.gz c.nii.gz,b.nii.gz --channels t1,labels -o x {QUICK}"));
+    assert!(message.contains("two outputs would be called template_labels.nii.gz"), "{message}");
+}
+
+#[test]
+fn a_folder_of_other_things_is_refused_and_left_as_it_is() {
+    let place = cohort(false);
+    std::fs::create_dir_all(place.path("mine/subjects")).expect("a folder");
+    place.file("mine/report.html", b"mine");
+    let line = |more: &str| format!("atlas a.nii.gz b.nii.gz -o mine --passes 1 {QUICK} {more}");
+    for more in ["", "--restart", "--plan-only"] {
+        let message = place.refuse(2, &line(more));
+        assert!(message.contains("mine/report.html and no plan; give another --output"), "{message}");
+    }
+    assert_eq!(place.read("mine/report.html"), b"mine");
+    // The plan of an earlier version of the program, which held a command line.
+    place.file("mine/atlas.json", include_bytes!("../../crates/study/src/template/plan/fixtures/format_1.json"));
+    let message = place.refuse(2, &line(""));
+    assert!(message.contains("version 0.1.0") && message.contains("--restart"), "{message}");
+    let message = place.refuse(2, "atlas update mine --pass 1");
+    assert!(message.contains("in format 1; this version reads format 2"), "{message}");
+    place.succeed(&line("--restart --plan-only"));
+    assert_eq!(manifest(&place, "mine/atlas.json")["plan_format"], 2);
+    // An input where an output goes.
+    std::fs::copy(place.path("c.nii.gz"), place.path("mine/subjects/u_Warped.nii.gz")).expect("a copy");
+    let message = place.refuse(2, &format!("atlas a.nii.gz mine/subjects/u_Warped.nii.gz -o mine {QUICK}"));
+    assert!(message.contains("mine/subjects/u_Warped.nii.gz: an input in mine"), "{message}");
+}
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    let place = cohort(false);
+    for (option, range) in [
+        ("--margin 1e9", "a number from 0 to 200"),
+        ("--margin -1", "a number from 0 to 200"),
+        ("--shape-step 1e9", "a number from 0 to 1"),
+        ("--stop-below 1e30", "a number from 0 to 100"),
+        ("--passes 1000000000", "a number from 1 to 1000"),
+        ("--weights 0", "a number from 0.001 to 1000"),
+    ] {
+        let message = place.refuse(2, &format!("atlas a.nii.gz b.nii.gz -o out {}", option.replace(' ', "=")));
+        assert!(message.contains(range), "{option}: {message}");
+    }
+    // Voxels so small that the margin has more of them than there is memory for.
+    let mut image = nifti::read_volume(&place.path("a.nii.gz")).expect("an image");
+    image.grid.spacing.fill(1e-3);
+    nifti::write_volume(&place.path("small.nii.gz"), &image).expect("an image");
+    let message = place.refuse(2, "atlas small.nii.gz b.nii.gz -o out --margin 200 --device cpu");
+    assert!(message.contains("MB of memory") && message.contains("give a smaller --margin"), "{message}");
+    let message = place.refuse(2, "atlas a.nii.gz b.nii.gz -o out -t rigid");
+    assert!(message.contains("possible values: syn"), "{message}");
+    let message = place.refuse(2, "atlas a.nii.gz b.nii.gz -o out --preset multimodal");
+    assert!(message.contains("atlas, which registers by affine and SyN"), "{message}");
+}
+
+#[test]
+fn a_step_refuses_an_image_that_is_not_the_planned_one() {
+    let place = cohort(false);
+    place.succeed(&format!("atlas a.nii.gz b.nii.gz -o out --passes 1 --plan-only {QUICK}"));
+    std::fs::copy(place.path("c.nii.gz"), place.path("b.nii.gz")).expect("a copy");
+    let refused = place.run("atlas register-one out --pass 0 --subject b --device cpu");
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("b.nii.gz") && refused.stderr.contains("not as the plan"), "{}", refused.stderr);
 }
 
 #[test]
@@ -243,7 +321,7 @@ fn two_channels_make_two_templates_in_one_space() {
     assert!(place.path("even/subjects/a_Warped_t2.nii").exists());
     place.succeed(&line("uneven", "1,0.1"));
     assert_ne!(read("uneven/template_t1.nii").voxels, t1.voxels, "weights act");
-    assert!(place.refuse(2, &line("none", "1")).contains("--weights, one a channel: expected 2, found 1"));
+    assert!(place.refuse(2, &line("none", "1")).contains("weights, one a channel: expected 2, found 1"));
 }
 
 /// Files that are handed out, and their bytes.
@@ -266,10 +344,18 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     place.succeed(&line("whole"));
     // Each run is killed soon after its first new manifest: while it writes, registers, averages, hands out.
     let manifests = || {
-        let passes =
-            ["pass_0", "pass_1", "pass_2"].into_iter().flat_map(|pass| [pass.into(), format!("{pass}/subjects")]);
-        let folders = ["", "start", "subjects"].map(String::from).into_iter().chain(passes);
-        let folders: Vec<PathBuf> = folders.map(|name| place.path("killed").join(name)).collect();
+        let folders = [
+            "",
+            "start",
+            "pass_0",
+            "pass_1",
+            "pass_2",
+            "pass_0/subjects",
+            "pass_1/subjects",
+            "pass_2/subjects",
+            "subjects",
+        ]
+        .map(|name| place.path("killed").join(name));
         let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
         entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "json")).count()
     };
@@ -302,9 +388,9 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     }
     assert_eq!(whole.len(), resumed.len());
     let is_part = |name: &str| name.starts_with('.') && name.ends_with(".part");
-    for folder in ["killed/pass_1", "killed/pass_1/subjects"] {
-        let mut left = std::fs::read_dir(place.path(folder)).expect("the pass");
-        assert!(!left.any(|entry| is_part(&entry.expect("an entry").file_name().to_string_lossy())));
+    for folder in ["killed/pass_1", "killed/pass_1/subjects", "killed/subjects"] {
+        let mut left = std::fs::read_dir(place.path(folder)).expect("a folder").map(|entry| entry.expect("an entry"));
+        assert!(!left.any(|entry| is_part(&entry.file_name().to_string_lossy())), "{folder}");
     }
     place.succeed("atlas verify killed");
 }

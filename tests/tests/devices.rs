@@ -29,7 +29,7 @@ fn a_device_that_is_not_there_is_refused_with_the_reason_and_what_is_there() {
     for rest in ["", " --dry-run", " --profile"] {
         let message = place.refuse(1, &format!("{line} --device cuda:9999{rest}"));
         // Either no driver, or one that counts its devices.
-        let words = ["error: --device cuda:9999 cannot be used: there is no CUDA d", "; there is --device cpu"];
+        let words = ["error: the device cuda:9999 cannot be used: there is no CUDA d", "; there is cpu", "--device"];
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
@@ -38,8 +38,8 @@ fn a_device_that_is_not_there_is_refused_with_the_reason_and_what_is_there() {
     let before = place.names();
     let run = without_gpu(&place, &format!("{line} --device cuda"));
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{}", run.stderr);
-    assert!(run.stderr.starts_with("error: --device cuda:0 cannot be used: there is no CUDA d"), "{}", run.stderr);
-    assert!(run.stderr.ends_with("; there is --device cpu\n"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: the device cuda:0 cannot be used: there is no CUDA d"), "{}", run.stderr);
+    assert!(run.stderr.ends_with("; there is cpu; choose with --device\n"), "{}", run.stderr);
     assert_eq!(place.names(), before);
 }
 
@@ -74,7 +74,7 @@ fn auto_takes_the_cpu_for_windows_that_no_gpu_has_and_says_why() {
     let place = pair();
     let of_a_pair = "register -f f.nii.gz -m m.nii.gz -o p --dry-run";
     let of_many = "batch m.nii.gz -f f.nii.gz -o out --dry-run";
-    let told = "device: cpu, because on GPUs windows with the exact derivative or masks have a --cc-radius of up to 5, \
+    let told = "device: cpu, because on GPUs windows with the exact derivative or masks have a radius of up to 5 voxels, \
         asked for was 6\n";
     for line in [of_a_pair, of_many] {
         let wide = format!("{line} --cc-radius 6 --cc-derivative exact");

@@ -233,7 +233,9 @@ fn what_makes_no_sense_with_atlases_is_refused() {
     ];
     let pairs = [given, registered].into_iter().flat_map(|way| of_several.map(|option| (way, option)));
     let others = [(several, "--dry-run"), (several, "-r b.nii.gz"), (registered, "-r b.nii.gz")];
-    for (way, option) in pairs.chain(others) {
+    // Nothing is registered with transforms that exist.
+    let registering = ["-t rigid", "--device cpu", "--cost ncc", "--metric cc"].map(|option| (given, option));
+    for (way, option) in pairs.chain(others).chain(registering) {
         let message = place.refuse(2, &format!("labels {way} -o p_ {option}"));
         assert!(message.contains("cannot be used with"), "{way} {option}: {message}");
     }
@@ -241,4 +243,36 @@ fn what_makes_no_sense_with_atlases_is_refused() {
     std::fs::rename(place.path("bl.nii.gz"), place.path("xLabels.nii.gz")).expect("renamed");
     let message = place.refuse(2, "labels -a b.nii.gz=xLabels.nii.gz -f a.nii.gz -o x");
     assert!(message.contains("both an input and an output"), "{message}");
+}
+
+#[test]
+fn tables_lists_and_transforms_that_are_read_are_not_replaced() {
+    let place = brains();
+    let table = b"subject,image,labels\na,a.nii.gz,al.nii.gz\nb,b.nii.gz,bl.nii.gz\n";
+    let list = b"1,2,3\n";
+    for name in ["tjaccard.csv", "tsummary.csv", "toverlap.csv"] {
+        place.file(name, table);
+    }
+    place.file("loverlap.csv", list);
+    place.file("ljaccard.csv", list);
+    let matrix = place.file("s_b_0GenericAffine.mat", b"looked at by its name alone");
+    std::fs::copy(place.path("bl.nii.gz"), place.path("pPosterior0001.nii.gz")).expect("copied");
+    let one = "-a b.nii.gz=bl.nii.gz -f a.nii.gz";
+    for line in [
+        "--leave-one-out -a tjaccard.csv -o t".to_owned(),
+        "--leave-one-out -a tsummary.csv -o t".to_owned(),
+        "-a toverlap.csv -f c.nii.gz -o t".to_owned(),
+        format!("{one} -g al.nii.gz --label-list loverlap.csv -o l"),
+        "--leave-one-out -a tjaccard.csv --label-list ljaccard.csv -o l".to_owned(),
+        "-l bl.nii.gz --apply identity -r b.nii.gz -g bl.nii.gz --label-list loverlap.csv -o l".to_owned(),
+        "-l bl.nii.gz -f a.nii.gz -m b.nii.gz -g al.nii.gz --label-list loverlap.csv -o l".to_owned(),
+        format!("{one} --keep-transforms --initial-transform {matrix} -o s_"),
+        // The names of these are known once the labels are.
+        "-a b.nii.gz=pPosterior0001.nii.gz -f a.nii.gz --posteriors -o p".to_owned(),
+    ] {
+        let message = place.refuse(2, &format!("labels {line}"));
+        assert!(message.contains("both an input and an output"), "{line}: {message}");
+    }
+    assert_eq!(place.read("tjaccard.csv"), table);
+    assert_eq!(place.read("loverlap.csv"), list);
 }

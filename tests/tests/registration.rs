@@ -59,8 +59,8 @@ fn an_affine_is_found_and_written_both_ways() {
     let error = farthest(&back, &found);
     assert!(error < 1e-9, "{error} mm off");
     let record = place.record("precord.json");
-    assert_eq!(record["parameters"]["transform"], "affine");
-    assert_eq!(record["parameters"]["linear"]["dof"], 12);
+    let stages = &record["parameters"]["options"]["stages"];
+    assert_eq!((stages.as_array().map(Vec::len), &stages[0]["linear"]["dof"]), (Some(1), &Value::from("affine")));
     assert_eq!(record["syn"], Value::Null);
     assert_eq!(record["outputs"].as_array().map(Vec::len), Some(4));
     for row in 0..3 {
@@ -228,7 +228,7 @@ fn a_given_start_is_kept_by_syn_only() {
     let written: Vec<String> = place.names().into_iter().filter(|name| name.starts_with("s_")).collect();
     assert_eq!(written, ["s_0GenericAffine.mat", "s_1InverseWarp.nii", "s_1Warp.nii", "s_record.json"]);
     let record = place.record("s_record.json");
-    assert_eq!(record["parameters"]["start"], "start.mat");
+    assert_eq!(record["parameters"]["start"]["file"]["path"], "start.mat");
     assert_eq!(record["linear"], Value::Null);
     // The inverse of the inverse is the same start.
     let inverse = truth().inverse().expect("an inverse");
@@ -318,14 +318,16 @@ fn a_brain_of_other_contrast_is_warped_by_mutual_information_or_through_a_furthe
     let (still, _) = score("--iterations 0x0x0");
     let (mattes, record) = score("--metric Mattes");
     assert!(mattes > still + 0.05, "{mattes} after {still}");
-    let parameters = &record["parameters"]["syn"];
-    assert_eq!(parameters["channels"][0]["metric"], "mattes");
-    assert_eq!((&parameters["metric_bins"], &parameters["cc_radius_voxels"]), (&Value::from(32), &Value::Null));
+    let parameters = &record["parameters"]["options"]["stages"][0]["deformable"];
+    assert_eq!(
+        (&parameters["channels"][0]["metric"], &parameters["bins"]),
+        (&Value::from("mattes"), &Value::from(32))
+    );
     // The pair that looks alike pulls through the other one's noise; its moving image has another grid.
     let coarse = grid(5.0, [9.0, -14.0, 21.0], Matrix3::identity());
     Brain::moved(&truth()).write_image(&coarse, &place.path("m3.nii.gz"));
     let (both, record) = score("--metric mattes --channel f.nii.gz,m3.nii.gz,cc,2 --cc-radius 3");
     assert!(both > still + 0.05, "{both} after {still}");
-    assert_eq!(record["parameters"]["syn"]["channels"][1]["weight"], 2.0);
+    assert_eq!(record["parameters"]["options"]["stages"][0]["deformable"]["channels"][1]["weight"], 2.0);
     assert_eq!(record["inputs"]["channels"][0][1]["path"], "m3.nii.gz");
 }

@@ -115,9 +115,12 @@ fn a_template_is_built_and_taken_up_again() {
     let template = nifti::read_volume(&place.path("t/template.nii.gz")).expect("a template");
     assert!(template.range().is_some_and(|(low, high)| high > low + 100.0));
     let plan: serde_json::Value = serde_json::from_slice(&place.read("t/atlas.json")).expect("the plan is JSON");
-    let words = plan["command_line"].as_array().expect("the command line");
-    let expected = ["--passes", "1", "--shape-step", "0.2", "--sharpen", "--preset", "fast"];
-    assert!(words.windows(expected.len()).any(|here| here == expected), "{words:?}");
+    let options = &plan["options"];
+    assert_eq!(
+        (&options["passes"], &options["shape_step"], &options["sharpen"]),
+        (&1.into(), &0.2.into(), &true.into())
+    );
+    assert_eq!(plan["recipe"]["preset"], "fast");
     // The same again finds everything done.
     let before = place.read("t/template.nii.gz");
     ends(&place, 0, "build_template.sh", line);

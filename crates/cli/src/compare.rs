@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use antsreg_core::Volume;
 use antsreg_core::compare::Comparison;
 
 use crate::error::CliError;
-use crate::inputs;
 use crate::progress::Console;
+use antsreg_study::inputs;
 
 /// How much two images on one grid differ.
 ///
@@ -41,10 +40,4 @@ pub fn run(args: &Args, _: &mut Console) -> Result<(), CliError> {
          Correlation               {:.6}\n",
         found.voxels, found.root_mean_square, found.mean_absolute, found.largest_absolute, found.correlation
     ))
-}
-
-/// Pearson's correlation, where there is one.
-pub fn correlation(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Result<Option<f64>, CliError> {
-    let correlation = Comparison::between(first, second, mask)?.correlation;
-    Ok(correlation.is_finite().then_some(correlation))
 }

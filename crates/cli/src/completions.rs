@@ -1,9 +1,8 @@
 //! `completions`: a script that completes this program's options in a shell.
 
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::Shell;
 
-use crate::args::Cli;
 use crate::error::CliError;
 
 /// Print a completion script for a shell.
@@ -16,9 +15,9 @@ pub struct Args {
     shell: Shell,
 }
 
-/// Runs `completions`.
-pub fn run(args: &Args) -> Result<(), CliError> {
+/// Runs `completions` of a program.
+pub fn run(args: &Args, mut program: Command) -> Result<(), CliError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "antsreg-gpu", &mut script);
+    clap_complete::generate(args.shell, &mut program, "antsreg-gpu", &mut script);
     crate::output::print(&String::from_utf8_lossy(&script))
 }

@@ -8,10 +8,10 @@ use clap::ValueEnum;
 use nalgebra::Point3;
 
 use crate::error::{CliError, UsageError};
-use crate::inputs;
 use crate::progress::Console;
-use crate::transforms;
 use antsreg_core::io::outputs::{self, Outputs};
+use antsreg_study::inputs;
+use antsreg_study::transforms;
 
 /// Convert affine transforms between ITK (ANTs) and FSL.
 ///

@@ -1,5 +1,6 @@
-//! Everything that can stop a command, what to do about it, and the exit code it gives.
+//! Everything that can stop a command, and the exit code it gives. What to do about it is in `advice.rs`.
 
+pub mod advice;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -7,9 +8,10 @@ use std::path::{Path, PathBuf};
 use antsreg_core::chain::ChainError;
 use antsreg_core::io;
 use antsreg_core::io::outputs::{NamesPath, OutputError, OutputErrorKind};
+use antsreg_register as register;
+use antsreg_study as study;
+use antsreg_study::labels::AtlasesError;
 
-use crate::device::TooLittle;
-pub use antsreg_study::subjects::Error as SubjectsError;
 pub use usage::UsageError;
 
 /// Why a command stopped.
@@ -19,22 +21,11 @@ pub enum CliError {
     #[error("{0}")]
     Usage(#[from] UsageError),
     /// The thread pool could not be made.
-    #[error("no threads could be started: {0}; try a smaller --threads")]
+    #[error("the threads could not be started: {0}; try a smaller --threads")]
     Threads(#[source] rayon::ThreadPoolBuildError),
-    /// A thread beside the thread pool could not be started.
-    #[error("{0}; try a smaller --threads or --workers, or allow more processes (ulimit -u)")]
-    Pool(#[from] antsreg_pool::Error),
     /// A file of images or transforms could not be read or written.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// A file could not be read.
-    #[error("{}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
     /// A file could not be written.
     #[error("{}: could not be written: {source}", path.display())]
     Write {
@@ -63,20 +54,6 @@ pub enum CliError {
         /// The file.
         path: PathBuf,
     },
-    /// A name that records cannot hold.
-    #[error("{}: the name is not UTF-8; rename or link the file", path.display())]
-    NotUtf8 {
-        /// The file.
-        path: PathBuf,
-    },
-    /// An image without any contrast.
-    #[error("{}: every voxel is {value}, expected an image with contrast; is it the right file?", path.display())]
-    Constant {
-        /// The image.
-        path: PathBuf,
-        /// The one value.
-        value: f32,
-    },
     /// A value that no integer type holds.
     #[error("{}: {value:e} does not fit into 32 bits; leave --integer out", path.display())]
     NoInteger {
@@ -84,109 +61,6 @@ pub enum CliError {
         path: PathBuf,
         /// The value.
         value: f32,
-    },
-    /// A mask that keeps nothing.
-    #[error("{}: the mask is empty: no voxel is above 0.5; is it the right file?", path.display())]
-    EmptyMask {
-        /// The mask.
-        path: PathBuf,
-    },
-    /// Fractions where labels belong.
-    #[error("{0}; what `apply` carries stays a label map with -n generic-label")]
-    NotLabels(#[source] io::Error),
-    /// A label map with background only.
-    #[error("{}: no voxel has a label other than 0; is it the right file?", path.display())]
-    NoLabels {
-        /// The label map.
-        path: PathBuf,
-    },
-    /// Two volumes that must lie on one grid do not.
-    #[error(
-        "{}: found {found}; expected the grid of {}, {expected}; bring it there with `antsreg-gpu apply -i {} -r {} -n \
-         {interpolation} -o OUT`", path.display(), other.display(), path.display(), other.display()
-    )]
-    OtherGrid {
-        /// The volume.
-        path: PathBuf,
-        /// Its grid in words.
-        found: String,
-        /// The volume whose grid it should have.
-        other: PathBuf,
-        /// That grid in words.
-        expected: String,
-        /// An interpolation that suits it.
-        interpolation: &'static str,
-    },
-    /// Nothing of the moving image lies where the fixed image is.
-    #[error(
-        "{} and {} do not overlap at the start ({start}); {advice} The one has {}, the other {}", fixed.display(),
-        moving.display(), grids[0], grids[1]
-    )]
-    NoOverlap {
-        /// The fixed image.
-        fixed: PathBuf,
-        /// The moving image.
-        moving: PathBuf,
-        /// Their grids in words.
-        grids: Box<[String; 2]>,
-        /// The start as typed.
-        start: String,
-        /// What to do about it.
-        advice: &'static str,
-    },
-    /// A two-dimensional image where one of three dimensions belongs, or the other way round.
-    #[error("{} is a slice, {} a volume: they must be alike", slice.display(), volume.display())]
-    SliceAndVolume {
-        /// The image of two dimensions.
-        slice: PathBuf,
-        /// The image of three.
-        volume: PathBuf,
-    },
-    /// A further image that is not where the first one of its side is.
-    #[error(
-        "{}: lies nowhere where {} does, with which it must be aligned; are they of one person and session?",
-        path.display(), other.display()
-    )]
-    Elsewhere {
-        /// The further image.
-        path: PathBuf,
-        /// The first one.
-        other: PathBuf,
-    },
-    /// A transform was expected, and the file holds something else.
-    #[error("{}: not a transform that can be read: {found}; expected {expected}", path.display())]
-    NotATransform {
-        /// The file.
-        path: PathBuf,
-        /// What it is instead.
-        found: String,
-        /// What would do.
-        expected: &'static str,
-    },
-    /// A transform of slices for volumes.
-    #[error("{}: a transform of two dimensions, which says nothing of volumes; expected one of three", path.display())]
-    TransformOfSlices {
-        /// The transform.
-        path: PathBuf,
-    },
-    /// A transform that leaves the plane, for slices.
-    #[error("{}: moves points out of the plane of the slices; expected a transform of two dimensions", path.display())]
-    OutOfPlane {
-        /// The transform.
-        path: PathBuf,
-    },
-    /// An image whose numbers cannot be computed with in single precision.
-    #[error(
-        "{}: voxels from {least:e} to {most:e}, expected a range between {:e} and {:e}; is it the right file? Multiplied by \
-         a number it could be registered", path.display(), crate::inputs::RANGE[0], crate::inputs::RANGE[1]
-    )]
-    Range {
-        /// The image.
-        path: PathBuf,
-        /// The smallest value.
-        least: f32,
-        /// The largest.
-        most: f32,
     },
     /// Transforms that do not make a chain.
     #[error(transparent)]
@@ -202,39 +76,26 @@ pub enum CliError {
         /// Voxels whose determinant is not positive.
         folded: usize,
     },
-    /// A list of labels that cannot be used.
-    #[error("{list}: expected whole numbers between spaces, commas or line ends, found `{found}`")]
-    LabelList {
-        /// The list or its file.
-        list: String,
-        /// What is no number.
-        found: String,
+    /// Files that cannot be used, or a study that cannot go on.
+    #[error("{source}{advice}", advice = advice::of_study(.source))]
+    Study {
+        /// What is wrong.
+        source: Box<study::Error>,
     },
-    /// A list without any label.
-    #[error("{list}: the list of labels is empty")]
-    EmptyLabelList {
-        /// The list or its file.
-        list: String,
+    /// A registration was refused or failed.
+    #[error("{source}{advice}", advice = advice::of_register(.source))]
+    Register {
+        /// What is wrong.
+        source: Box<register::Error>,
     },
-    /// A list of labels of another label map.
-    #[error("{list}: none of these labels is in {}; does the list belong to it?", path.display())]
-    NoListedLabel {
-        /// The list or its file.
-        list: String,
-        /// The label map.
-        path: PathBuf,
+    /// What was asked for does not fit into memory.
+    #[error("{what} {shortage}")]
+    Memory {
+        /// What needs it.
+        what: String,
+        /// How much it needs, and how much there is.
+        shortage: antsreg_core::memory::Shortage,
     },
-    /// A table that cannot be read.
-    #[error("{}: {source}", path.display())]
-    Table {
-        /// The table.
-        path: PathBuf,
-        /// Why, and in which line.
-        source: csv::Error,
-    },
-    /// Subjects, or the table or folder that lists them.
-    #[error(transparent)]
-    Subjects(#[from] SubjectsError),
     /// Some of many subjects failed; the others are done.
     #[error("{} of {of} subjects failed: {}; the reasons are in {}", failed.len(), failed.join(", "), summary.display())]
     SomeFailed {
@@ -245,25 +106,13 @@ pub enum CliError {
         /// The table of all.
         summary: PathBuf,
     },
-    /// What is wrong with one atlas of several.
-    #[error("atlas {name}: {source}")]
-    Atlas {
-        /// What the atlas is called.
-        name: String,
-        /// What is wrong.
-        source: Box<CliError>,
-    },
-    /// An atlas without labels.
-    #[error("{} has no label map; give --atlas IMAGE=LABELS, or a table with the columns image and labels", image.display())]
-    NoAtlasLabels {
-        /// The atlas's image.
-        image: PathBuf,
-    },
-    /// Every atlas failed.
-    #[error("none of the {of} atlases can be used")]
-    NoAtlasLeft {
-        /// How many there were.
-        of: usize,
+    /// A template without some of its subjects.
+    #[error("{} of {all} subjects left out, the template is of the others: {}", subjects.len(), subjects.join("; "))]
+    LeftOut {
+        /// Their names and reasons.
+        subjects: Vec<String>,
+        /// Subjects in all.
+        all: usize,
     },
     /// Some atlases failed; the others were used.
     #[error("{failed} of the {of} atlases could not be used; the results are made without them")]
@@ -273,69 +122,90 @@ pub enum CliError {
         /// How many there were.
         of: usize,
     },
-    /// Some pairs of a cross-validation could not be registered; the scores are of the others.
+    /// Some atlases could not be registered to some others; the scores are of the other pairs.
     #[error("not every atlas could be brought to every other; the scores are made without those left out")]
     NotEveryPair,
-    /// Labels could not be fused.
-    #[error(transparent)]
-    Fusion(#[from] antsreg_cohort::fusion::FusionError),
-    /// A plot could not be drawn.
-    #[error("{}: the plot could not be drawn: {source}", path.display())]
-    Plot {
-        /// Its file.
-        path: PathBuf,
-        /// Why.
-        source: crate::labels::PlotError,
-    },
-    /// The device that was asked for cannot be used.
-    #[error("--device {asked} cannot be used: {reason}; there is {there}")]
-    NoDevice {
-        /// The device as typed.
-        asked: String,
-        /// Why.
-        reason: antsreg_kernels::Error,
-        /// What could be given.
-        there: String,
-    },
-    /// The device has too little free memory.
-    #[error("{0}; free some, or compute in main memory with --device cpu")]
-    DeviceMemory(TooLittle),
-    /// The device failed outside the stages.
-    #[error("device: {0}")]
-    Device(#[source] antsreg_kernels::Error),
-    /// A file of a template could not be read or written, or is not there yet.
-    #[error(transparent)]
-    Template(#[from] antsreg_study::template::Error),
-    /// An atlas could not be built.
-    #[error(transparent)]
-    BuildAtlas(#[from] crate::atlas::Error),
-    /// The affine stage failed.
-    #[error("affine stage: {0}")]
-    Linear(#[from] antsreg_linear::Error),
-    /// The diffeomorphic stage failed.
-    #[error("syn stage: {0}")]
-    Syn(#[from] antsreg_syn::Error),
-    /// The resolved parameters could not be written as JSON.
-    #[error("{}: {source}", path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: serde_json::Error,
-    },
+    /// Times of kernels could not be recorded.
+    #[error("the times of the kernels could not be recorded: {0}")]
+    Profile(#[source] serde_json::Error),
+}
+
+impl From<study::Error> for CliError {
+    fn from(error: study::Error) -> CliError {
+        match error {
+            study::Error::Register(source) => source.into(),
+            study::Error::Pool(antsreg_pool::Error::Register(source)) => source.into(),
+            study::Error::File(error) => CliError::File(error),
+            study::Error::Output(error) => CliError::Output(error),
+            source => CliError::Study { source: Box::new(source) },
+        }
+    }
+}
+
+impl From<register::Error> for CliError {
+    fn from(source: register::Error) -> CliError {
+        CliError::Register { source: Box::new(source) }
+    }
+}
+
+impl From<register::RecipeError> for CliError {
+    fn from(error: register::RecipeError) -> CliError {
+        study::Error::from(error).into()
+    }
+}
+
+impl From<study::subjects::Error> for CliError {
+    fn from(error: study::subjects::Error) -> CliError {
+        study::Error::from(error).into()
+    }
+}
+
+impl From<antsreg_pool::Error> for CliError {
+    fn from(error: antsreg_pool::Error) -> CliError {
+        study::Error::from(error).into()
+    }
 }
 
 impl CliError {
     /// 2 for a command that was not understood, 3 where some of many subjects failed, 1 for a command that failed.
     pub fn exit_code(&self) -> u8 {
         match self {
-            CliError::Usage(_) | CliError::Subjects(SubjectsError::Channels { .. }) => 2,
+            CliError::Usage(_) => 2,
+            CliError::Study { source } => of_study(source),
+            CliError::Register { source } => match **source {
+                register::Error::Shrink { .. } | register::Error::Window(_) => 2,
+                _ => 1,
+            },
             CliError::Output(OutputError { kind: OutputErrorKind::IsInput, .. }) => 2,
             CliError::SomeFailed { failed, of, .. } if failed.len() == *of => 1,
-            CliError::SomeFailed { .. } | CliError::AtlasesLeftOut { .. } | CliError::NotEveryPair => 3,
-            CliError::BuildAtlas(error) => error.exit_code(),
+            CliError::SomeFailed { .. }
+            | CliError::LeftOut { .. }
+            | CliError::AtlasesLeftOut { .. }
+            | CliError::NotEveryPair => 3,
             _ => 1,
         }
+    }
+}
+
+/// The exit code of files that cannot be used, or a study that cannot go on: 2 where the command as typed is at fault.
+fn of_study(error: &study::Error) -> u8 {
+    match error {
+        study::Error::Recipe(_) | study::Error::Subjects(study::subjects::Error::Channels { .. }) => 2,
+        study::Error::Atlases(AtlasesError::Twice { .. } | AtlasesError::TooFew { .. }) => 2,
+        study::Error::Template(error) => of_template(error),
+        _ => 1,
+    }
+}
+
+/// The exit code of a template that is not built.
+fn of_template(error: &study::template::Error) -> u8 {
+    use study::template::Error::*;
+    match error {
+        TooFew { .. } | TooFewToTrim { .. } | BadName { .. } | SameName { .. } | NoSubject { .. } => 2,
+        Count { .. } | Range { .. } | Model { .. } | TooLarge { .. } | NoPass { .. } => 2,
+        Changed { .. } | PlanFormat { .. } | NotAPlan { .. } | PlanChanged { .. } => 2,
+        Foreign { .. } | InputAmongOutputs { .. } => 2,
+        _ => 1,
     }
 }
 
@@ -345,8 +215,7 @@ impl NamesPath for CliError {
             CliError::File(error) => CliError::File(error.about(path)),
             CliError::Output(error) => CliError::Output(error.about(path)),
             CliError::Write { source, .. } => CliError::Write { path: path.into(), source },
-            CliError::Table { source, .. } => CliError::Table { path: path.into(), source },
-            CliError::Json { source, .. } => CliError::Json { path: path.into(), source },
+            CliError::Study { source } => CliError::Study { source: Box::new(source.about(path)) },
             other => other,
         }
     }

@@ -7,12 +7,12 @@ use antsreg_core::io::nifti::Inspection;
 use antsreg_core::io::{Error, ErrorKind, itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Transform, Volume};
 
-use crate::args::available_threads;
-use crate::device::{self, DeviceChoice};
+use crate::common::available_threads;
 use crate::error::CliError;
-use crate::geometry::{describe, obliquity_degrees, position, rounded};
 use crate::progress::Console;
-use crate::transforms;
+use antsreg_register::{DeviceChoice, gpus};
+use antsreg_study::geometry::{describe, obliquity_degrees, position, rounded};
+use antsreg_study::{inputs, transforms};
 
 /// NIfTI's code for an image of vectors.
 const VECTOR_INTENT: i16 = 1007;
@@ -42,7 +42,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
 fn program(threads: usize) -> Result<String, CliError> {
     let auto = DeviceChoice::Auto.open()?;
     let ready = auto.seconds.map_or(String::new(), |seconds| format!(", ready in {seconds:.2} s"));
-    let (gpus, note) = match (device::gpus(), &auto.instead_of_gpu) {
+    let (gpus, note) = match (gpus(), &auto.instead_of_gpu) {
         (Err(reason), _) => (format!("         no GPU: {reason}\n"), ready),
         (Ok(gpus), unusable) => (
             gpus.iter().map(|gpu| format!("         {gpu}\n")).collect(),
@@ -53,7 +53,7 @@ fn program(threads: usize) -> Result<String, CliError> {
         "antsreg-gpu {}\nThreads  {threads} of {} cores\nDevices  cpu\n{gpus}         --device auto takes {}{note}\n",
         env!("CARGO_PKG_VERSION"),
         available_threads(),
-        auto.description.choice(),
+        auto.device.description().choice(),
     ))
 }
 
@@ -103,11 +103,8 @@ fn stored(header: &Inspection) -> String {
     let kind = header.datatype.to_lowercase();
     let codes = format!("sform code {}, qform code {}", header.sform_code, header.qform_code);
     let _ = writeln!(text, "  Stored as  {kind}{order}{scaling}; {codes}");
-    if let Some(apart) = header.forms_apart_mm.filter(|apart| *apart > 1e-3) {
-        let _ = writeln!(
-            text,
-            "  Note       the sform is taken; by the qform, which ANTs takes, corners lie up to {apart:.3} mm away"
-        );
+    for doubt in &header.doubts {
+        let _ = writeln!(text, "  Warning    {}", inputs::doubt(doubt));
     }
     if !header.description.is_empty() {
         let _ = writeln!(text, "  Note       {}", header.description);

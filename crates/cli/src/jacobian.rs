@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::error::CliError;
 use crate::progress::Console;
-use crate::{inputs, transforms};
 use antsreg_core::io::outputs::{self, Outputs};
+use antsreg_study::{inputs, transforms};
 
 /// Jacobian determinant of a warp: where it grows, shrinks and folds.
 ///

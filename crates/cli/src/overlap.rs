@@ -7,8 +7,9 @@ use antsreg_core::overlap::{CSV_HEADER, Overlap};
 
 use crate::error::CliError;
 use crate::progress::Console;
-use crate::{inputs, table};
+use crate::table;
 use antsreg_core::io::outputs::{self, Outputs};
+use antsreg_study::inputs;
 
 /// Overlap of two label maps: Jaccard, Dice and more, per label.
 ///
@@ -41,13 +42,17 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let list = args.label_list.as_deref().map(|list| inputs::label_list_of(list, &args.target, &target));
     let list = list.transpose()?;
     let overlap = score(&source, &target, list.as_deref())?;
+    let mut outputs = Outputs::new();
     if let Some(csv) = &args.csv {
-        let mut outputs = Outputs::new();
         outputs.write(csv, |path| write_csv(path, &overlap))?;
-        outputs.commit()?;
+    }
+    // Printing may fail: then no file is left.
+    crate::output::print(&show(&overlap))?;
+    outputs.commit()?;
+    if let Some(csv) = &args.csv {
         console.note(format_args!("wrote {}", csv.display()));
     }
-    crate::output::print(&show(&overlap))
+    Ok(())
 }
 
 /// Scores `source` against `target`, over the labels of either or over those listed.

@@ -13,7 +13,7 @@ use antsreg_core::io::outputs;
 use antsreg_core::report::{Observer, Report, Stage};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::args::Common;
+use crate::common::Common;
 use crate::error::CliError;
 use crate::output::say;
 

@@ -1,6 +1,5 @@
 //! Values as they are typed on the command line: `8x4x2x1`, `0.005,0.995`, `[0GenericAffine.mat,1]`.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::ValueEnum;
@@ -186,6 +185,14 @@ pub fn at_least_one(text: &str) -> Result<usize, ValueError> {
     Ok(value)
 }
 
+/// Workers of one device.
+pub fn workers(text: &str) -> Result<usize, ValueError> {
+    let expected = "a whole number from 1 to 64";
+    let value: usize = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
+    check((1..=antsreg_pool::MOST_WORKERS).contains(&value), expected, text)?;
+    Ok(value)
+}
+
 /// Threads: more than any machine has cores would only wait for each other.
 pub fn threads(text: &str) -> Result<usize, ValueError> {
     let expected = "a whole number from 1 to 1024";
@@ -194,51 +201,18 @@ pub fn threads(text: &str) -> Result<usize, ValueError> {
     Ok(value)
 }
 
-/// Workers of each device.
-pub fn workers(text: &str) -> Result<usize, ValueError> {
-    const _: () = assert!(antsreg_pool::MOST_WORKERS == 64, "the message below says so");
-    let expected = "a whole number from 1 to 64";
-    let value: usize = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
-    check((1..=antsreg_pool::MOST_WORKERS).contains(&value), expected, text)?;
-    Ok(value)
-}
-
 fn check(holds: bool, expected: &'static str, found: &str) -> Result<(), ValueError> {
     if holds { Ok(()) } else { Err(ValueError::OutOfRange { expected, found: found.into() }) }
 }
 
-/// A transform file, and whether its inverse is meant: `FILE`, `[FILE,0]` or `[FILE,1]`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TransformFile {
-    /// The file.
-    pub path: PathBuf,
-    /// Whether its inverse is meant.
-    pub inverted: bool,
-}
-
-impl FromStr for TransformFile {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<TransformFile, ValueError> {
-        let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
-            return Ok(TransformFile { path: text.into(), inverted: false });
-        };
-        let malformed =
-            || ValueError::Malformed { expected: "FILE, or [FILE,1] for its inverse", found: text.into() };
-        let (path, flag) = inner.rsplit_once(',').ok_or_else(malformed)?;
-        let inverted = match flag.trim() {
-            "0" => false,
-            "1" => true,
-            _ => return Err(malformed()),
-        };
-        Ok(TransformFile { path: path.trim().into(), inverted })
-    }
-}
-
-impl std::fmt::Display for TransformFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.inverted { write!(f, "[{},1]", self.path.display()) } else { write!(f, "{}", self.path.display()) }
-    }
+/// Weights of the world components of an update: three numbers from 0, not all 0.
+pub fn restriction(text: &str) -> Result<[f64; 3], ValueError> {
+    let expected = "three numbers from 0, not all 0, such as 0x1x0";
+    let values: Vec<f64> = list(text, 'x', expected)?;
+    let weights: [f64; 3] = values.try_into().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
+    let positive = weights.iter().any(|weight| *weight > 0.0);
+    check(positive && weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0), expected, text)?;
+    Ok(weights)
 }
 
 /// Ends of names of images and transforms.
@@ -280,8 +254,6 @@ mod tests {
     fn numbers_that_would_only_take_forever_or_overflow_are_refused() {
         assert_eq!(threads("1024"), Ok(1024));
         assert!(["0", "-1", "1025", "1e9"].into_iter().all(|text| threads(text).is_err()));
-        assert_eq!(workers("64"), Ok(64));
-        assert!(["0", "-1", "65", "20000"].into_iter().all(|text| workers(text).is_err()));
         assert_eq!(step_voxels("0.25"), Ok(0.25));
         assert!(["0", "-1", "nan", "10.5", "1e99"].into_iter().all(|text| step_voxels(text).is_err()));
         assert_eq!(variance("0"), Ok(0.0));
@@ -308,12 +280,8 @@ mod tests {
     }
 
     #[test]
-    fn a_transform_may_be_inverted() {
-        let read = |text: &str| text.parse::<TransformFile>();
-        assert_eq!(read("a.mat"), Ok(TransformFile { path: "a.mat".into(), inverted: false }));
-        assert_eq!(read("[a,b.mat,1]"), Ok(TransformFile { path: "a,b.mat".into(), inverted: true }));
-        assert_eq!(read("[a.mat, 0]"), Ok(TransformFile { path: "a.mat".into(), inverted: false }));
-        assert!(read("[a.mat]").is_err());
-        assert!(read("[a.mat,2]").is_err());
+    fn a_restriction_is_three_weights() {
+        assert_eq!(restriction("0x1x0"), Ok([0.0, 1.0, 0.0]));
+        assert!(["0x0x0", "1x1", "1x-1x1", "nanx1x1", "1"].into_iter().all(|text| restriction(text).is_err()));
     }
 }

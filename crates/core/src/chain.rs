@@ -89,6 +89,17 @@ impl std::fmt::Display for ChainWarning {
     }
 }
 
+/// Points that lie outside a warp's field, which leaves them where they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutsideField {
+    /// What the user calls the step, usually its file.
+    pub name: String,
+    /// Steps that a point has gone through before.
+    pub steps_before: usize,
+    /// How many of the points.
+    pub count: usize,
+}
+
 /// Points per axis at which [`TransformChain::check`] looks.
 const CHECK_POINTS: usize = 9;
 /// Most of them where none of those reaches something.
@@ -137,6 +148,24 @@ impl TransformChain {
     /// Where a point of the output space lies in the input space, both world mm.
     pub fn apply(&self, point: &Point3<f64>) -> Point3<f64> {
         self.steps.iter().fold(*point, |point, step| step.transform.apply(&point))
+    }
+
+    /// How many of these points of the output space (world mm) reach a field of the chain outside its grid: for each field that
+    /// some points miss, in order. Such a field does not move them, and nothing is known of where they belong.
+    pub fn outside_fields(&self, points: &[Point3<f64>]) -> Vec<OutsideField> {
+        let mut points = points.to_vec();
+        let mut missed = Vec::new();
+        for (steps_before, step) in self.steps.iter().enumerate() {
+            if let Transform::Displacement(field) = &step.transform {
+                let to_voxel = field.grid.world_to_voxel();
+                let count = points.iter().filter(|point| !field.grid.holds(&to_voxel.apply(point))).count();
+                if count > 0 {
+                    missed.push(OutsideField { name: step.name.clone(), steps_before, count });
+                }
+            }
+            points.iter_mut().for_each(|point| *point = step.transform.apply(point));
+        }
+        missed
     }
 
     /// Looks whether the spaces meet when the chain brings an input image onto `onto`: each field, and the input image
@@ -205,10 +234,7 @@ fn meets(
     steps_before: usize,
 ) -> Result<Option<ChainWarning>, ChainError> {
     let to_voxel = grid.world_to_voxel();
-    let inside = |point: &&Point3<f64>| {
-        let index = to_voxel.apply(point);
-        (0..3).all(|axis| index[axis] >= -0.5 && index[axis] < grid.shape[axis] as f64 - 0.5)
-    };
+    let inside = |point: &&Point3<f64>| grid.holds(&to_voxel.apply(point));
     let share_inside = points.iter().filter(inside).count() as f64 / points.len() as f64;
     match share_inside {
         0.0 => Err(ChainError::DoNotMeet { what, steps_before }),
@@ -269,6 +295,21 @@ mod tests {
             assert_eq!(error, ChainError::Singular { name: "flat.mat".into(), determinant: 0.0 });
         }
         assert!(chain.steps.is_empty());
+    }
+
+    #[test]
+    fn points_outside_a_field_are_counted_where_they_reach_it() {
+        let chain =
+            TransformChain::from(vec![shift(100.0, 0.0, 0.0), constant_field([100.0, 0.0, 0.0], [50.0, 0.0, 0.0])]);
+        let points = [0.0, 9.4, 9.6, -0.4, 1e6].map(|x| Point3::new(x, 1.0, 1.0));
+        let expected = OutsideField { name: "step 2".into(), steps_before: 1, count: 2 };
+        assert_eq!(chain.outside_fields(&points), [expected]);
+        assert_eq!(chain.outside_fields(&points[..2]), []);
+        // A field counts the points where those before it leave them: the first of both moves out what is inside.
+        let field = || constant_field([0.0; 3], [50.0, 0.0, 0.0]);
+        let counts: Vec<usize> =
+            TransformChain::from(vec![field(), field()]).outside_fields(&points).iter().map(|o| o.count).collect();
+        assert_eq!(counts, [2, 5]);
     }
 
     #[test]

@@ -106,6 +106,12 @@ impl Grid {
         AffineTransform { matrix, translation: -(matrix * self.origin.coords) }
     }
 
+    /// Whether a (fractional) voxel index lies in the grid, by ITK's rule: at most half a voxel beyond the outermost centres,
+    /// −½ ≤ index < n − ½.
+    pub fn holds(&self, index: &Point3<f64>) -> bool {
+        (0..3).all(|axis| index[axis] >= -0.5 && index[axis] < self.shape[axis] as f64 - 0.5)
+    }
+
     /// Whether this is the grid of a two-dimensional image: one voxel along the third axis, more along the others.
     pub fn is_slice(&self) -> bool {
         self.shape[2] == 1 && self.shape[0] > 1 && self.shape[1] > 1

@@ -13,6 +13,7 @@ pub mod grid;
 pub mod intensity;
 pub mod io;
 pub mod jacobian;
+pub mod memory;
 pub mod overlap;
 pub mod report;
 pub mod same_grid;
@@ -20,7 +21,7 @@ pub mod schedule;
 pub mod volume;
 
 pub use affine::AffineTransform;
-pub use chain::{ChainError, ChainWarning, Step, Transform, TransformChain};
+pub use chain::{ChainError, ChainWarning, OutsideField, Step, Transform, TransformChain};
 pub use compare::Comparison;
 pub use displacement::{DisplacementField, FieldSampler};
 pub use explain::{ExplainedStep, Explanation, Space};

@@ -157,11 +157,11 @@ impl Frame {
         if self.slices { self.axes } else { Matrix3::identity() }
     }
 
-    /// The start, translated by these mm along the axes of translation.
-    pub fn shifted(&self, mm: [f64; 3]) -> Parameters {
-        let mut parameters = IDENTITY;
+    /// `from`, translated by these mm along the axes of translation.
+    pub fn shifted(&self, from: &Parameters, mm: [f64; 3]) -> Parameters {
+        let mut parameters = *from;
         let shift = self.translation_axes() * Vector3::from(mm);
-        parameters[TRANSLATION..SCALE].copy_from_slice(shift.as_slice());
+        parameters[TRANSLATION..SCALE].iter_mut().zip(shift.iter()).for_each(|(own, shift)| *own += shift);
         parameters
     }
 

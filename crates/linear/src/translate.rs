@@ -1,37 +1,57 @@
 //! The search of the coarsest level where the model is a translation.
 
 use antsreg_kernels::Backend;
+use nalgebra::Vector3;
 
 use crate::lattice::Lattice;
 use crate::level::Level;
 use crate::lockstep::{Candidate, best_first};
-use crate::parameters::{Frame, IDENTITY, Parameters};
+use crate::parameters::{Frame, IDENTITY, Parameters, SCALE, TRANSLATION};
 use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error};
 
-/// Largest translation from the start along each axis that is evaluated, mm.
+/// Largest translation from the centre of a lattice along each axis, mm.
 const REACH_MM: f64 = 64.0;
 
 /// Step between the translations, mm. The first line search from each looks as far to both sides.
 const STEP_MM: f64 = 16.0;
 
-/// Translations, each optimised, best first: the start, the centres of mass on each other, the headers' alignment, and the
-/// local minima among translations on a lattice around the start.
+/// Translations, each optimised, best first.
+///
+/// They begin at the start, the headers' alignment and the centres of mass on each other, and at the local minima of the cost
+/// on a lattice around each of these. One of the three may be far off: a start that is wrong, headers without a common
+/// origin, or a centre of mass drawn away by what only one image shows.
 pub(crate) fn search<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
     poses: &[Pose; 2],
     progress: &mut Progress,
 ) -> Result<Vec<Candidate>, Error> {
-    let mut starts = vec![IDENTITY, frame.translation_to(&poses[0].centre)];
+    let mut starts = vec![IDENTITY];
     starts.extend(frame.headers());
+    starts.push(frame.translation_to(&poses[0].centre));
     let lattice = shift_lattice(frame.shift_axes());
-    let shifted: Vec<Parameters> = (0..lattice.len()).map(|number| frame.shifted(lattice.point(number))).collect();
-    starts.extend(lattice.promising(&shifted, &level.costs(frame, &shifted, progress)?));
+    for centre in separate(&starts, STEP_MM) {
+        let shifted: Vec<Parameters> =
+            (0..lattice.len()).map(|number| frame.shifted(&centre, lattice.point(number))).collect();
+        starts.extend(lattice.promising(&shifted, &level.costs(frame, &shifted, progress)?));
+    }
     let mut found = level.optimise(frame, &starts, Dof::Translation3, progress)?;
     best_first(&mut found);
     Ok(found)
+}
+
+/// The parameters without those whose translation is within `mm` of that of one before.
+fn separate(parameters: &[Parameters], mm: f64) -> Vec<Parameters> {
+    let shift = |parameters: &Parameters| Vector3::from_column_slice(&parameters[TRANSLATION..SCALE]);
+    let mut separate: Vec<Parameters> = Vec::new();
+    for candidate in parameters {
+        if separate.iter().all(|other| (shift(candidate) - shift(other)).norm() > mm) {
+            separate.push(*candidate);
+        }
+    }
+    separate
 }
 
 /// Translations along so many axes, mm.

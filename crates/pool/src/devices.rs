@@ -33,7 +33,12 @@ impl Devices {
     pub const NAMES: &'static str = "auto, cpu, cuda, cuda:N, cuda:N,N… or cuda:all";
 
     fn refused(&self, reason: antsreg_kernels::Error) -> Error {
-        RegisterError::NoDevice { asked: self.to_string(), reason, there: antsreg_register::there() }.into()
+        RegisterError::NoDevice {
+            asked: self.to_string(),
+            reason: Box::new(reason),
+            there: antsreg_register::there(),
+        }
+        .into()
     }
 
     /// How many of the first GPUs can be used, where that is known before the driver starts. `alone`: by work that uses one
@@ -141,15 +146,15 @@ fn open_all(
 ) {
     for (n, choice) in choices.iter().enumerate() {
         let others = choices.len() - n - 1;
+        let left_out = |reason: &dyn Display| Ready {
+            workers: Vec::new(),
+            free_bytes: None,
+            to_come: others * workers.unwrap_or(USUAL_WORKERS),
+            unusable: Some(format!("{choice} cannot be used: {reason}")),
+        };
         let ready = open(*choice, others).or_else(|error| match error {
-            Error::Register(RegisterError::NoDevice { reason, .. } | RegisterError::Device(reason)) if auto => {
-                Ok(Ready {
-                    workers: Vec::new(),
-                    free_bytes: None,
-                    to_come: others * workers.unwrap_or(USUAL_WORKERS),
-                    unusable: Some(format!("{choice} cannot be used: {reason}")),
-                })
-            }
+            Error::Register(RegisterError::NoDevice { reason, .. }) if auto => Ok(left_out(&reason)),
+            Error::Register(RegisterError::Device(reason)) if auto => Ok(left_out(&reason)),
             other => Err(other),
         });
         if !tell(ready) {
@@ -324,7 +329,7 @@ mod tests {
         let open = |choice: DeviceChoice, others| match choice {
             DeviceChoice::Cuda(1) => Err(RegisterError::NoDevice {
                 asked: choice.to_string(),
-                reason: antsreg_kernels::Error::NoDevice { index: 1, count: 1 },
+                reason: Box::new(antsreg_kernels::Error::NoDevice { index: 1, count: 1 }),
                 there: "cpu".into(),
             }
             .into()),

@@ -78,7 +78,7 @@ impl DeviceChoice {
             }
             (other, _) => other,
         };
-        Error::NoDevice { asked: self.to_string(), reason, there: there() }
+        Error::NoDevice { asked: self.to_string(), reason: Box::new(reason), there: there() }
     }
 }
 

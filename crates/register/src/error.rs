@@ -69,7 +69,7 @@ pub enum Error {
         /// The device that was asked for.
         asked: String,
         /// Why.
-        reason: kernels::Error,
+        reason: Box<kernels::Error>,
         /// The devices of this machine.
         there: String,
     },

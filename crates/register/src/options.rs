@@ -129,8 +129,13 @@ impl Options {
         self.check()?;
         self.check_sides(sides)?;
         match self.start {
-            // It depends on the voxels, and puts the images on each other.
-            Start::CentreOfMass => Ok(()),
+            // Stages weight the voxels by masks and a robust range; but images of very different sizes hardly meet anyway.
+            Start::CentreOfMass => {
+                let [fixed, moving] =
+                    sides.map(|side| side.image.centre_of_mass().unwrap_or_else(|| side.grid().centre()));
+                let centred = AffineTransform { translation: moving - fixed, ..AffineTransform::identity() };
+                check_start(sides.map(Side::grid), &centred).map(drop)
+            }
             Start::Headers => check_start(sides.map(Side::grid), &AffineTransform::identity()).map(drop),
             Start::Transform(start) => check_start(sides.map(Side::grid), &start).map(drop),
         }

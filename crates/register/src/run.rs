@@ -25,8 +25,8 @@ pub(crate) struct FixedStages<B: Backend>(Vec<FixedStage<B>>);
 
 /// The fixed side of one stage.
 enum FixedStage<B: Backend> {
-    Linear(linear::Fixed<B>),
-    Deformable(syn::Fixed<B>),
+    Linear(Box<linear::Fixed<B>>),
+    Deformable(Box<syn::Fixed<B>>),
 }
 
 impl<B: Backend> FixedStage<B> {
@@ -41,11 +41,11 @@ impl<B: Backend> FixedStage<B> {
             Stage::Linear(options) => {
                 let weight = side.mask.of_stage(stage).map(AsRef::as_ref);
                 let fixed = linear::Fixed::new(backend, &side.image, weight, options);
-                Ok(FixedStage::Linear(fixed.map_err(|source| Error::linear(stage, source))?))
+                Ok(FixedStage::Linear(Box::new(fixed.map_err(|source| Error::linear(stage, source))?)))
             }
             Stage::Deformable(options) => {
                 let fixed = syn::Fixed::new(backend, side.images(stage), options, observer);
-                Ok(FixedStage::Deformable(fixed.map_err(|source| Error::deformable(stage, source))?))
+                Ok(FixedStage::Deformable(Box::new(fixed.map_err(|source| Error::deformable(stage, source))?)))
             }
         }
     }
@@ -57,7 +57,7 @@ impl<B: Backend> FixedStages<B> {
         let prepare = |(stage, options)| match FixedStage::new(backend, side, stage, options, &mut ())? {
             FixedStage::Deformable(fixed) => {
                 let kept = fixed.keep_pyramid(backend, &mut ()).map_err(|source| Error::deformable(stage, source))?;
-                Ok(FixedStage::Deformable(kept))
+                Ok(FixedStage::Deformable(Box::new(kept)))
             }
             linear => Ok(linear),
         };

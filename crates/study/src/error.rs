@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use antsreg_cohort::fusion::FusionError;
 use antsreg_core::chain::ChainError;
 use antsreg_core::io;
 use antsreg_core::io::outputs::{NamesPath, OutputError};
 use antsreg_register as register;
 
 use crate::inputs;
+use crate::labels::AtlasesError;
+use crate::template;
 
 /// Something that stops a registration of files.
 #[derive(Debug, thiserror::Error)]
@@ -145,18 +148,18 @@ pub enum Error {
     /// Two volumes are not on one grid.
     #[error(transparent)]
     Grid(#[from] antsreg_core::GridMismatch),
-    /// A list of labels that cannot be used.
-    #[error("{list}: expected whole numbers between spaces, commas or line ends, found `{found}`")]
+    /// A list of labels, given in place, that is none.
+    #[error("{list}: no such file, and no list of labels: expected whole numbers between commas, found `{found}`")]
     LabelList {
-        /// The list or its file.
+        /// The list.
         list: String,
         /// What is no number.
         found: String,
     },
     /// A list without any label.
-    #[error("{list}: the list of labels is empty")]
+    #[error("`{list}`: the list of labels is empty; expected whole numbers between commas, or a file of them")]
     EmptyLabelList {
-        /// The list or its file.
+        /// The list.
         list: String,
     },
     /// A list of labels of another label map.
@@ -184,9 +187,34 @@ pub enum Error {
     /// A list of subjects that cannot be used.
     #[error(transparent)]
     Subjects(#[from] crate::subjects::Error),
+    /// A list of atlases that cannot be used.
+    #[error(transparent)]
+    Atlases(#[from] AtlasesError),
+    /// One atlas of several cannot be used.
+    #[error("atlas {name}: {source}")]
+    Atlas {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// Labels could not be fused.
+    #[error(transparent)]
+    Fusion(#[from] FusionError),
+    /// A plot could not be drawn.
+    #[error("{}: the plot could not be drawn: {source}", path.display())]
+    Plot {
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        source: plotters::drawing::DrawingAreaErrorKind<std::io::Error>,
+    },
     /// A thread could not be started, or a device could not be used.
     #[error(transparent)]
     Pool(#[from] antsreg_pool::Error),
+    /// A template is not built.
+    #[error(transparent)]
+    Template(#[from] template::Error),
     /// A record could not be written as JSON, or read.
     #[error("{}: {source}", path.display())]
     Json {
@@ -195,6 +223,13 @@ pub enum Error {
         /// Why.
         source: serde_json::Error,
     },
+}
+
+impl Error {
+    /// The error as that of an atlas.
+    pub(crate) fn of_atlas(self, name: &str) -> Error {
+        Error::Atlas { name: name.into(), source: Box::new(self) }
+    }
 }
 
 impl NamesPath for Error {

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use antsreg_core::io::{self, nifti};
+use antsreg_core::io::nifti::HeaderDoubt;
+use antsreg_core::io::{self, ErrorKind, label_list, nifti};
 use antsreg_core::{Grid, LabelVolume, Volume};
 use rayon::prelude::*;
 
@@ -35,6 +36,14 @@ pub fn image(path: &Path) -> Result<Volume, Error> {
     Ok(volume)
 }
 
+/// Reads the grid of an image without its voxels.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn grid(path: &Path) -> Result<Grid, Error> {
+    Ok(nifti::read_grid(path)?)
+}
+
 /// Reads an image, constant or not.
 ///
 /// # Errors
@@ -43,17 +52,43 @@ pub fn any_image(path: &Path) -> Result<Volume, Error> {
     Ok(nifti::read_volume(path)?)
 }
 
-/// A warning about the header of an image: sform and qform that disagree, of which ANTs takes the other one.
+/// A warning about the header of an image that is used, where ANTs places the image elsewhere: the reading that differs most.
 pub fn odd_header(path: &Path) -> Option<String> {
     /// Headers round: less than this share of a voxel is no difference.
     const SHARE: f64 = 0.1;
     let header = nifti::inspect(path).ok()?;
-    let apart = header.forms_apart_mm.filter(|apart| *apart > SHARE * header.grid.spacing.min())?;
-    Some(format!(
-        "{}: its sform, which is taken, and its qform are {apart:.1} mm apart; ANTs takes the qform, so transforms \
-         of this image do not fit from one program to the other",
-        path.display()
-    ))
+    let least = SHARE * header.grid.spacing.min();
+    let worst = header.doubts.iter().max_by(|a, b| a.corners_mm().total_cmp(&b.corners_mm()))?;
+    (worst.corners_mm() > least).then(|| {
+        format!(
+            "{}: {}; transforms of this image do not fit from one program to the other",
+            path.display(),
+            doubt(worst)
+        )
+    })
+}
+
+/// Both readings of a header.
+pub fn doubt(doubt: &HeaderDoubt) -> String {
+    let sizes = |mm: [f64; 3]| mm.map(|size| geometry::rounded(size).to_string()).join(" × ");
+    let corners = doubt.corners_mm();
+    match *doubt {
+        HeaderDoubt::FormsApart { .. } => {
+            format!("its sform, which is taken, and its qform, which ANTs takes, are {corners:.1} mm apart")
+        }
+        HeaderDoubt::OtherSizes { sform_mm, pixdim_mm, .. } => format!(
+            "its voxels are {} mm by the sform, which is taken, and {} mm by pixdim, which ANTs takes; corners lie up to \
+             {corners:.1} mm apart",
+            sizes(sform_mm),
+            sizes(pixdim_mm)
+        ),
+        HeaderDoubt::NegativeSizes { pixdim_mm, .. } => format!(
+            "its voxel sizes by pixdim are {} mm, whose signs are left out here, while ANTs turns the axes of negative \
+             ones round; corners lie up to {corners:.1} mm apart",
+            sizes(pixdim_mm)
+        ),
+        _ => format!("ANTs reads its header differently; corners lie up to {corners:.1} mm apart"),
+    }
 }
 
 /// Reads a mask on the grid of an image: 1 where the file is above 0.5, else 0.
@@ -135,31 +170,29 @@ pub fn check_grid(
     })
 }
 
+/// The file of a list of labels, if it is not the numbers themselves.
+pub fn label_list_file(list: &str) -> Option<&Path> {
+    Some(Path::new(list)).filter(|path| path.exists())
+}
+
 /// Labels from a file of numbers, or from a text such as `1,2,5`.
 ///
 /// # Errors
 /// A file that cannot be read; no numbers.
 pub fn label_list(list: &str) -> Result<Vec<i32>, Error> {
-    let path = Path::new(list);
-    let text = if path.exists() {
-        std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.into(), source })?
-    } else {
-        list.to_owned()
-    };
-    let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
-    let labels = words
-        .map(|word| word.parse().map_err(|_| Error::LabelList { list: list.to_owned(), found: word.to_owned() }))
-        .collect::<Result<Vec<i32>, Error>>()?;
-    if labels.is_empty() {
-        return Err(Error::EmptyLabelList { list: list.to_owned() });
+    if let Some(path) = label_list_file(list) {
+        return Ok(label_list::read(path)?);
     }
-    Ok(labels)
+    label_list::parse(list).map_err(|kind| match kind {
+        ErrorKind::Syntax { found, .. } => Error::LabelList { list: list.to_owned(), found },
+        _ => Error::EmptyLabelList { list: list.to_owned() },
+    })
 }
 
 /// The same, refused if none of the labels is in the label map: there is nothing to score then.
 ///
 /// # Errors
-/// Those of [`label_list`]; [`Error::NoListedLabel`].
+/// Those of [`label_list()`]; [`Error::NoListedLabel`].
 pub fn label_list_of(list: &str, path: &Path, truth: &LabelVolume) -> Result<Vec<i32>, Error> {
     let labels = label_list(list)?;
     if !truth.voxels.iter().any(|label| *label != 0 && labels.contains(label)) {

@@ -1,7 +1,7 @@
 //! Registrations from files to files: one pair, many subjects, templates, labels of atlases.
 //!
 //! [`pair`] is one registration: its files, what is read and checked, the record, what is written. [`batch`] registers many
-//! subjects to one fixed image and can be resumed. [`subjects`] lists the subjects of a study. The library prints nothing;
+//! subjects to one fixed image and can be resumed. [`labels`] labels an image by several atlases. [`subjects`] lists the subjects of a study. The library prints nothing;
 //! front ends turn arguments into its types and show what it returns.
 
 pub mod batch;
@@ -9,6 +9,7 @@ mod error;
 pub mod geometry;
 mod identity;
 pub mod inputs;
+pub mod labels;
 pub mod memory;
 pub mod pair;
 pub mod subjects;

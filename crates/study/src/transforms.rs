@@ -1,11 +1,10 @@
 //! Transform files and the chains they make. Name and content of a file say which format it has.
 
 use std::fmt::{Display, Formatter};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use antsreg_core::io::itk;
+use antsreg_core::io::{self, itk};
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +13,7 @@ use crate::{Error, inputs};
 /// Formats of affines that can be read, for messages.
 const AFFINE_FORMATS: &str = "an ITK affine (.mat, .txt, .tfm, .h5)";
 
-/// Most bytes of an FSL matrix looked at.
+/// Largest FSL matrix, bytes.
 const LARGEST_MATRIX: u64 = 1 << 14;
 
 /// ANTs' name of the identity.
@@ -41,17 +40,23 @@ impl FromStr for TransformFile {
     type Err = NotATransformFile;
 
     fn from_str(text: &str) -> Result<TransformFile, NotATransformFile> {
-        let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
-            return Ok(TransformFile { path: text.into(), inverted: false });
-        };
         let malformed = || NotATransformFile { found: text.into() };
+        let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+            return match text {
+                "" => Err(malformed()),
+                _ => Ok(TransformFile { path: text.into(), inverted: false }),
+            };
+        };
         let (path, flag) = inner.rsplit_once(',').ok_or_else(malformed)?;
         let inverted = match flag.trim() {
             "0" => false,
             "1" => true,
             _ => return Err(malformed()),
         };
-        Ok(TransformFile { path: path.trim().into(), inverted })
+        match path.trim() {
+            "" => Err(malformed()),
+            path => Ok(TransformFile { path: path.into(), inverted }),
+        }
     }
 }
 
@@ -163,17 +168,10 @@ fn read(path: &Path) -> Result<Vec<Transform>, Error> {
     Ok(itk::read_transforms(path)?)
 }
 
-/// Whether the file is text of sixteen numbers, as FLIRT writes it.
+/// Whether the file is text of numbers alone, as FLIRT writes its sixteen.
 pub fn looks_like_fsl(path: &Path) -> bool {
-    // A matrix is a few hundred bytes; nothing large is read for this.
-    if !path.is_file() {
-        return false;
-    }
-    let Ok(file) = std::fs::File::open(path) else { return false };
-    let mut text = String::new();
-    if file.take(LARGEST_MATRIX).read_to_string(&mut text).is_err() {
-        return false;
-    }
+    // What cannot be read is reported by those who read it.
+    let Ok(text) = io::read_text(path, "a matrix", LARGEST_MATRIX) else { return false };
     let mut words = text.split_whitespace().peekable();
     words.peek().is_some() && words.all(|word| word.parse::<f64>().is_ok())
 }
@@ -196,6 +194,6 @@ mod tests {
         assert_eq!(read("[a,b.mat,1]"), Ok(TransformFile { path: "a,b.mat".into(), inverted: true }));
         assert_eq!(read("[a.mat, 0]"), Ok(TransformFile { path: "a.mat".into(), inverted: false }));
         assert!(read("[a.mat]").is_err());
-        assert!(read("[a.mat,2]").is_err());
+        assert!(["[a.mat,2]", "", "[,1]", "[ ,0]"].into_iter().all(|text| read(text).is_err()));
     }
 }

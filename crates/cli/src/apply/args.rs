@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use antsreg_kernels::apply::{self, LabelInterpolation, Window};
 use clap::ValueEnum;
 
-use crate::values::{self, TransformFile};
+use crate::values;
+use antsreg_study::transforms::TransformFile;
 
 /// Carry an image, a label map or points through transforms.
 ///

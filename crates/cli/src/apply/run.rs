@@ -2,39 +2,21 @@
 
 use std::path::Path;
 
-use antsreg_core::io::nifti::Series;
+use antsreg_core::io::nifti::SeriesReader;
 use antsreg_core::io::points::PointTable;
-use antsreg_core::io::{ErrorKind, nifti};
-use antsreg_core::{Grid, LabelVolume, TransformChain, Volume};
+use antsreg_core::io::{self, ErrorKind, nifti};
+use antsreg_core::{Grid, LabelVolume, OutsideField, TransformChain, Volume, memory};
 use antsreg_kernels::apply;
 use nalgebra::{Point3, Vector3};
 
 use super::args::{Args, Coordinates, Interpolation};
 use crate::error::{CliError, UsageError};
 use crate::progress::Console;
-use crate::{inputs, transforms};
 use antsreg_core::io::outputs::{self, Outputs};
+use antsreg_study::{self as study, inputs, transforms};
 
 /// Voxels that a coarser grid must keep along every axis: an image of fewer could not be read again.
 const LEAST_VOXELS: usize = 2;
-
-/// An input that keeps its kind.
-enum Input {
-    Image(Volume),
-    /// Volumes on one grid.
-    Series(Grid, Series),
-    Labels(LabelVolume),
-}
-
-impl Input {
-    fn grid(&self) -> &Grid {
-        match self {
-            Input::Image(image) => &image.grid,
-            Input::Series(grid, _) => grid,
-            Input::Labels(labels) => &labels.grid,
-        }
-    }
-}
 
 /// Runs `apply`.
 pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
@@ -64,6 +46,13 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
                 Coordinates::Ras => Vector3::new(-1.0, -1.0, 1.0),
             };
             let turned = |point: &Point3<f64>| Point3::from(point.coords.component_mul(&lps_to_typed));
+            let typed: Vec<Point3<f64>> = table.points().iter().map(turned).collect();
+            for OutsideField { name, count, .. } in chain.outside_fields(&typed) {
+                let of = typed.len();
+                console.warn(format_args!(
+                    "{count} of {of} points lie outside the field of {name}, which leaves them where they are"
+                ));
+            }
             table.move_points(|point| turned(&chain.apply(&turned(point))));
             outputs.write(output, |path| table.write(path))?;
             console.note(format_args!("{} points", table.points().len()));
@@ -87,65 +76,84 @@ fn volume(
     outputs: &mut Outputs,
     console: &mut Console,
 ) -> Result<(), CliError> {
-    let data = read_input(args, input)?;
-    let reference_grid = inputs::any_image(reference)?.grid;
+    // By the headers alone: what does not go together, or does not fit, is found before anything is read.
+    let (series, input_grid) = input_grid(args, input)?;
+    let reference_grid = inputs::grid(reference)?;
     let axes = if reference_grid.is_slice() { 2 } else { 3 };
     let extent = reference_grid.shape.into_iter().take(axes).min().unwrap_or(0);
     if args.shrink > 1 && extent / args.shrink < LEAST_VOXELS {
         return Err(UsageError::Shrink { factor: args.shrink, extent, least: LEAST_VOXELS }.into());
     }
     let onto = reference_grid.shrink([args.shrink; 3]);
-    if data.grid().is_slice() && !onto.is_slice() {
-        return Err(CliError::SliceAndVolume { slice: input.into(), volume: reference.into() });
+    if input_grid.is_slice() && !onto.is_slice() {
+        return Err(study::Error::SliceAndVolume { slice: input.into(), volume: reference.into() }.into());
     }
-    transforms::check_dimensions(&args.transform, chain, (reference, &onto), data.grid())?;
-    for warning in chain.check(&onto, Some(data.grid()))? {
+    transforms::check_dimensions(&args.transform, chain, (reference, &onto), &input_grid)?;
+    for warning in chain.check(&onto, Some(&input_grid))? {
         console.warn(warning);
     }
     for warning in [input, reference].into_iter().filter_map(inputs::odd_header) {
         console.warn(warning);
     }
-    let data = match &data {
-        Input::Image(image) => {
-            let how = args.interpolation.of_images(image.grid.spacing.into());
-            Input::Image(apply::resample(image, &onto, chain, how, args.outside))
-        }
-        Input::Series(grid, series) => {
-            let how = args.interpolation.of_images(grid.spacing.into());
-            let each = |volume: &Volume| apply::resample(volume, &onto, chain, how, args.outside);
-            let volumes = series.volumes.iter().map(each).collect();
-            Input::Series(onto, Series { volumes, timing: series.timing })
-        }
-        Input::Labels(labels) => {
-            Input::Labels(apply::resample_labels(labels, &onto, chain, args.interpolation.of_labels()))
-        }
-    };
-    outputs.write(output, |path| match data {
-        Input::Image(image) if args.integer => Ok(nifti::write_labels(path, &rounded(image, input)?)?),
-        Input::Image(image) => Ok(nifti::write_volume(path, &image)?),
-        Input::Series(_, series) => Ok(nifti::write_series(path, &series)?),
-        Input::Labels(labels) => Ok(nifti::write_labels(path, &labels)?),
+    check_memory(args, input, &input_grid, &onto)?;
+    let how = args.interpolation.of_images(input_grid.spacing.into());
+    let carry = |image: &Volume| apply::resample(image, &onto, chain, how, args.outside);
+    if series {
+        let mut reader = SeriesReader::open(input)?;
+        let (count, timing) = (reader.count(), reader.timing());
+        return outputs.write(output, |path| {
+            nifti::write_series_by_volume(path, &onto, count, timing, |_| match reader.next_volume()? {
+                Some(volume) => Ok(carry(&volume)),
+                // Only if there are fewer than the reader counted.
+                None => Err(CliError::File(io::Error { path: input.into(), kind: ErrorKind::Empty })),
+            })
+        });
+    }
+    if let Some(labels) = read_labels(args, input)? {
+        let labels = apply::resample_labels(&labels, &onto, chain, args.interpolation.of_labels());
+        return outputs.write(output, |path| Ok(nifti::write_labels(path, &labels)?));
+    }
+    let image = carry(&inputs::any_image(input)?);
+    outputs.write(output, |path| match args.integer {
+        true => Ok(nifti::write_labels(path, &rounded(image, input)?)?),
+        false => Ok(nifti::write_volume(path, &image)?),
     })
 }
 
-/// Label maps for label interpolation, and for the nearest voxel where the file holds whole numbers; series as images.
-fn read_input(args: &Args, input: &Path) -> Result<Input, CliError> {
+/// Whether the input is a series of images, and where the voxels lie of it or of each of its volumes.
+fn input_grid(args: &Args, input: &Path) -> Result<(bool, Grid), CliError> {
     let header = nifti::inspect(input)?;
-    if header.dim[0] == 4 && header.dim[4] > 1 && args.interpolation != Interpolation::GenericLabel {
-        if args.integer {
-            return Err(UsageError::NoEffect { option: "--integer", with: "a series of volumes".into() }.into());
-        }
-        return Ok(Input::Series(header.grid, nifti::read_series(input)?));
+    let series = header.dim[0] == 4 && header.dim[4] > 1 && args.interpolation != Interpolation::GenericLabel;
+    if series && args.integer {
+        return Err(UsageError::NoEffect { option: "--integer", with: "a series of volumes".into() }.into());
     }
+    Ok((series, if series { header.grid } else { inputs::grid(input)? }))
+}
+
+/// The input as a label map: for label interpolation, and for the nearest voxel where the file holds whole numbers.
+fn read_labels(args: &Args, input: &Path) -> Result<Option<LabelVolume>, CliError> {
     match args.interpolation {
-        Interpolation::GenericLabel => Ok(Input::Labels(nifti::read_labels(input)?)),
-        Interpolation::Nearest => match nifti::read_labels(input) {
-            Ok(labels) if args.outside == 0.0 => Ok(Input::Labels(labels)),
-            Err(error) if !matches!(error.kind, ErrorKind::NotLabels { .. }) => Err(error.into()),
-            _ => Ok(Input::Image(inputs::any_image(input)?)),
+        Interpolation::GenericLabel => Ok(Some(nifti::read_labels(input)?)),
+        Interpolation::Nearest if args.outside == 0.0 => match nifti::read_labels(input) {
+            Ok(labels) => Ok(Some(labels)),
+            Err(error) if matches!(error.kind, ErrorKind::NotLabels { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
         },
-        _ => Ok(Input::Image(inputs::any_image(input)?)),
+        _ => Ok(None),
     }
+}
+
+/// Refuses what does not fit into memory: a volume as read, with what the interpolation makes of it, and as carried, and
+/// what is packed of it while it is written.
+fn check_memory(args: &Args, input: &Path, from: &Grid, onto: &Grid) -> Result<(), CliError> {
+    /// Bytes that are packed at once, and as many packed.
+    const PACKING: u64 = 64 << 20;
+    let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
+    // The coefficients of splines, and a copy of them on the way.
+    let read = if args.interpolation == Interpolation::Bspline { 3 } else { 1 } * bytes(from);
+    let carried = if args.integer { 2 } else { 1 } * bytes(onto);
+    memory::check(read + carried + PACKING.min(2 * bytes(onto)))
+        .map_err(|shortage| CliError::Memory { what: format!("{}: carrying it", input.display()), shortage })
 }
 
 fn rounded(image: Volume, input: &Path) -> Result<LabelVolume, CliError> {
@@ -164,9 +172,9 @@ fn rounded(image: Volume, input: &Path) -> Result<LabelVolume, CliError> {
 fn explain(args: &Args, chain: &TransformChain) -> Result<(), CliError> {
     crate::output::print(&chain.explain().to_string())?;
     if let Some(reference) = &args.reference {
-        let onto = inputs::any_image(reference)?.grid;
-        let input = args.input.as_deref().map(inputs::any_image).transpose()?;
-        for warning in chain.check(&onto, input.as_ref().map(|image| &image.grid))? {
+        let onto = inputs::grid(reference)?;
+        let input = args.input.as_deref().map(inputs::grid).transpose()?;
+        for warning in chain.check(&onto, input.as_ref())? {
             crate::output::print(&format!("Warning: {warning}.\n"))?;
         }
     }

@@ -1,13 +1,17 @@
 //! The options of `atlas` and of its steps, as typed.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use antsreg_cohort::template::Averaging;
+use antsreg_pool::Devices;
+use antsreg_register::{Interpolation, Model, Recipe};
+use antsreg_study::pair::{Format, StartFile};
+use antsreg_study::subjects::{self, Listing};
+use antsreg_study::template::{Averaging, Request, StartImage, TemplateOptions};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::devices::Devices;
-use crate::interpolation::ImageInterpolation;
-use crate::register::{Format, Settings};
-use crate::values;
+use crate::error::{CliError, UsageError};
+use crate::options::RegistrationArgs;
 
 /// Build an unbiased template of many subjects.
 ///
@@ -16,6 +20,7 @@ use crate::values;
 /// where it was stopped.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(mut_arg("transform", |arg| arg.value_parser(only_syn()).help("Affine, then SyN: the model of every pass [default: syn]")))]
 pub struct Args {
     #[command(subcommand)]
     pub step: Option<Step>,
@@ -23,23 +28,23 @@ pub struct Args {
     /// Subjects: images (NIfTI), several channels of one subject joined by commas; tables (.csv) with the columns image and,
     /// if wanted, subject and labels; or BIDS folders
     #[arg(value_name = "SUBJECT", required = true, help_heading = "Input")]
-    pub subjects: Vec<PathBuf>,
+    subjects: Vec<PathBuf>,
     /// Names of the channels: columns of tables, suffixes of BIDS files [default: image; for BIDS T1w]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
-    pub channels: Vec<String>,
+    channels: Vec<String>,
     /// How much each channel counts in the registrations [default: all the same]
-    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = values::weight, help_heading = "Input")]
-    pub weights: Vec<f64>,
+    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = within(TemplateOptions::WEIGHT), help_heading = "Input")]
+    weights: Vec<f64>,
     /// Label maps of the subjects, in their order: the template gets labels and probability maps
     #[arg(long, value_name = "IMAGE", num_args = 1.., help_heading = "Input")]
-    pub labels: Vec<PathBuf>,
+    labels: Vec<PathBuf>,
 
-    /// Folder for everything that is made; new, or that of a run to go on with
+    /// Folder for all outputs: new, empty, or that of a run to go on with
     #[arg(short, long, value_name = "FOLDER", required = true, help_heading = "Output")]
-    pub output: Option<PathBuf>,
-    /// Format of the images and warps handed out; steps in between are kept as they are, .nii
+    output: Option<PathBuf>,
+    /// Format of the images and warps that are handed out; those of the passes are .nii
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub format: Format,
+    format: Format,
     /// Take a folder of another run, with other subjects or options: what does not fit is made again
     #[arg(long, help_heading = "Output")]
     pub restart: bool,
@@ -50,52 +55,58 @@ pub struct Args {
     /// Start from this image, several channels joined by commas [default: the average of all subjects after an affine
     /// registration to the first]
     #[arg(long, value_name = "IMAGE", help_heading = "Template", conflicts_with = "start_from")]
-    pub template: Option<PathBuf>,
+    template: Option<PathBuf>,
     /// Start from one of the subjects, by its name
     #[arg(long, value_name = "SUBJECT", help_heading = "Template")]
-    pub start_from: Option<String>,
-    /// Most passes; may be raised when a run is taken up again
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = values::at_least_one, help_heading = "Template")]
-    pub passes: usize,
-    /// Share of the mean warp that the template goes towards the mean shape, four times a pass
-    #[arg(long, value_name = "SHARE", default_value_t = 0.25, value_parser = values::not_negative, help_heading = "Template")]
-    pub shape_step: f64,
+    start_from: Option<String>,
+    /// Most passes, up to 1000; may be raised when a run is taken up again
+    #[arg(long, value_name = "N", default_value_t = usual().passes, value_parser = within(TemplateOptions::PASSES),
+        help_heading = "Template")]
+    passes: usize,
+    /// Share of the mean warp by which the template moves towards the mean shape, four times a pass; 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = usual().shape_step,
+        value_parser = within(TemplateOptions::SHAPE_STEP), help_heading = "Template")]
+    shape_step: f64,
     /// Sharpen every average by its Laplacian, as ANTs does
     #[arg(long, help_heading = "Template")]
-    pub sharpen: bool,
-    /// End before the last pass once the template moves less than this on the average, voxels; 0: never
-    #[arg(long, value_name = "VOXELS", default_value_t = 0.02, value_parser = values::not_negative, help_heading = "Template")]
-    pub stop_below: f64,
-    /// Room around the first subject's brain or head where the template is made from it, mm
-    #[arg(long, value_name = "MM", default_value_t = 10.0, value_parser = values::not_negative, help_heading = "Template")]
-    pub margin: f64,
-    /// What becomes of the subjects' values at a voxel
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT", help_heading = "Template")]
-    pub average: Average,
+    sharpen: bool,
+    /// End before the last pass once the template moves less than this on average, voxels, up to 100; 0: never
+    #[arg(long, value_name = "VOXELS", default_value_t = usual().stop_below_voxels,
+        value_parser = within(TemplateOptions::STOP_BELOW_VOXELS), help_heading = "Template")]
+    stop_below: f64,
+    /// Room around the brain or head of the first subject where the template is made from it, mm, up to 200
+    #[arg(long, value_name = "MM", default_value_t = usual().margin_mm, value_parser = within(TemplateOptions::MARGIN_MM),
+        help_heading = "Template")]
+    margin: f64,
+    /// How the values of the subjects at a voxel are averaged
+    #[arg(long, value_enum, default_value_t = usual().average, value_name = "HOW", help_heading = "Template")]
+    average: Averaging,
     /// How the subjects are read between voxels
-    #[arg(short = 'n', long, value_enum, default_value = "sinc", value_name = "HOW", help_heading = "Template")]
-    pub interpolation: ImageInterpolation,
+    #[arg(short = 'n', long, value_enum, default_value_t = usual().interpolation, value_name = "HOW", help_heading = "Template")]
+    interpolation: Interpolation,
 
     #[command(flatten)]
-    pub settings: Settings,
+    registration: RegistrationArgs,
 }
 
-/// What becomes of the subjects' values at a voxel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Average {
-    /// Their mean
-    #[default]
-    Mean,
-    /// Their mean without the smallest and the largest, of at least four
-    Trimmed,
+/// The usual options.
+fn usual() -> TemplateOptions {
+    TemplateOptions::default()
 }
 
-impl From<Average> for Averaging {
-    fn from(typed: Average) -> Averaging {
-        match typed {
-            Average::Mean => Averaging::Mean,
-            Average::Trimmed => Averaging::Trimmed,
-        }
+/// Values of `--transform`: the one model of a template.
+fn only_syn() -> impl TypedValueParser<Value = Model> {
+    PossibleValuesParser::new([PossibleValue::new("syn").alias("s")]).map(|_| Model::Syn)
+}
+
+/// A parser of numbers in a range.
+fn within<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: PartialOrd + std::fmt::Display + std::str::FromStr + Clone + Send + Sync + 'static,
+{
+    move |text| match text.trim().parse() {
+        Ok(value) if range.contains(&value) => Ok(value),
+        _ => Err(format!("expected a number from {} to {}, found {text}", range.start(), range.end())),
     }
 }
 
@@ -103,16 +114,87 @@ impl Args {
     /// How many of the first GPUs can be used, where that is known before the driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         match &self.step {
-            None => self.settings.device.first_gpus(false),
+            None => self.registration.device.first_gpus(false),
             Some(Step::RegisterOne(step)) => step.device.first_gpus(true),
             Some(Step::Update(step)) => step.device.first_gpus(true),
             Some(Step::Finish(step)) => step.device.first_gpus(false),
             Some(Step::Average(_) | Step::Verify(_)) => None,
         }
     }
+
+    /// The template that was typed. Options without effect are refused.
+    pub fn request(&self) -> Result<Request, CliError> {
+        let recipe = self.recipe()?;
+        let Some(folder) = &self.output else {
+            return Err(UsageError::Missing { option: "--output", why: "to have a place for the template" }.into());
+        };
+        let is_table = |source: &&PathBuf| !source.is_dir() && !subjects::is_image(source);
+        Ok(Request {
+            folder: folder.clone(),
+            listing: self.listing()?,
+            tables: self.subjects.iter().filter(is_table).cloned().collect(),
+            weights: self.weights.clone(),
+            start: match (&self.template, &self.start_from) {
+                (Some(template), _) => StartImage::Images(subjects::channels_of(template)),
+                (None, Some(name)) => StartImage::Subject(name.clone()),
+                (None, None) => StartImage::Average,
+            },
+            recipe,
+            options: TemplateOptions {
+                passes: self.passes,
+                shape_step: self.shape_step,
+                sharpen: self.sharpen,
+                stop_below_voxels: self.stop_below,
+                margin_mm: self.margin,
+                average: self.average,
+                interpolation: self.interpolation,
+            },
+            format: self.format,
+        })
+    }
+
+    /// The devices that were typed.
+    pub fn devices(&self) -> &Devices {
+        &self.registration.device
+    }
+
+    /// How subjects are registered.
+    fn recipe(&self) -> Result<Recipe, CliError> {
+        let recipe = self.registration.recipe()?;
+        self.registration.check_metrics(&recipe)?;
+        let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
+        // A preset may have another model.
+        if recipe.model != Model::Syn {
+            return no_effect("--transform", "atlas, which registers by affine and SyN");
+        }
+        match self.registration.start() {
+            StartFile::File(_) => {
+                no_effect("--initial-transform FILE", "many subjects, each of which starts elsewhere")
+            }
+            start => Ok(Recipe { start: start.read()?, ..recipe }),
+        }
+    }
+
+    /// The subjects, with their labels.
+    fn listing(&self) -> Result<Listing, CliError> {
+        let mut listing = subjects::list(&self.subjects, &self.channels)?;
+        if listing.subjects.iter().any(|subject| subject.mask.is_some()) {
+            return Err(UsageError::NoEffect { option: "the column `mask`", with: "atlas".into() }.into());
+        }
+        if !self.labels.is_empty() {
+            let (expected, found) = (listing.subjects.len(), self.labels.len());
+            if found != expected {
+                return Err(UsageError::Labels { expected, found }.into());
+            }
+            for (subject, labels) in listing.subjects.iter_mut().zip(&self.labels) {
+                subject.labels = Some(labels.clone());
+            }
+        }
+        Ok(listing)
+    }
 }
 
-/// One step of a planned atlas, for engines that run many.
+/// One step of a planned template, for engines that run many.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum Step {
     /// Register one subject to the template of the pass before, and bring it there
@@ -193,9 +275,9 @@ Output, in FOLDER:
   template.nii.gz                 the template; one for each channel: template_CHANNEL.nii.gz
   template_labels.nii.gz          its labels, and probabilities/LABEL.nii.gz, where subjects have labels
   subjects/NAME_0GenericAffine.mat, NAME_1Warp.nii.gz, NAME_1InverseWarp.nii.gz, NAME_Warped.nii.gz
-  report.html, convergence.csv    what every pass did, with slices of the template and of each subject
+  report.html, convergence.csv    figures of every pass, with slices of the template and of each subject
   atlas.json                      the plan: subjects, options, versions, digests
-  start/, pass_N/                 all that a pass made, with a manifest of each step
+  start/, pass_N/                 the files of each pass, with a manifest of each step
   record.json                     devices and times
 
 Exit code: 3 if a subject could not be read and was left out; the template is then of the others.

@@ -2,11 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{CliError, SubjectsError, UsageError};
-use crate::interpolation::LabelInterpolation;
-use crate::register::{self, ChannelFiles, Settings, WritingArgs};
-use crate::values;
+use antsreg_kernels::apply::LabelInterpolation;
+use antsreg_register::Recipe;
+use antsreg_register::syn::Channel;
+use antsreg_study::batch::Job;
+use antsreg_study::pair::{ChannelFiles, Labels, PairFiles};
 use antsreg_study::subjects::{self, Listing, Subject};
+
+use crate::error::{CliError, UsageError};
+use crate::options::{RegistrationArgs, WritingArgs};
+use crate::values;
 
 /// Normalise many subjects to one fixed image.
 ///
@@ -23,22 +28,22 @@ pub struct Args {
     pub subjects: Vec<PathBuf>,
     /// Image to which all are brought (NIfTI); several channels joined by commas. The first one drives the affine stage
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
-    pub fixed: PathBuf,
+    fixed: PathBuf,
     /// Names of the channels: columns of tables, suffixes of BIDS files [default: image; for BIDS T1w]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
-    pub channels: Vec<String>,
+    channels: Vec<String>,
     /// How much each channel counts in SyN [default: all the same]
     #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = values::weight, help_heading = "Input")]
-    pub weights: Vec<f64>,
+    weights: Vec<f64>,
     /// Fixed voxels that count, as for `register`
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
-    pub fixed_mask: Option<PathBuf>,
+    fixed_mask: Option<PathBuf>,
     /// Label map of the fixed image: the overlap with it of each subject that has labels is recorded
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
-    pub fixed_labels: Option<PathBuf>,
+    fixed_labels: Option<PathBuf>,
     /// Labels that count in the overlap: a file of numbers, or 1,2,5 [default: all but 0]
     #[arg(long, value_name = "LIST", help_heading = "Input", requires = "fixed_labels")]
-    pub label_list: Option<String>,
+    label_list: Option<String>,
 
     /// Folder for all output, made if it does not exist
     #[arg(short, long, value_name = "FOLDER", help_heading = "Output")]
@@ -47,10 +52,10 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     pub resume: bool,
     #[command(flatten)]
-    pub writing: WritingArgs,
+    writing: WritingArgs,
     /// How the subjects' labels are read between voxels [default: generic-label]
     #[arg(long, value_enum, help_heading = "Output", value_name = "HOW")]
-    pub label_interpolation: Option<LabelInterpolation>,
+    label_interpolation: Option<LabelInterpolation>,
     /// Print what would be done and the memory it would take, then stop
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
@@ -59,7 +64,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = values::workers, help_heading = "Registration")]
     pub workers: Option<usize>,
     #[command(flatten)]
-    pub settings: Settings,
+    pub registration: RegistrationArgs,
 }
 
 const AFTER: &str = "\
@@ -75,18 +80,60 @@ Examples:
   antsreg-gpu batch -f template_t1.nii.gz,template_t2.nii.gz --channels t1,t2 --weights 1,0.5 -o out subjects.csv
   antsreg-gpu batch -f template.nii.gz --fixed-labels template_labels.nii.gz -o out subjects.csv";
 
+/// What all subjects share, and the subjects.
+pub struct Study {
+    /// The files of the fixed side, with empty names for the moving side.
+    pub shared: PairFiles,
+    /// The registration, but for its start, which may be in a file.
+    pub recipe: Recipe,
+    /// Each subject.
+    pub jobs: Vec<Job>,
+    /// Whether any registration has a mask.
+    pub masked: bool,
+}
+
 impl Args {
-    /// The subjects, and for each the registration; refuses options that would do nothing.
-    pub fn jobs(&self) -> Result<Vec<(Subject, register::Args)>, CliError> {
+    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    pub fn first_gpus(&self) -> Option<usize> {
+        self.registration.device.first_gpus(false)
+    }
+
+    /// The study that was typed. Options without effect are refused.
+    pub fn study(&self) -> Result<Study, CliError> {
+        let Listing { subjects, channels } = self.listing()?;
+        let mut recipe = self.registration.recipe()?;
+        let metric = recipe.syn.channels[0].metric;
+        // The first channel's weight is 1.
+        let weight = |n: usize| self.weights.get(n).map_or(1.0, |weight| weight / self.weights[0]);
+        recipe.syn.channels.extend((1..channels.len()).map(|n| Channel { metric, weight: weight(n) }));
+        if channels.len() > 1 && !recipe.model.is_deformable() {
+            let with = format!("--transform {}", values::name(&recipe.model));
+            return Err(UsageError::NoEffect { option: "several channels", with }.into());
+        }
+        self.registration.check_metrics(&recipe)?;
+        (recipe.images, recipe.inverse_warp) = (Some(self.writing.images()), self.writing.writing().inverse);
+        let masked = self.fixed_mask.is_some() || subjects.iter().any(|subject| subject.mask.is_some());
+        let jobs = subjects.into_iter().map(|subject| Job { name: subject.name.clone(), files: self.files(subject) });
+        let jobs = jobs.collect();
+        let nobody =
+            Subject { name: String::new(), images: vec![PathBuf::new(); channels.len()], mask: None, labels: None };
+        let labels = Labels { fixed: self.fixed_labels.clone(), list: self.label_list.clone(), ..Labels::default() };
+        let shared = PairFiles { labels, ..self.files(nobody) };
+        Ok(Study { shared, recipe, jobs, masked })
+    }
+
+    /// The subjects as given.
+    fn listing(&self) -> Result<Listing, CliError> {
         let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
-        let Listing { subjects, channels } = subjects::list(&self.subjects, &self.channels)?;
+        let listing = subjects::list(&self.subjects, &self.channels)?;
         if !self.channels.is_empty() && self.subjects.iter().all(|source| subjects::is_image(source)) {
             return no_effect("--channels", "subjects that are neither in a table nor in a folder");
         }
-        let counts = [("--fixed", self.fixed_files().len()), ("--weights", self.weights.len())];
-        for (of, found) in counts.into_iter().filter(|(of, found)| *of == "--fixed" || *found > 0) {
-            if found != channels.len() {
-                return Err(SubjectsError::Channels { of: of.into(), expected: channels.len(), found }.into());
+        let expected = listing.channels.len();
+        let counts = [("--fixed", self.fixed_files().len(), true), ("--weights", self.weights.len(), false)];
+        for (of, found, _) in counts.into_iter().filter(|(_, found, needed)| *needed || *found > 0) {
+            if found != expected {
+                return Err(subjects::Error::Channels { of: of.into(), expected, found }.into());
             }
         }
         let labels = [
@@ -94,11 +141,11 @@ impl Args {
             ("--label-interpolation", self.label_interpolation.is_some()),
         ];
         if let Some((option, _)) = labels.into_iter().find(|(_, given)| *given)
-            && subjects.iter().all(|subject| subject.labels.is_none())
+            && listing.subjects.iter().all(|subject| subject.labels.is_none())
         {
             return no_effect(option, "subjects without labels, which are a column of a table");
         }
-        Ok(subjects.into_iter().map(|subject| (subject.clone(), self.of(subject))).collect())
+        Ok(listing)
     }
 
     /// The fixed images, one a channel.
@@ -106,45 +153,29 @@ impl Args {
         subjects::channels_of(&self.fixed)
     }
 
-    /// The fixed image of the first channel.
-    pub fn first_fixed(&self) -> PathBuf {
-        self.fixed_files().swap_remove(0)
-    }
-
-    /// What `register` would be told for a subject.
-    fn of(&self, subject: Subject) -> register::Args {
-        let fixed = self.fixed_files();
-        // The first pair's weight is 1 there.
-        let weight = |n: usize| self.weights.get(n).map_or(1.0, |weight| weight / self.weights[0]);
-        let further = fixed.iter().cloned().zip(subject.images.iter().cloned()).enumerate().skip(1);
-        let further =
-            further.map(|(n, (fixed, moving))| ChannelFiles { fixed, moving, metric: None, weight: weight(n) });
-        // Without a label map of its own there is nothing to score.
+    /// The files of a subject's registration.
+    fn files(&self, subject: Subject) -> PairFiles {
+        let mut fixed = self.fixed_files().into_iter();
+        let mut moving = subject.images.into_iter();
+        let (first_fixed, first_moving) = (fixed.next().unwrap_or_default(), moving.next().unwrap_or_default());
+        // Without a label map of the subject there is nothing to score.
         let scored = subject.labels.is_some();
-        register::Args {
-            channels: further.collect(),
-            fixed: self.first_fixed(),
-            moving: subject.images.into_iter().next().unwrap_or_default(),
+        PairFiles {
+            fixed: first_fixed,
+            moving: first_moving,
+            channels: fixed.zip(moving).map(|(fixed, moving)| ChannelFiles { fixed, moving }).collect(),
             fixed_mask: self.fixed_mask.clone(),
             moving_mask: subject.mask,
-            fixed_labels: self.fixed_labels.clone().filter(|_| scored),
-            moving_labels: subject.labels,
-            label_list: self.label_list.clone().filter(|_| scored),
-            output: prefix(&self.output, &subject.name),
-            writing: self.writing.clone(),
-            label_interpolation: self.label_interpolation.unwrap_or_default(),
-            dry_run: false,
-            profile: false,
-            settings: self.settings.clone(),
+            labels: Labels {
+                fixed: self.fixed_labels.clone().filter(|_| scored),
+                moving: subject.labels,
+                list: self.label_list.clone().filter(|_| scored),
+                interpolation: self.label_interpolation.unwrap_or_default(),
+            },
+            start: self.registration.start(),
+            prefix: prefix(&self.output, &subject.name),
+            writing: self.writing.writing(),
         }
-    }
-
-    /// What all registrations share.
-    pub fn shared(&self) -> register::Args {
-        let images = vec![PathBuf::new(); self.fixed_files().len()];
-        let nobody = Subject { name: String::new(), images, mask: None, labels: None };
-        let (fixed_labels, label_list) = (self.fixed_labels.clone(), self.label_list.clone());
-        register::Args { fixed_labels, label_list, ..self.of(nobody) }
     }
 
     /// The table of all subjects.
@@ -153,7 +184,7 @@ impl Args {
     }
 }
 
-/// What a subject's file names begin with.
+/// The start of a subject's file names.
 fn prefix(folder: &Path, name: &str) -> String {
     format!("{}_", folder.join(name).display())
 }

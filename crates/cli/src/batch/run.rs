@@ -1,98 +1,111 @@
-//! Runs `batch`: everything is checked first, then all subjects take their `course`, then it is told how it went.
+//! Runs `batch`: everything is checked first, then all subjects are registered, then it is shown how it went.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use antsreg_pool::StageThreads;
-use serde_json::Value;
-
-use super::args::Args;
-use super::course::{self, Job};
-use super::summary::{self, Row, Status};
-use super::{resume, show};
-use crate::cohort::{Engines, Largest, largest_grid};
-use crate::device::Description;
-use crate::devices;
-use crate::error::CliError;
-use crate::progress::Console;
-use crate::register::{self, Files, FixedInputs, Plan, WantedImages};
 use antsreg_core::io::outputs::{self, Outputs};
-use antsreg_study::subjects::Subject;
+use antsreg_core::report::Report;
+use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, StageThreads};
+use antsreg_register::{DeviceChoice, Grids, Options, Recipe};
+use antsreg_study::batch::{self, Batch, BatchProgress, Job, Row, Status};
+use antsreg_study::pair::{FixedInputs, Names, Parameters, Record};
+use antsreg_study::{Error as StudyError, subjects};
+use crossbeam_channel::Receiver;
+
+use super::args::{Args, Study};
+use super::show;
+use crate::command_line::command_line;
+use crate::device_notes;
+use crate::error::{CliError, advice};
+use crate::progress::Console;
 
 /// Runs `batch`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
-    let subjects = args.jobs()?;
-    let shared = args.shared();
-    register::check(&args.settings, &shared.channels)?;
-    let masked = args.fixed_mask.is_some() || subjects.iter().any(|(subject, _)| subject.mask.is_some());
-    let chosen = register::devices(&args.settings, &shared.channels, masked, console);
-    let opening = devices::open(&chosen, args.workers);
-    let fixed = FixedInputs::read(&shared)?;
+    let study = args.study()?;
+    let devices = devices(args, &study, console);
+    let opening = antsreg_pool::open(&devices, args.workers)?;
+    let fixed = FixedInputs::read(&study.shared)?;
+    let recipe = Recipe { start: fixed.start, ..study.recipe.clone() };
+    let options = recipe.options(fixed.side.grid().shape)?;
     // Finds what no subject could change: levels that do not fit the image, for instance.
-    let plan = Plan::new(&args.settings, fixed.image.grid.shape, Description::Cpu)?
-        .with_channels(&args.settings, &shared.channels);
-    let mut engines = Engines::of(opening, || Ok(needed_bytes(args, &subjects, &fixed, &plan)))?;
-    let stage_threads = StageThreads::for_workers(engines.workers());
-    let jobs = subjects.into_iter().enumerate();
-    let jobs: Vec<Job> = jobs.map(|(place, (subject, args))| Job { place, name: subject.name, args }).collect();
-    let mut rows: Vec<Row> = jobs
-        .iter()
-        .map(|job| {
-            let files = Files::new(&job.args);
-            let parameters = register::Parameters::new(&job.args, &fixed.start, &plan);
-            let record = args.resume.then(|| resume::finished(&job.args, &files, &parameters)).flatten();
-            let status = if record.is_some() { Status::Skipped } else { Status::Failed("not begun".into()) };
-            Row { subject: job.name.clone(), status, record: record.unwrap_or(Value::Null), files }
-        })
-        .collect();
+    options.check()?;
+    options.check_levels(fixed.side.grid())?;
+    let mut workers = DeviceWorkers::new::<CliError>(opening, || Ok(needed_bytes(&study, &fixed, &options)))?;
+    let threads = StageThreads::for_workers(workers.workers());
+    let mut rows: Vec<Row> = study.jobs.iter().map(|job| row(args, &study, job, &fixed, &options)).collect();
     if args.dry_run {
-        let engines = engines.all()?;
-        engines.notes().tell(console);
-        return crate::output::print(&show::plan(args, &fixed, &plan, &engines.devices(), stage_threads, &rows));
+        let workers = workers.all()?;
+        device_notes::show(&workers.notes(), console);
+        let plan = show::Plan { study: &study, fixed: &fixed, options: &options, devices: &workers.devices() };
+        return crate::output::print(&show::plan(&plan, threads, &rows));
     }
     outputs::make_folder(&args.output)?;
-    let jobs: Vec<Job> = jobs.into_iter().filter(|job| rows[job.place].status != Status::Skipped).collect();
-    check_outputs(args, &jobs, &rows)?;
-    let began = Instant::now();
-    let busy = course::run(jobs, &fixed, &mut engines, stage_threads, console, &mut rows)?;
+    let jobs = study.jobs.iter().cloned().enumerate();
+    let jobs: Vec<(usize, Job)> = jobs.filter(|(place, _)| rows[*place].status != Status::Skipped).collect();
+    check_outputs(args, &study, &jobs, &rows)?;
+    let (began, count) = (Instant::now(), jobs.len());
+    let command_line = command_line();
+    let of = Batch { fixed: &fixed, options: &options, threads: console.threads, command_line: &command_line };
+    let progress =
+        Lines { notes: workers.notes(), count, iterations: console.wants_iterations(), console: Mutex::new(console) };
+    let busy = batch::run(&of, jobs, &mut workers, threads, &progress, &mut rows)?;
     let wall = began.elapsed().as_secs_f64();
     let mut outputs = Outputs::new();
-    outputs.write(&args.summary(), |path| summary::write(path, &rows))?;
+    outputs.write::<CliError>(&args.summary(), |path| Ok(batch::write_summary(path, &rows)?))?;
     outputs.commit()?;
-    console.note(format_args!("wrote {}", args.summary().display()));
+    progress.console().note(format_args!("wrote {}", args.summary().display()));
     end(args, &rows, wall, busy)
 }
 
+/// The devices: the CPU for `auto` where no GPU has the window of the correlation.
+fn devices(args: &Args, study: &Study, console: &mut Console) -> Devices {
+    let auto = args.registration.device == Devices::default();
+    match study.recipe.too_wide_for_gpu(study.masked).filter(|_| auto) {
+        Some(reason) => {
+            console.note(format_args!("device: cpu, because {reason}"));
+            Devices::One(DeviceChoice::Cpu)
+        }
+        None => args.registration.device.clone(),
+    }
+}
+
+/// The row of a job before it is done: skipped if it need not be done again.
+fn row(args: &Args, study: &Study, job: &Job, fixed: &FixedInputs, options: &Options) -> Row {
+    let names = Names::new(&job.files, study.recipe.model.is_deformable());
+    let parameters = Parameters::of(&job.files, fixed, options);
+    let record = args.resume.then(|| batch::finished(&job.files, &names, fixed, &parameters)).flatten();
+    let status = if record.is_some() { Status::Skipped } else { Status::Failed("not begun".into()) };
+    Row { subject: job.name.clone(), status, record, names }
+}
+
 /// Memory that a GPU must have for the largest subject, bytes.
-fn needed_bytes(args: &Args, subjects: &[(Subject, register::Args)], fixed: &FixedInputs, plan: &Plan) -> u64 {
-    let images: Vec<&PathBuf> = subjects.iter().flat_map(|(subject, _)| &subject.images).collect();
-    let largest = Largest {
-        fixed: std::iter::once(&fixed.image).chain(&fixed.channels).map(|image| &image.grid).collect(),
-        moving: largest_grid(&images),
-        masked: [fixed.mask.is_some(), subjects.iter().any(|(subject, _)| subject.mask.is_some())],
-        plan,
-        images: Some(WantedImages::new(&args.writing)),
+fn needed_bytes(study: &Study, fixed: &FixedInputs, options: &Options) -> u64 {
+    let images: Vec<&PathBuf> = study.jobs.iter().map(|job| &job.files.moving).collect();
+    let moving = subjects::largest_grid(&images);
+    let fixed_grid = fixed.side.grid();
+    let moving = moving.as_ref().unwrap_or(fixed_grid);
+    let channels = fixed.side.channel_grids();
+    let grids = Grids {
+        images: [fixed_grid, moving],
+        channels: [channels.clone(), vec![moving; channels.len()]],
+        masked: [fixed.side.mask.is_some(), study.masked],
     };
-    largest.bytes_on_device()
+    options.device_bytes(&grids) + options.prepared_device_bytes(&grids)
 }
 
-/// Whether the folder takes files, and none of them is an input of any subject.
-fn check_outputs(args: &Args, jobs: &[Job], rows: &[Row]) -> Result<(), CliError> {
-    outputs::check_writable(&args.summary())?;
-    let shared = [args.fixed_mask.as_ref(), args.fixed_labels.as_ref()];
-    let own = jobs.iter().flat_map(|job| {
-        let register::Args { fixed, moving, moving_mask, moving_labels, .. } = &job.args;
-        [Some(fixed), Some(moving), moving_mask.as_ref(), moving_labels.as_ref()]
-    });
-    let further =
-        jobs.iter().flat_map(|job| job.args.channels.iter().flat_map(|files| [&files.fixed, &files.moving]));
-    let inputs = shared.into_iter().chain(own).flatten().chain(further).chain(&args.subjects);
+/// Refuses a folder that takes no files, and outputs that are inputs of any subject.
+fn check_outputs(args: &Args, study: &Study, jobs: &[(usize, Job)], rows: &[Row]) -> Result<(), CliError> {
     let summary = args.summary();
-    let targets = jobs.iter().flat_map(|job| rows[job.place].files.all()).chain([summary.as_path()]);
-    Ok(outputs::check_none_is_input(targets, inputs)?)
+    outputs::check_writable(&summary)?;
+    let own = jobs.iter().flat_map(|(_, job)| job.files.inputs());
+    let shared = study.shared.fixed_inputs();
+    let inputs: Vec<&Path> = own.chain(shared).chain(args.subjects.iter().map(PathBuf::as_path)).collect();
+    let written = jobs.iter().flat_map(|(place, _)| rows[*place].names.all()).chain([summary.as_path()]);
+    Ok(outputs::check_none_is_input(written, &inputs)?)
 }
 
-/// Says how it went, and fails where a subject has.
+/// Shows how it went, and fails where a subject has.
 fn end(args: &Args, rows: &[Row], wall: f64, busy: f64) -> Result<(), CliError> {
     let failed: Vec<String> =
         rows.iter().filter(|row| matches!(row.status, Status::Failed(_))).map(|row| row.subject.clone()).collect();
@@ -101,4 +114,46 @@ fn end(args: &Args, rows: &[Row], wall: f64, busy: f64) -> Result<(), CliError> 
         return Ok(());
     }
     Err(CliError::SomeFailed { failed, of: rows.len(), summary: args.summary() })
+}
+
+/// Shows the progress of a batch as lines.
+struct Lines<'a> {
+    console: Mutex<&'a mut Console>,
+    notes: Receiver<DeviceNote>,
+    count: usize,
+    iterations: bool,
+}
+
+impl<'a> Lines<'a> {
+    /// The console, after the notes about devices that came meanwhile.
+    fn console(&self) -> MutexGuard<'_, &'a mut Console> {
+        let mut console = self.console.lock().unwrap_or_else(PoisonError::into_inner);
+        device_notes::show(&self.notes, &mut console);
+        console
+    }
+}
+
+impl BatchProgress for Lines<'_> {
+    fn warning(&self, subject: &str, text: &str) {
+        self.console().warn(format_args!("{subject}: {text}"));
+    }
+
+    fn iteration(&self, subject: &str, report: &Report) {
+        if self.iterations {
+            self.console().iteration(Some(subject), report);
+        }
+    }
+
+    fn done(&self, ended: usize, subject: &str, record: &Record) {
+        let mut console = self.console();
+        console.note(format_args!("[{ended}/{}] {subject}: {}", self.count, show::done(record)));
+        for warning in &record.doubts {
+            console.warn(format_args!("{subject}: {warning}{}", advice::of_warning(warning)));
+        }
+    }
+
+    fn failed(&self, ended: usize, subject: &str, error: &StudyError) {
+        let advice = advice::of_study(error);
+        self.console().warn(format_args!("[{ended}/{}] {subject} failed: {error}{advice}", self.count));
+    }
 }

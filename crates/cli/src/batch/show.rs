@@ -3,80 +3,97 @@
 use std::fmt::Write;
 
 use antsreg_pool::StageThreads;
-use serde_json::Value;
+use antsreg_register::{Description, Grids, Options};
+use antsreg_study::batch::{Row, Status};
+use antsreg_study::geometry;
+use antsreg_study::pair::{FixedInputs, Record, Seconds};
 
-use super::args::Args;
-use super::summary::{Row, Status};
-
-use crate::device::Description;
-use crate::geometry;
-use crate::register::{self, FixedInputs, Plan, memory};
+use super::args::Study;
+use crate::pair;
 
 /// What would be done.
-pub fn plan(
-    args: &Args,
-    fixed: &FixedInputs,
-    plan: &Plan,
-    devices: &[Description],
-    stage_threads: StageThreads,
-    rows: &[Row],
-) -> String {
-    let mut text = String::new();
+pub struct Plan<'a> {
+    /// What was typed.
+    pub study: &'a Study,
+    /// The fixed side.
+    pub fixed: &'a FixedInputs,
+    /// The registration.
+    pub options: &'a Options,
+    /// The device of each worker.
+    pub devices: &'a [Description],
+}
+
+/// What would be done, in words.
+pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
+    let Plan { study, fixed, options, devices } = plan;
+    let (mut text, grid) = (String::new(), fixed.side.grid());
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "Fixed    {}: {}", args.first_fixed().display(), geometry::describe(&fixed.image.grid));
-    for (further, files) in fixed.channels.iter().zip(args.shared().channels) {
+    let _ = writeln!(text, "Fixed    {}: {}", study.shared.fixed.display(), geometry::describe(grid));
+    let weights = study.recipe.syn.channels.iter().skip(1);
+    for ((further, files), channel) in fixed.side.channels.iter().zip(&study.shared.channels).zip(weights) {
         let described = geometry::describe(&further.grid);
-        let _ = writeln!(text, "Channel  {}: {described}, weight {}", files.fixed.display(), files.weight);
+        let _ = writeln!(text, "Channel  {}: {described}, weight {}", files.fixed.display(), channel.weight);
     }
-    let _ = writeln!(text, "Start    {}", fixed.start);
-    for device in devices {
+    let _ = writeln!(text, "Start    {}", fixed.start_file);
+    for device in *devices {
         let _ = writeln!(text, "Worker   {device}");
     }
     // Of subjects on the grid of the fixed image.
-    let grid = &fixed.image.grid;
-    let subject = (1 + fixed.channels.len()) * memory::subject(grid, args.fixed_labels.is_some());
-    let most = stage_threads.most_jobs(devices.len());
-    let bytes = memory::estimate(grid, grid, usize::from(fixed.mask.is_some()), plan.syn.as_ref()) + most * subject;
+    let channels = fixed.side.channel_grids();
+    let subject = (1 + channels.len()) * subject_bytes(grid.len(), fixed.labels.is_some());
+    let most = threads.most_jobs(devices.len());
+    let grids = Grids { images: [grid, grid], channels: [channels.clone(), channels], masked: [false; 2] };
+    let bytes = options.host_bytes(&grids) + most * subject;
     let _ = writeln!(text, "Memory   about {:.2} GB, for up to {most} subjects at once", bytes as f64 / 1e9);
-    text.push_str(&register::stages(plan));
+    text.push_str(&pair::stages(options, grid.is_slice()));
     let _ = writeln!(text, "\nSubjects");
     for row in rows {
         let note = match row.status {
             Status::Skipped => "  (done already)",
-            _ if row.files.record.exists() => "  (will be replaced)",
+            _ if row.names.record.exists() => "  (will be replaced)",
             _ => "",
         };
-        let _ = writeln!(text, "  {}: {}{note}", row.subject, row.files.record.with_file_name("").display());
+        let _ = writeln!(text, "  {}: {}{note}", row.subject, row.names.record.with_file_name("").display());
     }
     text
 }
 
-/// What is timed of a subject, and where its record has it.
-const PARTS: [(&str, &str); 4] = [
-    ("read", "/seconds/read"),
-    ("affine", "/seconds/linear"),
-    ("syn", "/seconds/syn"),
-    ("outputs", "/seconds/outputs"),
+/// Main memory of one more subject on its way: its image, both warps, three warped images, and labels.
+fn subject_bytes(voxels: usize, labels: bool) -> usize {
+    const SCALAR: usize = 4;
+    voxels * SCALAR * (1 + 2 * 3 + 3 + 2 * usize::from(labels))
+}
+
+/// The seconds of a part of a subject, if it has that part.
+type Part = fn(&Seconds) -> Option<f64>;
+
+/// The parts of a subject that are timed.
+const PARTS: [(&str, Part); 4] = [
+    ("read", |seconds| Some(seconds.read)),
+    ("affine", |seconds| seconds.linear),
+    ("syn", |seconds| seconds.syn),
+    ("outputs", |seconds| Some(seconds.outputs)),
 ];
 
 /// A subject that is done, on a line.
-pub fn done(record: &Value) -> String {
-    let number = |pointer: &str| record.pointer(pointer).and_then(Value::as_f64);
-    let mut text = format!("{:.2} s", number("/seconds/total").unwrap_or(0.0));
-    for (name, pointer) in PARTS {
-        if let Some(seconds) = number(pointer) {
+pub fn done(record: &Record) -> String {
+    let mut text = format!("{:.2} s", record.seconds.total);
+    for (name, part) in PARTS {
+        if let Some(seconds) = part(&record.seconds) {
             text.push_str(&format!(", {name} {seconds:.2}"));
         }
     }
-    for (name, pointer) in [("cost", "/linear/cost"), ("mean Jaccard", "/overlap/mean_jaccard")] {
-        if let Some(value) = number(pointer) {
+    let cost = record.linear.as_ref().map(|linear| linear.cost);
+    let jaccard = record.overlap.as_ref().map(|overlap| overlap.mean_jaccard);
+    for (name, value) in [("cost", cost), ("mean Jaccard", jaccard)] {
+        if let Some(value) = value {
             text.push_str(&format!("; {name} {value:.4}"));
         }
     }
     text
 }
 
-/// All of them together.
+/// All subjects together.
 pub fn outcome(rows: &[Row], wall: f64, busy: f64) -> String {
     let count = |wanted: fn(&Status) -> bool| rows.iter().filter(|row| wanted(&row.status)).count();
     let done = count(|status| *status == Status::Done);
@@ -88,9 +105,10 @@ pub fn outcome(rows: &[Row], wall: f64, busy: f64) -> String {
             "Seconds   {wall:.2}: {rate:.2} subjects a second, workers computing {:.0} % of it\n",
             100.0 * busy
         ));
-        let mean = |(name, pointer): &(&str, &str)| {
-            let of_row = |row: &Row| row.record.pointer(pointer).and_then(Value::as_f64);
-            let values: Vec<f64> = rows.iter().filter(|row| row.status == Status::Done).filter_map(of_row).collect();
+        let records: Vec<&Record> =
+            rows.iter().filter(|row| row.status == Status::Done).filter_map(|row| row.record.as_ref()).collect();
+        let mean = |(name, part): &(&str, Part)| {
+            let values: Vec<f64> = records.iter().filter_map(|record| part(&record.seconds)).collect();
             // A stage that was left out has no time.
             (!values.is_empty()).then(|| format!("{name} {:.2}", values.iter().sum::<f64>() / values.len() as f64))
         };

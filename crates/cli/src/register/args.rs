@@ -1,12 +1,17 @@
-//! The files of `register` and what is made of them, as typed.
+//! The options of `register`, as typed, and the files they name.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use super::channels::ChannelFiles;
-use super::settings::Settings;
-use super::writing::WritingArgs;
-use crate::interpolation::LabelInterpolation;
-use crate::values;
+use antsreg_kernels::apply::LabelInterpolation;
+use antsreg_register::syn::{Channel, Metric};
+use antsreg_study::pair::{ChannelFiles, Labels, PairFiles};
+use clap::ValueEnum;
+
+use crate::error::UsageError;
+use crate::options::{RegistrationArgs, WritingArgs};
+use crate::pair::Job;
+use crate::values::{self, ValueError};
 
 /// Register a moving image to a fixed one.
 ///
@@ -20,10 +25,10 @@ use crate::values;
 pub struct Args {
     /// Image that stays where it is (NIfTI)
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
-    pub fixed: PathBuf,
+    fixed: PathBuf,
     /// Image that is brought to it (NIfTI)
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
-    pub moving: PathBuf,
+    moving: PathBuf,
     // Not a doc comment: rustdoc would take the brackets for links.
     #[arg(
         long = "channel",
@@ -34,29 +39,29 @@ pub struct Args {
         METRIC: as --metric, which is the default. WEIGHT: the pair's share of each step, above 0; the first pair has 1, and \
         so have others by default. The affine stage looks at the first pair alone"
     )]
-    pub channels: Vec<ChannelFiles>,
+    channels: Vec<ChannelArg>,
     /// Fixed voxels that count: above 0.5, on the grid of the fixed image. Affine stage: weight of the voxel. SyN: the
     /// metrics count where both masks do
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
-    pub fixed_mask: Option<PathBuf>,
+    fixed_mask: Option<PathBuf>,
     /// Moving voxels that count, on the grid of the moving image; as the fixed mask
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
-    pub moving_mask: Option<PathBuf>,
+    moving_mask: Option<PathBuf>,
     /// Label map of the fixed image; with --moving-labels, their overlap after registration is printed and recorded
     #[arg(long, value_name = "IMAGE", help_heading = "Input", requires = "moving_labels")]
-    pub fixed_labels: Option<PathBuf>,
+    fixed_labels: Option<PathBuf>,
     /// Label map of the moving image, to be carried to the fixed image (written as PREFIXLabels)
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
-    pub moving_labels: Option<PathBuf>,
+    moving_labels: Option<PathBuf>,
     /// Labels that count in the overlap: a file of numbers, or 1,2,5 [default: all but 0]
     #[arg(long, value_name = "LIST", help_heading = "Input", requires = "fixed_labels")]
-    pub label_list: Option<String>,
+    label_list: Option<String>,
 
     /// Start of all output names, folder included: PREFIX0GenericAffine.mat and so on
     #[arg(short, long, value_name = "PREFIX", value_parser = values::prefix, help_heading = "Output")]
-    pub output: String,
+    output: String,
     #[command(flatten)]
-    pub writing: WritingArgs,
+    writing: WritingArgs,
     /// How the moving labels are read between voxels
     #[arg(
         long,
@@ -66,16 +71,16 @@ pub struct Args {
         value_name = "HOW",
         requires = "moving_labels"
     )]
-    pub label_interpolation: LabelInterpolation,
+    label_interpolation: LabelInterpolation,
     /// Print what would be done and the memory it would take, then stop
     #[arg(long, help_heading = "Output")]
-    pub dry_run: bool,
+    dry_run: bool,
     /// Time every kernel of the GPU and compare it with the copy bandwidth of the device; printed and recorded
     #[arg(long, help_heading = "Output")]
-    pub profile: bool,
+    profile: bool,
 
     #[command(flatten)]
-    pub settings: Settings,
+    registration: RegistrationArgs,
 }
 
 const AFTER: &str = "\
@@ -96,3 +101,110 @@ Examples:
   antsreg-gpu register -f t1.nii.gz -m subject_t1.nii.gz --channel t2.nii.gz,subject_t2.nii.gz -o out/subject_
   antsreg-gpu apply -i subject.nii.gz -r template.nii.gz -o warped.nii.gz \\
       -t out/subject_1Warp.nii.gz -t out/subject_0GenericAffine.mat";
+
+impl Args {
+    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    pub fn first_gpus(&self) -> Option<usize> {
+        self.registration.device.first_gpus(true)
+    }
+
+    /// The registration that was typed. Options without effect are refused.
+    pub fn job(self) -> Result<Job, UsageError> {
+        let mut recipe = self.registration.recipe()?;
+        let metric = recipe.syn.channels[0].metric;
+        let channels = self.channels.iter();
+        let further = channels.map(|typed| Channel { metric: typed.metric.unwrap_or(metric), weight: typed.weight });
+        recipe.syn.channels.extend(further);
+        if !self.channels.is_empty() && !recipe.model.is_deformable() {
+            let with = format!("--transform {}", values::name(&recipe.model));
+            return Err(UsageError::NoEffect { option: "--channel", with });
+        }
+        self.registration.check_metrics(&recipe)?;
+        (recipe.images, recipe.inverse_warp) = (Some(self.writing.images()), self.writing.writing().inverse);
+        let labels = Labels {
+            fixed: self.fixed_labels,
+            moving: self.moving_labels,
+            list: self.label_list,
+            interpolation: self.label_interpolation,
+        };
+        let files = PairFiles {
+            fixed: self.fixed,
+            moving: self.moving,
+            channels: self.channels.into_iter().map(|typed| typed.files).collect(),
+            fixed_mask: self.fixed_mask,
+            moving_mask: self.moving_mask,
+            labels,
+            start: self.registration.start(),
+            prefix: self.output,
+            writing: self.writing.writing(),
+        };
+        let device = self.registration.one_device()?;
+        Ok(Job { files, recipe, device, dry_run: self.dry_run, profile: self.profile })
+    }
+}
+
+/// `--channel` as typed: `FIXED,MOVING[,METRIC[,WEIGHT]]`.
+#[derive(Debug, Clone, PartialEq)]
+struct ChannelArg {
+    files: ChannelFiles,
+    /// Its metric, unless that of the first pair.
+    metric: Option<Metric>,
+    /// Its weight beside the first pair's 1.
+    weight: f64,
+}
+
+const EXPECTED: &str =
+    "FIXED,MOVING, FIXED,MOVING,METRIC or FIXED,MOVING,METRIC,WEIGHT, such as T2f.nii,T2m.nii,cc,0.5";
+
+impl FromStr for ChannelArg {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<ChannelArg, ValueError> {
+        let malformed = || ValueError::Malformed { expected: EXPECTED, found: text.into() };
+        let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+        let (fixed, moving, metric, weight) = match parts[..] {
+            [fixed, moving] => (fixed, moving, None, None),
+            [fixed, moving, metric] => (fixed, moving, Some(metric), None),
+            [fixed, moving, metric, weight] => (fixed, moving, Some(metric), Some(weight)),
+            _ => return Err(malformed()),
+        };
+        if fixed.is_empty() || moving.is_empty() {
+            return Err(malformed());
+        }
+        let metric = metric.map(|name| {
+            let expected = "the metric cc or mattes after both images";
+            Metric::from_str(name, true).map_err(|_| ValueError::Malformed { expected, found: name.into() })
+        });
+        let weight = weight.map_or(Ok(1.0), values::weight)?;
+        let files = ChannelFiles { fixed: fixed.into(), moving: moving.into() };
+        Ok(ChannelArg { files, metric: metric.transpose()?, weight })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_is_two_files_a_metric_and_a_weight() {
+        let read = |text: &str| text.parse::<ChannelArg>();
+        let files = || ChannelFiles { fixed: "a.nii".into(), moving: "b.nii".into() };
+        let channel = |metric, weight| ChannelArg { files: files(), metric, weight };
+        assert_eq!(read("a.nii,b.nii"), Ok(channel(None, 1.0)));
+        assert_eq!(read("a.nii, b.nii,MI"), Ok(channel(Some(Metric::Mattes), 1.0)));
+        assert_eq!(read("a.nii,b.nii,CC,0.25"), Ok(channel(Some(Metric::Cc), 0.25)));
+        for text in [
+            "a.nii",
+            "a.nii,",
+            ",b.nii",
+            "a,b,cc,1,2",
+            "a,b,meansquares",
+            "a,b,cc,0",
+            "a,b,cc,-1",
+            "a,b,cc,nan",
+            "a,b,cc,1e99",
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

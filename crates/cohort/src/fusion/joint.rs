@@ -2,6 +2,7 @@
 
 use antsreg_core::{Grid, LabelVolume, Volume};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::block::{BLOCK, Patches, Region, Scaled};
 use super::error::FusionError;
@@ -21,7 +22,8 @@ pub struct Atlas<'a> {
 }
 
 /// Parameters of joint label fusion. The defaults are those of the paper's authors.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct JointOptions {
     /// Radius of the patches that are compared, voxels; a patch is a cube of 2r + 1.
     pub patch_radius: usize,
@@ -45,7 +47,11 @@ impl JointOptions {
     /// The largest search radius there is.
     pub const MOST_SEARCH_RADIUS: usize = 15;
 
-    fn check(&self) -> Result<(), FusionError> {
+    /// Refuses numbers out of range.
+    ///
+    /// # Errors
+    /// [`FusionError::Option`].
+    pub fn check(&self) -> Result<(), FusionError> {
         let checks = [
             (
                 "the patch radius",

@@ -17,8 +17,8 @@ pub fn brighter(image: &Volume, than: f32) -> Volume {
     Volume { grid: image.grid.clone(), voxels }
 }
 
-/// The grid with an image's axes and voxels, cut or extended to its foreground and `margin_mm` around it. An image without
-/// foreground keeps its grid.
+/// The grid with an image's axes and voxels, cut or extended to its foreground and `margin_mm` around it. An axis of one voxel,
+/// as slices have it, stays so. An image without foreground keeps its grid.
 pub fn grid_around(image: &Volume, margin_mm: f64) -> Grid {
     let mask = foreground(image);
     let [nx, ny, _] = image.grid.shape;
@@ -32,7 +32,10 @@ pub fn grid_around(image: &Volume, margin_mm: f64) -> Grid {
     if first[0] == usize::MAX {
         return image.grid.clone();
     }
-    let margin: [f64; 3] = std::array::from_fn(|axis| (margin_mm / image.grid.spacing[axis]).ceil());
+    let margin: [f64; 3] = std::array::from_fn(|axis| match image.grid.shape[axis] {
+        1 => 0.0,
+        _ => (margin_mm / image.grid.spacing[axis]).ceil(),
+    });
     let start = Vector3::from_fn(|axis, _| first[axis] as f64 - margin[axis]);
     Grid {
         shape: std::array::from_fn(|axis| last[axis] - first[axis] + 1 + 2 * margin[axis] as usize),
@@ -61,5 +64,12 @@ mod tests {
         // x runs to the left.
         assert_eq!(around.origin, Point3::new(1.0, 0.0, 1.0));
         assert_eq!(grid_around(&Volume::filled(grid.clone(), 1.0), 3.0), grid);
+    }
+
+    #[test]
+    fn a_slice_stays_a_slice() {
+        let mut image = Volume::filled(Grid::axis_aligned([10, 8, 1], [1.0, 1.0, 3.0]), 0.0);
+        (33..36).chain(43..46).for_each(|n| image.voxels[n] = 100.0);
+        assert_eq!(grid_around(&image, 2.0).shape, [7, 6, 1]);
     }
 }

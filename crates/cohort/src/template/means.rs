@@ -4,18 +4,24 @@
 use antsreg_core::same_grid::{GridMismatch, same_grid};
 use antsreg_core::{DisplacementField, Grid, Volume};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::sums::Sums;
 
 /// Values that a task adds.
 pub(super) const PIECE: usize = 1 << 16;
 
-/// What becomes of the images' values at a voxel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How the values of the images at a voxel are averaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum Averaging {
-    /// Their mean.
+    /// Their mean
+    #[default]
     Mean,
-    /// Their mean without the smallest and the largest, if there are more than two.
+    /// Their mean without the smallest and the largest, of at least four
+    ///
+    /// Of two images or one it is the mean.
     Trimmed,
 }
 

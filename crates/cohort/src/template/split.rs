@@ -28,7 +28,8 @@ pub fn sparse(mask: &Volume) -> Volume {
 }
 
 /// The affine map nearest to a transform (`affine` after `warp`) where a mask exceeds ½, `sparse` being what
-/// [`sparse`](self::sparse) gives of that: least squares of the distance. `affine` itself where too little counts to tell.
+/// [`sparse`](self::sparse) gives of that: least squares of the distance. `affine` itself where too little counts to tell, and
+/// on a slice, which has no extent across its plane.
 ///
 /// An affine registration does not find it. It sees edges where a warp sees more, and misses in the same way for all
 /// subjects: what it misses would be taken for their shape.
@@ -39,6 +40,9 @@ pub fn nearest_affine<B: Backend>(
     warp: &B::Field,
     sparse: &Volume,
 ) -> Result<AffineTransform, Error> {
+    if grid.shape.contains(&1) {
+        return Ok(*affine);
+    }
     let mut few = backend.field(sparse.grid.shape)?;
     let to_warp = grid.world_to_voxel().after(&sparse.grid.voxel_to_world());
     backend.resize_field(warp, &to_warp, &grid.voxel_to_world().matrix, &mut few)?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::GridError;
+use crate::memory::Shortage;
 
 /// A file could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -34,9 +35,20 @@ pub enum ErrorKind {
     /// The name cannot be that of an output.
     #[error("{0}")]
     Output(super::outputs::OutputErrorKind),
-    /// A folder, or a pipe, which cannot be read twice.
-    #[error("is {0}, expected a file")]
+    /// A folder, a pipe or a device: it has no size, and cannot be read twice.
+    #[error("is {0}, expected a regular file")]
     NotAFile(&'static str),
+    /// More than a file of this kind can need.
+    #[error("holds more than {most} bytes, the most that {what} may have")]
+    TooLong {
+        /// What the file should be.
+        what: &'static str,
+        /// Bytes that it may have, unpacked.
+        most: u64,
+    },
+    /// Reading it takes more memory than there is.
+    #[error("{0}")]
+    Memory(#[from] Shortage),
     /// The system refused.
     #[error("{0}")]
     System(std::io::Error),
@@ -199,6 +211,9 @@ pub enum ErrorKind {
     /// An HDF5 file that is damaged or lacks a part.
     #[error("{0}")]
     Hdf5(Box<hdf5_reader::error::Error>),
+    /// A list of labels without any.
+    #[error("the list of labels is empty")]
+    NoLabels,
     /// A table without a column it must have.
     #[error("no column \"{expected}\", found {found:?}")]
     Column {
@@ -207,6 +222,9 @@ pub enum ErrorKind {
         /// The columns there are.
         found: Vec<String>,
     },
+    /// A table with two columns of one name, of which only one can count.
+    #[error("two columns are called \"{0}\", expected one")]
+    ColumnTwice(String),
     /// A table that is not well formed.
     #[error("{0}")]
     Table(csv::Error),
@@ -222,7 +240,7 @@ impl From<std::io::Error> for ErrorKind {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::NotFound => ErrorKind::Missing,
-            _ => ErrorKind::System(error),
+            _ => ErrorKind::System(without_path(error)),
         }
     }
 }
@@ -230,5 +248,29 @@ impl From<std::io::Error> for ErrorKind {
 impl From<hdf5_reader::error::Error> for ErrorKind {
     fn from(error: hdf5_reader::error::Error) -> Self {
         ErrorKind::Hdf5(Box::new(error))
+    }
+}
+
+/// The error without the name of a temporary file, which `tempfile` adds: the user knows the file by another name.
+fn without_path(error: std::io::Error) -> std::io::Error {
+    let text = error.get_ref().map(ToString::to_string).unwrap_or_default();
+    match text.split_once(" at path \"") {
+        Some((reason, _)) => std::io::Error::new(error.kind(), reason),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_file_is_not_named() {
+        // No file can be made there, whoever asks.
+        let error = tempfile::Builder::new().suffix(".part").tempfile_in("/proc/self").unwrap_err();
+        assert!(error.to_string().contains(".part"), "the path is what is to be removed: {error}");
+        let error = tempfile::Builder::new().suffix(".part").tempfile_in("/sys").unwrap_err();
+        let text = ErrorKind::from(error).to_string();
+        assert!(!text.contains(".part") && !text.is_empty(), "{text}");
     }
 }

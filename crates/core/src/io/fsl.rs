@@ -10,17 +10,27 @@ use std::path::Path;
 use nalgebra::{Matrix3, Matrix4, Vector3};
 
 use super::replace::replace;
-use super::source::Source;
-use super::{Error, ErrorKind};
+use super::{Error, ErrorKind, small};
 use crate::{AffineTransform, Grid};
 
-/// Largest file looked at; a matrix is a few hundred bytes.
-const LARGEST: usize = 1 << 16;
+/// Largest file read, bytes; a matrix is a few hundred.
+const LARGEST: u64 = 1 << 16;
+/// What is expected, for messages.
+const EXPECTED: &str = "an FSL matrix (text)";
 
 /// Reads a matrix and turns it into the affine map fixed → moving, RAS mm.
+///
+/// # Errors
+/// A file that is no regular file, no text, longer than 64 KiB, or not 16 finite numbers whose last four are 0 0 0 1; a
+/// matrix that is singular.
 pub fn read_matrix(path: &Path, fixed: &Grid, moving: &Grid) -> Result<AffineTransform, Error> {
     let wrap = |kind| Error::new(path, kind);
-    let matrix = parse(&Source::read_small(path, LARGEST)?).map_err(wrap)?;
+    let (bytes, whole) = small::read_start(path, LARGEST)?;
+    let found = || ErrorKind::Format { expected: EXPECTED, found: small::describe(&bytes) };
+    let matrix = parse(small::text_of(&bytes).ok_or_else(|| wrap(found()))?).map_err(wrap)?;
+    if !whole {
+        return Err(wrap(ErrorKind::TooLong { what: "a matrix", most: LARGEST }));
+    }
     to_world(&matrix, fixed, moving).ok_or_else(|| wrap(ErrorKind::Singular))
 }
 
@@ -66,8 +76,7 @@ fn voxel_to_scaled(grid: &Grid) -> AffineTransform {
     scaled
 }
 
-fn parse(bytes: &[u8]) -> Result<Matrix4<f64>, ErrorKind> {
-    let text = String::from_utf8_lossy(bytes);
+fn parse(text: &str) -> Result<Matrix4<f64>, ErrorKind> {
     let mut numbers = Vec::new();
     for (index, line) in text.lines().enumerate() {
         for word in line.split_whitespace() {

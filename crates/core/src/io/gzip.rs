@@ -14,7 +14,7 @@ use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status, Strategy};
 const LEVEL: i32 = 4;
 
 /// Pieces held in memory at once.
-const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
 
 /// No name, no time, compressed by an unnamed system: nothing that differs between two runs.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
@@ -25,30 +25,62 @@ pub(crate) fn write(
     pieces: usize,
     make: impl Fn(usize, &mut Vec<u8>) + Sync,
 ) -> std::io::Result<()> {
-    out.write_all(&HEADER)?;
-    let mut checksum = Crc::new();
-    let indices: Vec<usize> = (0..pieces).collect();
-    for batch in indices.chunks(BATCH) {
-        let deflated: Vec<_> = batch
-            .par_iter()
+    let mut writer = Writer::start(out, pieces)?;
+    while writer.done < pieces {
+        writer.write_batch(BATCH.min(pieces - writer.done), &make)?;
+    }
+    writer.end()
+}
+
+/// A gzip stream whose pieces come batch by batch.
+pub(crate) struct Writer<'w, W: Write> {
+    out: &'w mut W,
+    checksum: Crc,
+    /// Pieces of the whole stream, and those written.
+    pieces: usize,
+    done: usize,
+}
+
+impl<'w, W: Write> Writer<'w, W> {
+    /// Begins a stream of so many pieces.
+    pub fn start(out: &'w mut W, pieces: usize) -> std::io::Result<Writer<'w, W>> {
+        out.write_all(&HEADER)?;
+        Ok(Writer { out, checksum: Crc::new(), pieces, done: 0 })
+    }
+
+    /// Writes the next `count` pieces on all threads, each appended to an empty buffer by `make(index, buffer)`.
+    pub fn write_batch(&mut self, count: usize, make: impl Fn(usize, &mut Vec<u8>) + Sync) -> std::io::Result<()> {
+        let deflated: Vec<_> = (self.done..self.done + count)
+            .into_par_iter()
             .map_init(
                 || ([Strategy::Default, Strategy::Rle].map(compressor), Vec::new()),
-                |([any, noise], buffer), &index| {
+                |([any, noise], buffer), index| {
                     buffer.clear();
                     make(index, buffer);
-                    let last = index + 1 == pieces;
+                    let last = index + 1 == self.pieces;
                     deflate(if repeats(buffer) { any } else { noise }, buffer, last)
                 },
             )
             .collect();
         for piece in deflated {
             let (bytes, crc) = piece?;
-            out.write_all(&bytes)?;
-            checksum.combine(&crc);
+            self.out.write_all(&bytes)?;
+            self.checksum.combine(&crc);
         }
+        self.done += count;
+        Ok(())
     }
-    out.write_all(&checksum.sum().to_le_bytes())?;
-    out.write_all(&checksum.amount().to_le_bytes())
+
+    /// Pieces written so far.
+    pub fn done(&self) -> usize {
+        self.done
+    }
+
+    /// Ends the stream, all of whose pieces are written.
+    pub fn end(self) -> std::io::Result<()> {
+        self.out.write_all(&self.checksum.sum().to_le_bytes())?;
+        self.out.write_all(&self.checksum.amount().to_le_bytes())
+    }
 }
 
 /// A raw deflate stream, as gzip has its own header.

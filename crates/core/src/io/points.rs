@@ -6,8 +6,10 @@ use std::path::Path;
 use nalgebra::Point3;
 
 use super::replace::replace;
-use super::source::Source;
-use super::{Error, ErrorKind};
+use super::{Error, ErrorKind, read_text};
+
+/// Largest table read, bytes: room for ten million points.
+const LARGEST: u64 = 1 << 30;
 
 /// Points with the other columns of their table.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,20 +42,12 @@ impl PointTable {
     }
 
     /// Reads a table; columns other than x, y and z are kept as they are.
+    ///
+    /// # Errors
+    /// A file that is no regular file, that holds more than 1 GiB or no text; a table without the three columns, with one of
+    /// them twice, or with a coordinate that is no finite number.
     pub fn read(path: &Path) -> Result<PointTable, Error> {
-        let mut source = Source::open(path)?;
-        let wrap = |kind| Error::new(path, kind);
-        let mut bytes = Vec::new();
-        let mut block = vec![0; 1 << 16];
-        loop {
-            let filled = source.fill(&mut block).map_err(wrap)?;
-            bytes.extend_from_slice(&block[..filled]);
-            if filled < block.len() {
-                break;
-            }
-        }
-        source.finish().map_err(wrap)?;
-        parse(&bytes).map_err(wrap)
+        parse(&read_text(path, "a table of points", LARGEST)?).map_err(|kind| Error::new(path, kind))
     }
 
     /// Writes the table with its points (RAS mm in memory, LPS mm in the file).
@@ -74,12 +68,16 @@ impl PointTable {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<PointTable, ErrorKind> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
+fn parse(text: &str) -> Result<PointTable, ErrorKind> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let header: Vec<String> = reader.headers().map_err(ErrorKind::Table)?.iter().map(String::from).collect();
     let find = |expected: &'static str| {
-        let column = header.iter().position(|name| name.eq_ignore_ascii_case(expected));
-        column.ok_or_else(|| ErrorKind::Column { expected, found: header.clone() })
+        let mut columns = (0..header.len()).filter(|&column| header[column].eq_ignore_ascii_case(expected));
+        match (columns.next(), columns.next()) {
+            (Some(column), None) => Ok(column),
+            (Some(_), Some(second)) => Err(ErrorKind::ColumnTwice(header[second].clone())),
+            (None, _) => Err(ErrorKind::Column { expected, found: header.clone() }),
+        }
     };
     let columns = [find("x")?, find("y")?, find("z")?];
     let (mut points, mut rows) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! Opening a file that may be gzipped, whatever its name says.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{BufRead, BufReader, ErrorKind as IoKind, Read};
 use std::path::Path;
 
@@ -10,6 +10,10 @@ use super::{Error, ErrorKind};
 
 /// Deflate cannot pack more tightly than this.
 const LARGEST_RATIO: u64 = 1032;
+
+/// Bytes of the file read at a time.
+const LEAST_BUFFER: u64 = 1 << 9;
+const MOST_BUFFER: u64 = 1 << 18;
 
 /// A file as a stream of bytes, decompressed if it is gzipped.
 pub(crate) struct Source {
@@ -24,14 +28,12 @@ impl Source {
     pub fn open(path: &Path) -> Result<Source, Error> {
         let wrap = |error: std::io::Error| Error::new(path, error);
         // Before opening, for which a pipe would wait.
-        let metadata = std::fs::metadata(path).map_err(wrap)?;
-        if !metadata.is_file() {
-            let what = if metadata.is_dir() { "a folder" } else { "a pipe or a device" };
-            return Err(Error::new(path, ErrorKind::NotAFile(what)));
-        }
-        let length = metadata.len();
+        check_regular(path, &std::fs::metadata(path).map_err(wrap)?)?;
         let file = File::open(path).map_err(wrap)?;
-        let mut buffered = BufReader::with_capacity(1 << 18, file);
+        let metadata = file.metadata().map_err(wrap)?;
+        check_regular(path, &metadata)?;
+        let length = metadata.len();
+        let mut buffered = BufReader::with_capacity(length.clamp(LEAST_BUFFER, MOST_BUFFER) as usize, file);
         let start = buffered.fill_buf().map_err(wrap)?;
         if start.is_empty() {
             return Err(Error::new(path, ErrorKind::Empty));
@@ -40,15 +42,6 @@ impl Source {
         let reader: Box<dyn Read> =
             if gzipped { Box::new(Members(Some(GzDecoder::new(buffered)))) } else { Box::new(buffered) };
         Ok(Source { reader, length, gzipped, position: 0 })
-    }
-
-    /// All of a small file; what lies beyond `most` bytes is left out.
-    pub fn read_small(path: &Path, most: usize) -> Result<Vec<u8>, Error> {
-        let mut source = Source::open(path)?;
-        let mut bytes = vec![0; most];
-        let filled = source.fill(&mut bytes).map_err(|kind| Error::new(path, kind))?;
-        bytes.truncate(filled);
-        Ok(bytes)
     }
 
     /// Bytes that came out so far.
@@ -115,6 +108,14 @@ impl Source {
         }
         Ok(())
     }
+}
+
+fn check_regular(path: &Path, metadata: &Metadata) -> Result<(), Error> {
+    if metadata.is_file() {
+        return Ok(());
+    }
+    let what = if metadata.is_dir() { "a folder" } else { "a pipe or a device" };
+    Err(Error::new(path, ErrorKind::NotAFile(what)))
 }
 
 /// The members of a gzip file, one after another. What follows the last one is none of it, as for gzip itself and zlib:

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::support::{RawNifti, gzip};
 use antsreg_core::io::nifti::{read_labels, read_volume, write_volume};
+use antsreg_core::io::outputs::OutputErrorKind;
 use antsreg_core::io::{Error, ErrorKind, itk};
 use antsreg_core::{Grid, GridError, Volume};
 
@@ -285,8 +286,9 @@ fn nothing_is_left_behind_when_writing_fails() {
     assert!(matches!(write_volume(&path, &huge).unwrap_err().kind, ErrorKind::TooLarge { .. }));
     assert_eq!(entries(), 0);
 
-    // The last step, renaming, fails on a folder of that name.
+    // A folder of that name is refused.
     std::fs::create_dir(&path).unwrap();
-    assert!(matches!(write_volume(&path, &volume).unwrap_err().kind, ErrorKind::System(_)));
+    let kind = write_volume(&path, &volume).unwrap_err().kind;
+    assert!(matches!(kind, ErrorKind::Output(OutputErrorKind::IsFolder)), "{kind:?}");
     assert_eq!(entries(), 1);
 }

@@ -2,6 +2,7 @@
 
 mod bad_nifti;
 mod composites;
+mod headers;
 mod nifti_volumes;
 mod slices;
 mod support;

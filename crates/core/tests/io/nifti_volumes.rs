@@ -1,8 +1,6 @@
 //! Volumes and label maps through NIfTI files, against files built by hand.
 
-use std::path::Path;
-
-use crate::support::{RawNifti, grids, gzip};
+use crate::support::{RawNifti, grids, gzip, save};
 use antsreg_core::io::nifti::{
     Series, Timing, inspect, read_labels, read_series, read_volume, stored_grid, write_labels, write_series,
     write_volume,
@@ -15,12 +13,6 @@ const HEADER_MM: f64 = 2e-5;
 
 fn largest_difference(a: &Grid, b: &Grid) -> f64 {
     (a.voxel_to_world().to_homogeneous() - b.voxel_to_world().to_homogeneous()).amax()
-}
-
-fn save(folder: &Path, name: &str, bytes: &[u8]) -> std::path::PathBuf {
-    let path = folder.join(name);
-    std::fs::write(&path, bytes).unwrap();
-    path
 }
 
 #[test]
@@ -104,23 +96,6 @@ fn slopes_that_mean_none() {
         let raw = RawNifti { slope_intercept, ..RawNifti::new([2, 2, 2], 2, (0..8).collect()) };
         let volume = read_volume(&save(folder.path(), "a.nii", &raw.bytes())).unwrap();
         assert_eq!(volume.voxels, [0., 1., 2., 3., 4., 5., 6., 7.], "{slope_intercept:?}");
-    }
-}
-
-#[test]
-fn positions_that_itk_takes_from_elsewhere_are_told() {
-    let folder = tempfile::tempdir().unwrap();
-    // By the sform the identity, by the qform 3 and 4 mm away.
-    let apart = |sform_code, qform_code| {
-        let quaternion = [0.0, 0.0, 0.0, 3.0, -4.0, 0.0];
-        let raw = RawNifti { sform_code, qform_code, quaternion, ..RawNifti::new([2, 2, 2], 2, vec![0; 8]) };
-        inspect(&save(folder.path(), "a.nii", &raw.bytes())).unwrap().forms_apart_mm
-    };
-    assert_eq!(apart(2, 1), Some(5.0));
-    assert_eq!(apart(4, 4), Some(5.0));
-    // As read by ITK 5.4, through antspyx 0.6.3: these by the sform.
-    for (sform_code, qform_code) in [(1, 1), (1, 2), (3, 0), (0, 1)] {
-        assert_eq!(apart(sform_code, qform_code), None, "{sform_code} {qform_code}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! NIfTI files built byte by byte from the standard, with no help from the code under test.
 
+use std::path::{Path, PathBuf};
+
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
 use antsreg_core::Grid;
@@ -105,4 +107,11 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
+}
+
+/// Writes a file and gives its path.
+pub fn save(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
 }

@@ -2,7 +2,7 @@
 //! timed.
 //!
 //! A crate that brings kernels of its own compiles them as `tools/ptx` does, embeds the PTX and the machine code in a
-//! [`Code`](super::Code), and loads it as a [`Module`]. A launch is `unsafe`: only its caller knows what the kernel reads and
+//! [`Code`], and loads it as a [`Module`]. A launch is `unsafe`: only its caller knows what the kernel reads and
 //! writes. All else here is safe.
 
 use std::ffi::c_void;

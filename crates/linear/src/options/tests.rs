@@ -2,6 +2,7 @@
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Vector3};
+use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 
 use super::*;
@@ -154,5 +155,16 @@ fn each_value_is_checked_against_its_range() {
         angles(|angles| (angles.range_degrees, angles.fine_step_degrees) = ([0.0, 180.0, 90.0], 180.0)),
     ] {
         allowed.check().expect("allowed options");
+    }
+}
+
+proptest! {
+    #[test]
+    fn transforms_keep_their_bits(numbers in prop::array::uniform12(-300.0..300.0f64)) {
+        let transform = AffineTransform {
+            matrix: Matrix3::from_column_slice(&numbers[..9]),
+            translation: Vector3::from_column_slice(&numbers[9..]),
+        };
+        assert_comes_back(&transform);
     }
 }

@@ -138,7 +138,7 @@ fn translations_keep_the_linear_part_of_the_start() {
         // The point that goes to the centre has moved by these mm along the axes of the world, or of the slice.
         let shift = if slices { axes * Vector3::from(mm) } else { Vector3::from(mm) };
         assert!((transform.apply(&(frame.fixed_centre + shift)) - centre).norm() < 1e-9);
-        assert!(tolerances(&frame.shifted(mm), &moved, 4.0) < 1e-9);
+        assert!(tolerances(&frame.shifted(&IDENTITY, mm), &moved, 4.0) < 1e-9);
         // A point off the plane is reached by volumes only.
         let target = frame.fixed_centre + axes * Vector3::new(3.0, 4.0, 11.0);
         let reached = frame.transform(&frame.translation_to(&target)).expect("a transform");

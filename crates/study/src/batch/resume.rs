@@ -9,7 +9,7 @@ use crate::pair::{FixedInputs, Names, PairFiles, Parameters, Record};
 pub fn finished(files: &PairFiles, names: &Names, fixed: &FixedInputs, parameters: &Parameters) -> Option<Record> {
     let record: Record = serde_json::from_slice(&std::fs::read(&names.record).ok()?).ok()?;
     let moving: Vec<&Path> = files.moving_inputs();
-    let now = [fixed.identities.clone(), FileIdentity::of_all(moving)].concat();
+    let now = [fixed.identities_of(files), FileIdentity::of_all(moving)].concat();
     // Numbers in the file have been through text; so have these.
     let parameters = serde_json::to_value(parameters).ok()?;
     let recorded = serde_json::to_value(&record.parameters).ok()?;

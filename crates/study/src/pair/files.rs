@@ -7,8 +7,8 @@ use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::linear::Start;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::transforms::{TransformFile, read_affine};
+use crate::{Error, inputs};
 
 /// The files of one registration.
 #[derive(Debug, Clone, PartialEq)]
@@ -224,8 +224,7 @@ impl PairFiles {
             _ => None,
         };
         let optional = [self.fixed_mask.as_ref(), self.labels.fixed.as_ref(), start];
-        // A list of labels may be a file.
-        let list = self.labels.list.as_deref().map(Path::new).filter(|path| path.exists());
+        let list = self.labels.list.as_deref().and_then(inputs::label_list_file);
         let images = std::iter::once(&self.fixed).chain(self.channels.iter().map(|files| &files.fixed));
         images.chain(optional.into_iter().flatten()).map(PathBuf::as_path).chain(list).collect()
     }

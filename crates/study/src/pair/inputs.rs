@@ -1,10 +1,10 @@
 //! What a registration reads, checked before anything is computed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use antsreg_core::io::itk;
-use antsreg_core::{AffineTransform, LabelVolume, Transform, TransformChain, Volume};
+use antsreg_core::{AffineTransform, Grid, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_register::linear::Start;
 use antsreg_register::{self as register, Grids, Mask, Side};
 use nalgebra::Point3;
@@ -82,6 +82,13 @@ impl FixedInputs {
             identities,
         })
     }
+
+    /// The files of the fixed side that this registration uses: one without moving labels does not use the fixed ones.
+    pub fn identities_of(&self, files: &PairFiles) -> Vec<FileIdentity> {
+        let used: Vec<PathBuf> =
+            files.fixed_inputs().into_iter().filter_map(|path| std::path::absolute(path).ok()).collect();
+        self.identities.iter().filter(|identity| used.contains(&identity.path)).cloned().collect()
+    }
 }
 
 impl Inputs {
@@ -102,17 +109,11 @@ impl Inputs {
     /// A file that cannot be read or does not fit the fixed side.
     pub fn beside(fixed: FixedInputs, files: &PairFiles) -> Result<Inputs, Error> {
         let moving_files = FileIdentity::of_all(files.moving_inputs());
-        let identities = [fixed.identities.clone(), moving_files].concat();
+        let identities = [fixed.identities_of(files), moving_files].concat();
         let moving = inputs::image(&files.moving)?;
         let grids = [fixed.side.grid(), &moving.grid];
         inputs::check_alike([&files.fixed, &files.moving], grids)?;
-        // Found out here, and not when the affine is written as ITK's for slices.
-        if let (StartFile::File(file), Start::Transform(affine)) = (&fixed.start_file, &fixed.start)
-            && grids.iter().all(|grid| grid.is_slice_across_z())
-            && !itk::stays_in_plane(affine)
-        {
-            return Err(Error::OutOfPlane { path: file.path.clone() });
-        }
+        check_in_plane(&fixed.start_file, &fixed.start, grids)?;
         let mask = files.moving_mask.as_deref().map(|path| inputs::mask(path, &files.moving, &moving.grid));
         let labels = files.labels.moving.as_deref();
         let labels = labels.map(|path| inputs::labels_of(path, &files.moving, &moving.grid));
@@ -135,15 +136,38 @@ impl Inputs {
 
     /// The error of a registration of these inputs, with the names of the files.
     pub fn blame(&self, files: &PairFiles, error: register::Error) -> Error {
-        match error {
-            register::Error::NoOverlapAtStart => Error::NoOverlap {
-                fixed: files.fixed.clone(),
-                moving: files.moving.clone(),
-                grids: Box::new(self.sides().map(|side| geometry::describe(side.grid()))),
-                start: self.fixed.start_file.to_string(),
-            },
-            error => error.into(),
+        let paths = [files.fixed.as_path(), &files.moving];
+        name_files(error, paths, self.sides().map(Side::grid), &self.fixed.start_file)
+    }
+}
+
+/// The error of a registration, with the names of the fixed and the moving image where it is about both.
+pub(crate) fn name_files(
+    error: register::Error,
+    [fixed, moving]: [&Path; 2],
+    grids: [&Grid; 2],
+    start: &StartFile,
+) -> Error {
+    match error {
+        register::Error::NoOverlapAtStart => Error::NoOverlap {
+            fixed: fixed.into(),
+            moving: moving.into(),
+            grids: Box::new(grids.map(geometry::describe)),
+            start: start.to_string(),
+        },
+        error => error.into(),
+    }
+}
+
+/// Refuses a start in a file that moves slices out of their plane: ITK's affine of slices could not hold the result.
+pub(crate) fn check_in_plane(file: &StartFile, start: &Start, grids: [&Grid; 2]) -> Result<(), Error> {
+    match (file, start) {
+        (StartFile::File(file), Start::Transform(affine))
+            if grids.iter().all(|grid| grid.is_slice_across_z()) && !itk::stays_in_plane(affine) =>
+        {
+            Err(Error::OutOfPlane { path: file.path.clone() })
         }
+        _ => Ok(()),
     }
 }
 

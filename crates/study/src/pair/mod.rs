@@ -8,6 +8,7 @@ mod write;
 
 pub use files::{ChannelFiles, Format, Labels, Names, PairFiles, StartFile, Writing};
 pub use inputs::{FixedInputs, Inputs};
+pub(crate) use inputs::{check_in_plane, name_files};
 pub use record::{
     Consistency, DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, JacobianSummary, LinearLevel, LinearRecord,
     OverlapRecord, Parameters, Record, Seconds, SynLevel, SynRecord,

@@ -1,17 +1,17 @@
-//! Digests: of files, and of what a step depends on.
+//! Digests of files, and of the data that a step depends on.
 
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::thread::Builder;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use antsreg_core::io::Listener;
 use crossbeam_channel::bounded;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::Error;
+use crate::Error;
 
 /// Bytes read at a time.
 const PIECE: usize = 1 << 20;
@@ -19,7 +19,7 @@ const PIECE: usize = 1 << 20;
 /// A file and its contents, by length and digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
-    /// Where it is: below the atlas's folder, or absolute.
+    /// Its path, below the folder of the template or absolute.
     pub path: PathBuf,
     /// Its length.
     pub bytes: u64,
@@ -35,49 +35,40 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     fn add(&mut self, bytes: &[u8]) {
         self.digest.update(bytes);
         self.bytes += bytes.len() as u64;
     }
 
-    /// The record of all bytes, under the name `path`.
+    /// The record of all bytes so far, under the name `path`.
     fn finish(self, path: PathBuf) -> FileRecord {
         FileRecord { path, bytes: self.bytes, sha256: hexadecimal(&self.digest.finalize()) }
     }
 }
 
-/// The record of a file, under the name `path`, while `write` writes it and passes the bytes to its listener. Their digest is
-/// taken on another thread.
+/// The record of a file under the name `path`, from the bytes that `write` passes to its listener. A thread of its own computes
+/// the digest meanwhile.
 ///
 /// # Errors
-/// As `write` fails.
-pub fn while_written<E>(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), E>) -> Result<FileRecord, E> {
+/// Those of `write`; a thread that cannot be started.
+pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), Error>) -> Result<FileRecord, Error> {
     /// Pieces on their way.
     const PIECES: usize = 4;
-    let (to_recorder, to_record) = bounded::<Vec<u8>>(PIECES);
+    let (to_recorder, pieces) = bounded::<Vec<u8>>(PIECES);
     let (to_writer, used) = bounded(PIECES);
     std::thread::scope(|scope| {
-        let record = move || {
+        let recorder = spawn(scope, "digests of files", move || {
             let mut recorder = Recorder::default();
-            for bytes in to_record {
+            for bytes in pieces {
                 recorder.add(&bytes);
-                // A buffer that the writer has no use for is dropped.
+                // A buffer beyond the capacity of the channel is dropped.
                 let _ = to_writer.try_send(bytes);
             }
             recorder
-        };
-        let Ok(recorder) = Builder::new().name("digest of a file".into()).spawn_scoped(scope, record) else {
-            // No thread could be started for it.
-            let mut recorder = Recorder::default();
-            let written = write(&mut |bytes| {
-                recorder.add(&bytes);
-                bytes
-            });
-            return written.map(|()| recorder.finish(path));
-        };
+        })?;
         let mut tell = |bytes: Vec<u8>| {
-            // The recorder takes all, unless it panics, which `join` below finds.
+            // This fails only where the recorder panicked; the panic is resumed below.
             let _ = to_recorder.send(bytes);
             used.try_recv().unwrap_or_default()
         };
@@ -88,11 +79,24 @@ pub fn while_written<E>(path: PathBuf, write: impl FnOnce(Listener) -> Result<()
     })
 }
 
+/// Starts a thread of a scope. If it cannot be started, `work` is dropped.
+///
+/// # Errors
+/// If the system starts no further thread.
+pub fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    purpose: &'static str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, Error> {
+    let started = Builder::new().name(purpose.into()).spawn_scoped(scope, work);
+    Ok(started.map_err(|source| antsreg_pool::Error::Thread { purpose, source })?)
+}
+
 impl FileRecord {
-    /// Of the file at `place`, under the name `path`.
+    /// The record of the file at `place`, under the name `path`.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// A file that cannot be read.
     pub fn of(place: &Path, path: PathBuf) -> Result<FileRecord, Error> {
         let wrap = |source| Error::Read { path: place.into(), source };
         let mut file = File::open(place).map_err(wrap)?;
@@ -106,7 +110,7 @@ impl FileRecord {
     }
 }
 
-/// SHA-256 of a list of words, each preceded by its length: `ab c` and `a bc` differ.
+/// The digest of a list of words. Each word counts with its length, so that different lists have different digests.
 pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let mut digest = Sha256::new();
     for word in words {
@@ -114,6 +118,14 @@ pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
         digest.update(word);
     }
     hexadecimal(&digest.finalize())
+}
+
+/// The digest of plain data, by its JSON.
+///
+/// # Errors
+/// Data that JSON cannot hold.
+pub fn of_data(data: &impl Serialize) -> Result<String, serde_json::Error> {
+    Ok(hexadecimal(&Sha256::digest(serde_json::to_vec(data)?)))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -139,25 +151,25 @@ mod tests {
     }
 
     #[test]
-    fn bytes_in_pieces_have_the_record_of_the_file() {
+    fn a_file_written_in_pieces_has_the_record_of_the_whole_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("pieces");
         let pieces: Vec<Vec<u8>> = (0..40u8).map(|n| vec![n; 100 * usize::from(n % 7)]).collect();
         std::fs::write(&path, pieces.concat()).expect("a file");
-        let heard = while_written("pieces".into(), |listener| {
+        let found = while_written("pieces".into(), |listener| {
             for piece in pieces.clone() {
                 listener(piece);
             }
-            Ok::<_, Error>(())
+            Ok(())
         });
         let expected = FileRecord::of(&path, "pieces".into()).expect("a record");
-        assert_eq!(heard.expect("a record"), expected);
-        let failed: Result<FileRecord, u8> = while_written("nothing".into(), |_| Err(7));
-        assert_eq!(failed, Err(7));
+        assert_eq!(found.expect("a record"), expected);
+        let failed = while_written("nothing".into(), |_| Err(Error::NotUtf8 { path: "nothing".into() }));
+        assert!(matches!(failed, Err(Error::NotUtf8 { .. })));
     }
 
     #[test]
-    fn words_do_not_run_together() {
+    fn different_lists_of_words_have_different_digests() {
         assert_ne!(of_words(["ab", "c"]), of_words(["a", "bc"]));
         assert_ne!(of_words(["a"]), of_words(["a", ""]));
     }

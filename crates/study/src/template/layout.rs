@@ -1,32 +1,32 @@
-//! Where every file of a template lies.
-//!
-//! Files of subjects have folders of their own: a subject may be called `template`, `average` or `shape`.
+//! The place of every file of a template that is being built.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The folder of a template and of all that is made on the way to it.
+use super::Error;
+use super::step::Step;
+
+/// The folder in which a template is built.
 #[derive(Debug, Clone)]
 pub struct Layout {
     root: PathBuf,
-    /// What the names of channels' images end in: nothing if there is one channel.
+    /// The ends of the names of the channels' images: nothing if there is one channel.
     suffixes: Vec<String>,
 }
 
 /// Files of a subject's registration in a pass.
 #[derive(Debug, Clone)]
 pub struct RegistrationFiles {
-    /// Template → subject.
+    /// Affine, template → subject.
     pub affine: PathBuf,
     /// Displacement before the affine; absent in the affine pass.
     pub warp: PathBuf,
     /// Each channel on the template's grid.
     pub warped: Vec<PathBuf>,
-    /// What was done.
+    /// The manifest.
     pub manifest: PathBuf,
 }
 
-/// Files of a pass's average.
+/// Files of the average of a pass.
 #[derive(Debug, Clone)]
 pub struct AverageFiles {
     /// Each channel.
@@ -35,25 +35,25 @@ pub struct AverageFiles {
     pub warp: PathBuf,
     /// The mean stretch.
     pub stretch: PathBuf,
-    /// What was done.
+    /// The manifest.
     pub manifest: PathBuf,
 }
 
-/// Files of a template.
+/// Files of the template of a pass.
 #[derive(Debug, Clone)]
 pub struct TemplateFiles {
     /// Each channel.
     pub images: Vec<PathBuf>,
-    /// New template → average; absent at the start.
+    /// The shape update, new template → average; absent before all passes.
     pub shape: PathBuf,
-    /// What was done.
+    /// The manifest.
     pub manifest: PathBuf,
 }
 
 /// Files of a subject that are handed out.
 #[derive(Debug, Clone)]
 pub struct SubjectFiles {
-    /// Template → subject.
+    /// Affine, template → subject.
     pub affine: PathBuf,
     /// Displacement before the affine.
     pub warp: PathBuf,
@@ -61,14 +61,14 @@ pub struct SubjectFiles {
     pub inverse_warp: PathBuf,
     /// Each channel on the template's grid.
     pub warped: Vec<PathBuf>,
-    /// The subject's labels there.
+    /// The subject's labels on the template's grid.
     pub labels: PathBuf,
-    /// What was done.
+    /// The manifest.
     pub manifest: PathBuf,
 }
 
 impl Layout {
-    /// Of a template with these channels, in the folder `root`.
+    /// The folder of a template with these channels.
     pub fn new(root: &Path, channels: &[String]) -> Layout {
         let suffixes = match channels {
             [_] => vec![String::new()],
@@ -87,14 +87,34 @@ impl Layout {
         root.join("atlas.json")
     }
 
-    /// Locked while one process builds the whole template.
+    /// The lock that a process holds while it builds the whole template.
     pub fn lock(root: &Path) -> PathBuf {
         root.join(".lock")
     }
 
-    /// A file's path below the folder.
+    /// Devices and times of the last run.
+    pub fn record(root: &Path) -> PathBuf {
+        root.join("record.json")
+    }
+
+    /// The report.
+    pub fn report(&self) -> PathBuf {
+        self.root.join("report.html")
+    }
+
+    /// The figures of every pass.
+    pub fn convergence(&self) -> PathBuf {
+        self.root.join("convergence.csv")
+    }
+
+    /// The name of a file below the folder.
     pub fn relative(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).unwrap_or(path).into()
+    }
+
+    /// The file in which the identities of the files of a manifest are kept.
+    pub fn identities(&self, manifest: &Path) -> PathBuf {
+        self.root.join(".verified").join(self.relative(manifest))
     }
 
     /// Folder of a pass.
@@ -102,7 +122,7 @@ impl Layout {
         self.root.join(format!("pass_{pass}"))
     }
 
-    /// Folder of the subjects' registrations in a pass.
+    /// Folder of the registrations of a pass. No subject's name can make the name of another file of the pass.
     pub fn registrations(&self, pass: usize) -> PathBuf {
         self.pass(pass).join("subjects")
     }
@@ -117,7 +137,7 @@ impl Layout {
         self.root.join("subjects")
     }
 
-    /// Folder of the probability maps.
+    /// Folder of the probability maps of labels.
     pub fn probabilities(&self) -> PathBuf {
         self.root.join("probabilities")
     }
@@ -126,7 +146,7 @@ impl Layout {
         self.suffixes.iter().map(|suffix| folder.join(format!("{name}{suffix}.{extension}"))).collect()
     }
 
-    /// A subject's registration in a pass.
+    /// Files of a subject's registration in a pass.
     pub fn registration(&self, pass: usize, subject: &str) -> RegistrationFiles {
         let folder = self.registrations(pass);
         RegistrationFiles {
@@ -137,7 +157,7 @@ impl Layout {
         }
     }
 
-    /// The average of a pass.
+    /// Files of the average of a pass.
     pub fn average(&self, pass: usize) -> AverageFiles {
         let folder = self.pass(pass);
         AverageFiles {
@@ -148,7 +168,7 @@ impl Layout {
         }
     }
 
-    /// The template of a pass, or that before all passes.
+    /// Files of the template of a pass, or of the template before all passes.
     pub fn template(&self, pass: Option<usize>) -> TemplateFiles {
         let folder = pass.map_or_else(|| self.start(), |pass| self.pass(pass));
         TemplateFiles {
@@ -161,6 +181,16 @@ impl Layout {
     /// The template that is handed out.
     pub fn result(&self, extension: &str) -> Vec<PathBuf> {
         self.channels(&self.root, "template", extension)
+    }
+
+    /// The labels of the template that is handed out.
+    pub fn result_labels(&self, extension: &str) -> PathBuf {
+        self.root.join(format!("template_labels.{extension}"))
+    }
+
+    /// The manifest of the template that is handed out.
+    pub fn result_manifest(&self) -> PathBuf {
+        self.root.join("template.json")
     }
 
     /// Files of a subject that are handed out.
@@ -176,30 +206,43 @@ impl Layout {
         }
     }
 
-    /// The label map of the template that is handed out.
-    pub fn labels(&self, extension: &str) -> PathBuf {
-        self.root.join(format!("template_labels.{extension}"))
+    /// The manifest of a step.
+    pub fn manifest(&self, step: &Step) -> PathBuf {
+        match step {
+            Step::Start => self.template(None).manifest,
+            Step::Register { pass, subject } => self.registration(*pass, subject).manifest,
+            Step::Average { pass } => self.average(*pass).manifest,
+            Step::Update { pass } => self.template(Some(*pass)).manifest,
+            Step::FinishSubject { subject, extension } => self.subject(subject, extension).manifest,
+            Step::Finish { .. } => self.result_manifest(),
+        }
     }
 
-    /// A path that two files of a template of these subjects would have, on a file system that takes `A` and `a` for the same.
-    /// Names of subjects and channels can be chosen so, for instance a channel `labels`.
-    pub fn collision(&self, subjects: &[&str], extension: &str) -> Option<PathBuf> {
-        let mut paths = vec![self.labels(extension)];
-        paths.extend(self.result(extension));
-        for TemplateFiles { images, shape, manifest } in [self.template(None), self.template(Some(1))] {
-            paths.extend(images.into_iter().chain([shape, manifest]));
-        }
+    /// Refuses names of subjects and channels by which two outputs would have one name.
+    ///
+    /// # Errors
+    /// [`Error::SameName`].
+    pub fn check_names<'a>(&self, subjects: impl Iterator<Item = &'a str>, extension: &str) -> Result<(), Error> {
+        let mut files = self.result(extension);
+        files.extend([self.result_labels(extension), self.result_manifest(), self.report(), self.convergence()]);
+        files.extend([Layout::plan(&self.root), Layout::record(&self.root)]);
+        // All passes have the same names.
+        let TemplateFiles { images, shape, manifest } = self.template(Some(1));
+        files.extend(images.into_iter().chain([shape, manifest]));
         let AverageFiles { images, warp, stretch, manifest } = self.average(1);
-        paths.extend(images.into_iter().chain([warp, stretch, manifest]));
+        files.extend(images.into_iter().chain([warp, stretch, manifest]));
         for subject in subjects {
             let RegistrationFiles { affine, warp, warped, manifest } = self.registration(1, subject);
-            paths.extend(warped.into_iter().chain([affine, warp, manifest]));
+            files.extend(warped.into_iter().chain([affine, warp, manifest]));
             let SubjectFiles { affine, warp, inverse_warp, warped, labels, manifest } =
                 self.subject(subject, extension);
-            paths.extend(warped.into_iter().chain([affine, warp, inverse_warp, labels, manifest]));
+            files.extend(warped.into_iter().chain([affine, warp, inverse_warp, labels, manifest]));
         }
-        let mut seen = BTreeSet::new();
-        paths.into_iter().find(|path| !seen.insert(path.to_string_lossy().to_lowercase()))
+        files.sort_unstable();
+        match files.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(Error::SameName { file: self.relative(&pair[0]) }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -207,26 +250,27 @@ impl Layout {
 mod tests {
     use super::*;
 
-    fn collision(channels: &[&str], subjects: &[&str]) -> Option<PathBuf> {
-        let channels: Vec<String> = channels.iter().map(|name| (*name).to_owned()).collect();
-        Layout::new(Path::new("t"), &channels).collision(subjects, "nii.gz")
+    fn check(subjects: &[&str], channels: &[&str]) -> Result<(), String> {
+        let channels: Vec<String> = channels.iter().map(ToString::to_string).collect();
+        let layout = Layout::new(Path::new("out"), &channels);
+        layout.check_names(subjects.iter().copied(), "nii").map_err(|error| error.to_string())
     }
 
     #[test]
-    fn subjects_may_have_the_names_of_the_templates_own_files() {
-        let subjects = ["shape", "average", "template", "template.nii.gz", "start", "pass_1", "atlas", "record"];
-        assert_eq!(collision(&["image"], &subjects), None);
-        assert_eq!(collision(&["t1", "t2"], &subjects), None);
+    fn subjects_named_as_files_of_the_template_have_files_of_their_own() {
+        assert_eq!(check(&["shape", "average", "template", "start", "subjects"], &["t1"]), Ok(()));
+        assert_eq!(check(&["shape", "average", "template"], &["t1", "t2"]), Ok(()));
     }
 
     #[test]
-    fn names_that_make_two_files_one_are_found() {
-        let found = |channels: &[&str], subjects: &[&str]| collision(channels, subjects).expect("a collision");
-        assert_eq!(found(&["image"], &["a", "A"]), Path::new("t/pass_1/subjects/A_Warped.nii"));
-        assert_eq!(found(&["t1", "labels"], &["a"]), Path::new("t/template_labels.nii.gz"));
-        assert_eq!(found(&["t1", "1Warp"], &["a"]), Path::new("t/pass_1/average_1Warp.nii"));
-        assert_eq!(found(&["t1", "T1"], &["a"]), Path::new("t/template_T1.nii.gz"));
-        let twisted = found(&["t1", "1InverseWarp"], &["a", "a_Warped"]);
-        assert_eq!(twisted, Path::new("t/subjects/a_Warped_1InverseWarp.nii.gz"));
+    fn names_by_which_two_files_would_be_one_are_refused() {
+        for (subjects, channels, file) in [
+            (["a", "b"], ["t1", "labels"], "template_labels.nii"),
+            (["a", "b"], ["t1", "1Warp"], "pass_1/average_1Warp.nii"),
+            (["a", "a_Warped_x"], ["t1", "x_1Warp"], "pass_1/subjects/a_Warped_x_1Warp.nii"),
+        ] {
+            let message = check(&subjects, &channels).expect_err(file);
+            assert!(message.contains(&format!("called {file},")), "{message}");
+        }
     }
 }

@@ -1,5 +1,4 @@
-//! Manifests: what each step of a template read and wrote. A step need not be run again if its manifest exists and names the
-//! same plan and inputs.
+//! The manifest of a step: the files it read and wrote. A step whose manifest is there, for the same inputs, is not run again.
 
 use std::path::{Path, PathBuf};
 
@@ -8,26 +7,28 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Error;
-use super::digest::{FileRecord, of_words};
+use super::digest::{self, FileRecord};
 use super::layout::Layout;
+use super::step::Step;
+use super::{Error as TemplateError, verified};
+use crate::Error;
 
 /// The record of one step, written when its files are complete.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Which step.
+    /// The step.
     pub step: String,
-    /// Digest of the plan and of everything read.
+    /// Digest of the plan and of all inputs.
     pub key: String,
     /// Version of the program.
     pub version: String,
-    /// What computed, without its number; absent where nothing was registered.
+    /// The device that computed, without its number; absent where nothing was registered.
     pub device: Option<String>,
-    /// The pass after which nothing more was to be done, if this step came too late.
+    /// The pass after which the template no longer moved, if this step comes after it.
     pub converged_after: Option<usize>,
-    /// What was read.
+    /// The files that were read.
     pub inputs: Vec<FileRecord>,
-    /// What was written.
+    /// The files that were written.
     pub outputs: Vec<FileRecord>,
     /// Figures.
     pub results: Value,
@@ -37,41 +38,43 @@ pub struct Manifest {
 #[derive(Debug, Clone)]
 pub struct Stage<'a> {
     layout: &'a Layout,
-    path: PathBuf,
-    step: String,
+    step: Step,
     key: String,
     inputs: Vec<FileRecord>,
 }
 
 impl<'a> Stage<'a> {
-    /// The step `step` of the plan with digest `plan`, which reads `inputs` and leaves its manifest at `path`.
-    pub fn new(layout: &'a Layout, plan: &str, step: String, path: PathBuf, inputs: Vec<FileRecord>) -> Stage<'a> {
-        let files = inputs.iter().map(|input| input.sha256.as_str());
-        let key = of_words([plan, step.as_str()].into_iter().chain(files));
-        Stage { layout, path, step, key, inputs }
+    /// The step of the plan with digest `plan` that reads `inputs`.
+    pub fn new(layout: &'a Layout, plan: &str, step: Step, inputs: Vec<FileRecord>) -> Stage<'a> {
+        let (name, files) = (step.to_string(), inputs.iter().map(|input| input.sha256.as_str()));
+        let key = digest::of_words([plan, name.as_str()].into_iter().chain(files));
+        Stage { layout, step, key, inputs }
     }
 
-    /// The manifest, if it exists, names the same plan and inputs, and its outputs have the lengths it says.
+    /// The manifest, if the step was done with the same inputs and its files are as it wrote them.
     pub fn done(&self) -> Option<Manifest> {
-        let manifest: Manifest = read_json(&self.path).ok()?;
-        let there = |output: &FileRecord| {
-            std::fs::metadata(self.layout.root().join(&output.path)).is_ok_and(|found| found.len() == output.bytes)
-        };
-        (manifest.key == self.key && manifest.outputs.iter().all(there)).then_some(manifest)
+        let path = self.layout.manifest(&self.step);
+        let manifest: Manifest = read(&path).ok()?;
+        let unchanged = || verified::are_unchanged(self.layout, &path, &manifest.outputs);
+        (manifest.key == self.key && unchanged()).then_some(manifest)
     }
 
-    /// The manifest of a step that must be done.
+    /// The manifest of a step that must have been done.
     ///
     /// # Errors
-    /// If it is not; the error names the command that comes `first`.
-    pub fn require(&self, first: impl FnOnce() -> String) -> Result<Manifest, Error> {
-        self.done().ok_or_else(|| Error::NotYet { missing: self.path.clone(), first: first() })
+    /// [`TemplateError::NotYet`].
+    pub fn require(&self) -> Result<Manifest, TemplateError> {
+        self.done().ok_or_else(|| TemplateError::NotYet {
+            missing: self.layout.manifest(&self.step),
+            folder: self.layout.root().into(),
+            step: self.step.clone(),
+        })
     }
 
-    /// Writes the manifest of the step, which has written these files.
+    /// Writes the manifest of the step, which has written `outputs`.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// A file that cannot be written.
     pub fn finish(
         self,
         device: Option<String>,
@@ -81,10 +84,10 @@ impl<'a> Stage<'a> {
         self.write(device, None, outputs, results)
     }
 
-    /// Writes the manifest of a step that is not needed any more.
+    /// Writes the manifest of a step that is not needed, because the template no longer moves after an earlier pass.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// A file that cannot be written.
     pub fn skip(self, converged_after: usize) -> Result<Manifest, Error> {
         self.write(None, Some(converged_after), Vec::new(), ())
     }
@@ -96,30 +99,39 @@ impl<'a> Stage<'a> {
         outputs: Vec<FileRecord>,
         results: impl Serialize,
     ) -> Result<Manifest, Error> {
-        let results =
-            serde_json::to_value(results).map_err(|source| Error::Json { path: self.path.clone(), source })?;
-        let version = env!("CARGO_PKG_VERSION").into();
-        let Stage { path, step, key, inputs, .. } = self;
+        let Stage { layout, step, key, inputs } = self;
+        let path = layout.manifest(&step);
+        let results = serde_json::to_value(results).map_err(|source| Error::Json { path: path.clone(), source })?;
+        let (step, version) = (step.to_string(), env!("CARGO_PKG_VERSION").into());
         let manifest = Manifest { step, key, version, device, converged_after, inputs, outputs, results };
-        write_json(&path, &manifest)?;
+        write(&path, &manifest)?;
+        verified::remember(layout, &path, &manifest.outputs);
         Ok(manifest)
     }
 }
 
-/// Reads a file of JSON.
+/// The figures of a manifest at `path`.
 ///
 /// # Errors
-/// If it cannot be read, or is not such JSON.
-pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+/// Figures of another kind.
+pub fn results_of<T: DeserializeOwned>(manifest: &Manifest, path: PathBuf) -> Result<T, Error> {
+    serde_json::from_value(manifest.results.clone()).map_err(|source| Error::Json { path, source })
+}
+
+/// Reads JSON.
+///
+/// # Errors
+/// A file that cannot be read or holds something else.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.into(), source })?;
     serde_json::from_str(&text).map_err(|source| Error::Json { path: path.into(), source })
 }
 
-/// Writes a file of JSON, whole or not at all.
+/// Writes JSON, whole or not at all.
 ///
 /// # Errors
-/// If it cannot be written.
-pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+/// A file that cannot be written.
+pub fn write(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     let json = serde_json::to_string_pretty(value).map_err(|source| Error::Json { path: path.into(), source })?;
     Ok(write_file(path, (json + "\n").as_bytes())?)
 }
@@ -128,26 +140,83 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
 mod tests {
     use super::*;
 
+    /// A folder with a step that has written `a.nii`, with these bytes.
+    struct Written {
+        folder: tempfile::TempDir,
+        layout: Layout,
+    }
+
+    impl Written {
+        fn new(bytes: &[u8]) -> Written {
+            let folder = tempfile::tempdir().expect("a folder");
+            let layout = Layout::new(folder.path(), &["image".into()]);
+            std::fs::create_dir(layout.start()).expect("a folder");
+            let written = Written { folder, layout };
+            std::fs::write(written.output(), bytes).expect("a file");
+            assert!(written.stage("plan", "aa").done().is_none());
+            let record = FileRecord::of(&written.output(), "a.nii".into()).expect("a record");
+            written.stage("plan", "aa").finish(None, vec![record], 7).expect("a manifest");
+            written
+        }
+
+        fn output(&self) -> PathBuf {
+            self.folder.path().join("a.nii")
+        }
+
+        fn stage(&self, plan: &str, sha256: &str) -> Stage<'_> {
+            let input = FileRecord { path: "in".into(), bytes: 1, sha256: sha256.into() };
+            Stage::new(&self.layout, plan, Step::Start, vec![input])
+        }
+
+        fn is_done(&self) -> bool {
+            self.stage("plan", "aa").done().is_some()
+        }
+    }
+
     #[test]
     fn a_step_is_done_only_with_the_same_inputs_and_whole_files() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let layout = Layout::new(folder.path(), &["image".into()]);
-        let output = folder.path().join("a.nii");
-        std::fs::write(&output, "12345").expect("a file");
-        let input = |sha256: &str| vec![FileRecord { path: "in".into(), bytes: 1, sha256: sha256.into() }];
-        let stage = |plan: &str, sha256: &str| {
-            Stage::new(&layout, plan, "update".into(), folder.path().join("m.json"), input(sha256))
-        };
-        assert!(stage("plan", "aa").done().is_none());
-        let written = FileRecord::of(&output, "a.nii".into()).expect("a record");
-        stage("plan", "aa").finish(None, vec![written], 7).expect("a manifest");
-        let manifest = stage("plan", "aa").done().expect("done");
+        let written = Written::new(b"12345");
+        let manifest = written.stage("plan", "aa").done().expect("done");
         assert_eq!((manifest.results, manifest.outputs[0].path.as_path()), (7.into(), Path::new("a.nii")));
-        assert!(stage("plan", "ab").done().is_none(), "another input");
-        assert!(stage("another", "aa").done().is_none(), "another plan");
-        std::fs::write(&output, "1234").expect("a file");
-        assert!(stage("plan", "aa").done().is_none(), "a file cut short");
-        std::fs::remove_file(&output).expect("a file");
-        assert!(stage("plan", "aa").done().is_none(), "a file gone");
+        assert!(written.stage("plan", "ab").done().is_none(), "another input");
+        assert!(written.stage("another", "aa").done().is_none(), "another plan");
+        std::fs::write(written.output(), "1234").expect("a file");
+        assert!(!written.is_done(), "a file cut short");
+        std::fs::remove_file(written.output()).expect("a file");
+        assert!(!written.is_done(), "a file removed");
+    }
+
+    #[test]
+    fn a_file_with_other_bytes_of_the_same_length_makes_a_step_undone() {
+        let written = Written::new(b"12345");
+        std::fs::write(written.output(), "12045").expect("a file");
+        assert!(!written.is_done());
+        // The same bytes again, in another file: its digest is compared, and its identity known from then on.
+        let other = written.folder.path().join("b.nii");
+        std::fs::write(&other, "12345").expect("a file");
+        std::fs::rename(&other, written.output()).expect("renamed");
+        assert!(written.is_done());
+        let known =
+            read::<Vec<crate::FileIdentity>>(&written.layout.identities(&written.layout.manifest(&Step::Start)));
+        assert_eq!(known.ok(), crate::FileIdentity::of(&written.output()).map(|identity| vec![identity]));
+    }
+
+    #[test]
+    fn numbers_are_read_as_they_were_written_to_the_last_bit() {
+        for n in 1..10_000 {
+            let number = 0.7 / f64::from(n);
+            let text = serde_json::to_string(&number).expect("JSON");
+            assert_eq!(serde_json::from_str::<f64>(&text).ok(), Some(number), "{text}");
+        }
+    }
+
+    #[test]
+    fn without_known_identities_digests_are_compared() {
+        let written = Written::new(b"12345");
+        std::fs::remove_dir_all(written.folder.path().join(".verified")).expect("removed");
+        assert!(written.is_done());
+        std::fs::write(written.output(), "12045").expect("a file");
+        std::fs::remove_dir_all(written.folder.path().join(".verified")).expect("removed");
+        assert!(!written.is_done());
     }
 }

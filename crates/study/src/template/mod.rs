@@ -1,11 +1,66 @@
-//! The files of a template: where they lie, their digests, and the manifests of the steps that wrote them.
+//! An unbiased template of many subjects, built on one machine or one step at a time.
+//!
+//! Every pass registers all subjects to the present template, averages them, and moves the average to the mean of their shapes,
+//! as ANTs' multivariate template construction does. [`Prepared`] reads the subjects of a [`Request`] and makes the [`Plan`];
+//! [`Building`] runs what is left of all passes. A [`Session`] runs one step of a planned template.
+//!
+//! The plan says what is done (`plan`), every file has its place (`layout`), and every step writes a manifest of the files it
+//! read and wrote (`manifest`), by which a run goes on where another was stopped. The steps are functions from files to files
+//! (`register_one`, `average`, `update`, `finish`); `build` runs all of them, `one_step` one each.
 
+mod average;
+mod build;
+mod chart;
+mod content;
+mod contribution;
 mod digest;
 mod error;
+mod finish;
+mod folder;
+mod handed_out;
+mod labels;
+mod last;
 mod layout;
 mod manifest;
+mod means;
+mod one_step;
+mod onto_final;
+mod options;
+mod outliers;
+mod page;
+mod pass;
+mod pictures;
+mod plan;
+mod progress;
+mod reference;
+mod register_one;
+mod registrations;
+mod report;
+mod request;
+mod resampled;
+mod session;
+mod slices;
+mod start;
+mod step;
+mod sums;
+mod update;
+mod verified;
+mod verify;
 
-pub use digest::{FileRecord, of_words, while_written};
+pub use antsreg_cohort::template::Averaging;
+pub use average::AverageResults;
+pub use build::{Building, Prepared, Run};
+pub use digest::FileRecord;
 pub use error::Error;
-pub use layout::{AverageFiles, Layout, RegistrationFiles, SubjectFiles, TemplateFiles};
-pub use manifest::{Manifest, Stage, read_json, write_json};
+pub use finish::FinishResults;
+pub use one_step::Outcome;
+pub use options::TemplateOptions;
+pub use plan::{Plan, PlannedSubject, StartFrom};
+pub use progress::{Registered, TemplateProgress};
+pub use register_one::RegistrationResults;
+pub use registrations::suitable_devices;
+pub use request::{Request, StartImage};
+pub use session::Session;
+pub use step::Step;
+pub use update::TemplateResults;
+pub use verify::verify;

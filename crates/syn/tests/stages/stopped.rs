@@ -37,7 +37,7 @@ impl Observer for StopsAt {
 
 #[test]
 fn a_registration_stops_at_whichever_call_breaks() {
-    let grid = Grid { shape: [22, 24, 20], ..scene::grid() };
+    let grid = Grid { shape: [16, 18, 14], ..scene::grid() };
     let (fixed, moving) = (sampled(&grid, brain), sampled(&grid, |p| brain(p + displacement(p))));
     let options = Options {
         channels: vec![Channel::default(); 2],
@@ -56,7 +56,7 @@ fn a_registration_stops_at_whichever_call_breaks() {
     assert_eq!(reports, 5);
     // Each iteration polls between its parts.
     assert!(calls > 5 * 10, "{calls} calls");
-    for call in (1..=12).chain((13..calls).step_by(7)).chain([calls - 1, calls]) {
+    for call in 1..=calls {
         let (stopped, observer) = run(call);
         assert!(matches!(stopped, Err(Error::Stopped)), "at call {call} of {calls}");
         assert_eq!(observer.calls, call, "it was called again after it had stopped");

@@ -6,13 +6,16 @@ use std::path::Path;
 use nalgebra::Point3;
 
 use super::super::replace::replace;
-use super::super::source::Source;
-use super::super::{Error, ErrorKind};
+use super::super::{Error, ErrorKind, small};
 use super::{kinds, matlab, text};
 use crate::AffineTransform;
 
-/// Largest file looked at; transforms are a few hundred bytes.
-const LARGEST: usize = 1 << 16;
+/// Largest file read, bytes; transforms are a few hundred.
+const LARGEST: u64 = 1 << 16;
+/// What is expected, for messages.
+const EXPECTED: &str = "an ITK transform (MATLAB 4 or text)";
+/// How ITK's text transforms begin.
+const TEXT: &str = "#Insight Transform File";
 
 /// A transform as the file has it.
 pub(super) struct Stored {
@@ -35,10 +38,18 @@ pub(super) fn is_of_slices(path: &Path) -> Result<bool, Error> {
 }
 
 fn read(path: &Path) -> Result<Stored, Error> {
-    let bytes = Source::read_small(path, LARGEST)?;
-    let stored =
-        if bytes.starts_with(b"#Insight Transform File") { text::parse(&bytes) } else { matlab::parse(&bytes) };
-    stored.map_err(|kind| Error::new(path, kind))
+    let wrap = |kind| Error::new(path, kind);
+    let (bytes, whole) = small::read_start(path, LARGEST)?;
+    let stored = match small::text_of(&bytes) {
+        Some(text) if text.starts_with(TEXT) => text::parse(text),
+        // Binary transforms begin with numbers that hold zero bytes.
+        Some(_) => Err(ErrorKind::Format { expected: EXPECTED, found: small::describe(&bytes) }),
+        None => matlab::parse(&bytes),
+    };
+    match stored {
+        Ok(_) if !whole => Err(wrap(ErrorKind::TooLong { what: "a transform", most: LARGEST })),
+        stored => stored.map_err(wrap),
+    }
 }
 
 /// Writes an affine map, fixed → moving, RAS mm, about `centre` (RAS mm): MATLAB 4 for `.mat`, text for `.txt` and

@@ -7,10 +7,10 @@ use hdf5_reader::{Dataset, Datatype, Hdf5File, OpenOptions};
 use nalgebra::{Matrix3, Vector3};
 use ndarray::ArrayD;
 
-use super::super::{Error, ErrorKind};
+use super::super::{Error, ErrorKind, read_bytes};
 use super::affine::Stored;
 use super::kinds;
-use crate::{AffineTransform, DisplacementField, Grid, Transform};
+use crate::{AffineTransform, DisplacementField, Grid, Transform, memory};
 
 /// The first bytes of every HDF5 file.
 pub(super) const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
@@ -20,9 +20,10 @@ const LARGEST_RATIO: usize = 1032;
 
 /// Reads the parts of a composite transform, in the order in which they act on a point.
 pub(super) fn read(path: &Path) -> Result<Vec<Transform>, Error> {
+    let wrap = |kind| Error::new(path, kind);
     // Not mapped into memory: a file that another program cuts short meanwhile would end this one.
-    let bytes = std::fs::read(path).map_err(|error| Error::new(path, error))?;
-    parse(bytes).map_err(|kind| Error::new(path, kind))
+    memory::check(std::fs::metadata(path).map_err(|error| wrap(error.into()))?.len()).map_err(|e| wrap(e.into()))?;
+    parse(read_bytes(path, "a composite transform", u64::MAX)?).map_err(wrap)
 }
 
 fn parse(bytes: Vec<u8>) -> Result<Vec<Transform>, ErrorKind> {
@@ -88,7 +89,8 @@ fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<
     let voxel_to_world = AffineTransform { matrix: flip * steps, translation: flip * origin };
     let grid = Grid::from_voxel_to_world(shape, &voxel_to_world)?;
     let vector = |v: &[f64]| [-v[0] as f32, -v[1] as f32, v.get(2).map_or(0.0, |z| *z as f32)];
-    let vectors = parameters.chunks_exact(dimensions).map(vector).collect();
+    let mut vectors = memory::room_for(grid.len() as u64)?;
+    vectors.extend(parameters.chunks_exact(dimensions).map(vector));
     Ok(DisplacementField { grid, vectors })
 }
 
@@ -102,6 +104,9 @@ fn dataset(group: &Group, names: [&str; 2]) -> Result<Dataset, ErrorKind> {
 
 /// The numbers of a dataset, in the order of the file. `antsRegistration --float 1` and ANTsPy write single precision.
 fn numbers(dataset: &Dataset) -> Result<Vec<f64>, ErrorKind> {
+    let count = dataset.num_elements()?;
+    // As read, in double precision, and in a list.
+    memory::check(count.saturating_mul(3 * size_of::<f64>() as u64))?;
     let numbers: ArrayD<f64> = match dataset.dtype() {
         Datatype::FloatingPoint { size: 4, .. } => dataset.read_array::<f32>()?.mapv(f64::from),
         _ => dataset.read_array()?,

@@ -14,8 +14,7 @@ mod warp;
 
 use std::path::Path;
 
-use super::source::Source;
-use super::{Error, nifti};
+use super::{Error, nifti, small};
 use crate::Transform;
 
 pub use affine::{read_affine, stays_in_plane, write_affine, write_affine_of_slices};
@@ -24,7 +23,7 @@ pub use warp::{read_warp, write_warp};
 /// Reads whatever the file holds, told by its contents: an affine map, a displacement field, or, in a composite, several
 /// of both. They come in the order in which they act on a point.
 pub fn read_transforms(path: &Path) -> Result<Vec<Transform>, Error> {
-    let start = Source::read_small(path, composite::SIGNATURE.len())?;
+    let (start, _) = small::read_start(path, composite::SIGNATURE.len() as u64)?;
     if start == composite::SIGNATURE {
         composite::read(path)
     } else if nifti::starts_like_nifti(&start) {
@@ -36,7 +35,7 @@ pub fn read_transforms(path: &Path) -> Result<Vec<Transform>, Error> {
 
 /// Whether the file holds an affine map of two dimensions, which says nothing of volumes.
 pub fn is_affine_of_slices(path: &Path) -> Result<bool, Error> {
-    let start = Source::read_small(path, composite::SIGNATURE.len())?;
+    let (start, _) = small::read_start(path, composite::SIGNATURE.len() as u64)?;
     if start == composite::SIGNATURE || nifti::starts_like_nifti(&start) {
         return Ok(false);
     }

@@ -4,8 +4,7 @@ use super::super::ErrorKind;
 use super::affine::Stored;
 
 /// The one transform of a text file.
-pub(super) fn parse(bytes: &[u8]) -> Result<Stored, ErrorKind> {
-    let text = String::from_utf8_lossy(bytes);
+pub(super) fn parse(text: &str) -> Result<Stored, ErrorKind> {
     let mut stored = Stored { name: String::new(), parameters: Vec::new(), fixed_parameters: Vec::new() };
     for (index, line) in text.lines().enumerate() {
         let line_number = index + 1;

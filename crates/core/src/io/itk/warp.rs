@@ -15,11 +15,10 @@ const DISPLACEMENT_INTENT: i16 = 1006;
 
 /// Reads a displacement field; its vectors become RAS mm.
 pub fn read_warp(path: &Path) -> Result<DisplacementField, Error> {
-    let Vectors { grid, components, intent } = nifti::read_vectors(path)?;
-    let signs = if intent == DISPLACEMENT_INTENT { [1.0; 3] } else { FLIP };
-    let (x, rest) = components.split_at(grid.len());
-    let (y, z) = rest.split_at(grid.len());
-    let vectors = x.iter().zip(y).zip(z).map(|((x, y), z)| [signs[0] * x, signs[1] * y, signs[2] * z]).collect();
+    let Vectors { grid, mut vectors, intent } = nifti::read_vectors(path)?;
+    if intent != DISPLACEMENT_INTENT {
+        vectors.iter_mut().for_each(|vector| *vector = std::array::from_fn(|axis| FLIP[axis] * vector[axis]));
+    }
     Ok(DisplacementField { grid, vectors })
 }
 

@@ -8,13 +8,10 @@ use super::super::source::Source;
 use super::super::{Error, ErrorKind};
 use super::header;
 use super::voxels::Encoding;
-use crate::Grid;
+use crate::{Grid, memory};
 
 /// Bytes converted at a time; a multiple of every voxel size.
 const BLOCK: usize = 1 << 18;
-
-/// Values for which memory is reserved before any is read.
-const MOST_RESERVED: u64 = 1 << 28;
 
 /// An open file.
 pub(super) struct NiftiFile {
@@ -25,6 +22,8 @@ pub(super) struct NiftiFile {
     /// The file of the voxels: the header's own, or the `.img` beside a `.hdr`.
     path: PathBuf,
     source: Source,
+    /// Byte of the file at which the values end that were announced by [`NiftiFile::begin`].
+    end: u64,
 }
 
 impl NiftiFile {
@@ -39,13 +38,14 @@ impl NiftiFile {
         let header = header::parse(&bytes[..filled]).map_err(wrap)?.ok_or_else(|| wrap(source.truncated(348)))?;
         let encoding = Encoding::of(&header).map_err(wrap)?;
         if header.magic == *b"n+1\0" {
-            return Ok(NiftiFile { header, encoding, path: path.to_owned(), source });
+            return Ok(NiftiFile { header, encoding, path: path.to_owned(), source, end: 0 });
         }
         let Some(pair) = &pair else {
             let found = "the header of a .hdr and .img pair under another name".into();
             return Err(wrap(ErrorKind::Format { expected: "a NIfTI file", found }));
         };
-        Ok(NiftiFile { header, encoding, path: pair.image.clone(), source: Source::open(&pair.image)? })
+        let source = Source::open(&pair.image)?;
+        Ok(NiftiFile { header, encoding, path: pair.image.clone(), source, end: 0 })
     }
 
     /// The grid of a file that holds one volume of scalars.
@@ -88,40 +88,58 @@ impl NiftiFile {
         header::grid(&self.header, shape)
     }
 
-    /// Reads `count` values through `append`, having made sure that the file can hold them.
+    /// Makes sure that the file can hold `count` values, and goes to the first one.
+    pub fn begin(&mut self, count: u64) -> Result<(), Error> {
+        let mut begin = || {
+            let start = header::voxel_offset(&self.header)?;
+            self.end = count.saturating_mul(self.value_bytes()).saturating_add(start);
+            self.source.check_holds(self.end)?;
+            if self.source.skip_to(start)? { Ok(()) } else { Err(self.source.truncated(self.end)) }
+        };
+        begin().map_err(|kind| Error::new(&self.path, kind))
+    }
+
+    /// Gives the next `count` of the values that were announced to `take`, block by block, as they are stored.
+    pub fn next_values(&mut self, count: u64, mut take: impl FnMut(&Encoding, &[u8])) -> Result<(), Error> {
+        let mut next = || {
+            let end = self.source.position().saturating_add(count.saturating_mul(self.value_bytes())).min(self.end);
+            let mut block = vec![0; (end - self.source.position()).min(BLOCK as u64) as usize];
+            while self.source.position() < end {
+                let step = (end - self.source.position()).min(BLOCK as u64) as usize;
+                if self.source.fill(&mut block[..step])? < step {
+                    return Err(self.source.truncated(self.end));
+                }
+                take(&self.encoding, &block[..step]);
+            }
+            // A checksum follows what was announced.
+            if end == self.end { self.source.finish() } else { Ok(()) }
+        };
+        next().map_err(|kind| Error::new(&self.path, kind))
+    }
+
+    /// Reads `count` values, all there are, through `append`.
+    ///
+    /// # Errors
+    /// A file that cannot hold them, more of them than fit into memory, a damaged file.
     pub fn read<T>(
         &mut self,
         count: u64,
-        out: &mut Vec<T>,
-        append: impl FnMut(&Encoding, &[u8], &mut Vec<T>),
-    ) -> Result<(), Error> {
-        self.read_values(count, out, append).map_err(|kind| Error::new(&self.path, kind))
+        mut append: impl FnMut(&Encoding, &[u8], &mut Vec<T>),
+    ) -> Result<Vec<T>, Error> {
+        self.begin(count)?;
+        let mut values = self.room_for(count)?;
+        self.next_values(count, |encoding, bytes| append(encoding, bytes, &mut values))?;
+        Ok(values)
     }
 
-    fn read_values<T>(
-        &mut self,
-        count: u64,
-        out: &mut Vec<T>,
-        mut append: impl FnMut(&Encoding, &[u8], &mut Vec<T>),
-    ) -> Result<(), ErrorKind> {
-        let start = header::voxel_offset(&self.header)?;
-        let size = self.encoding.datatype.size_of() as u64;
-        let expected = count.saturating_mul(size).saturating_add(start);
-        self.source.check_holds(expected)?;
-        if !self.source.skip_to(start)? {
-            return Err(self.source.truncated(expected));
-        }
-        out.try_reserve_exact(count.min(MOST_RESERVED) as usize)
-            .map_err(|_| std::io::Error::from(std::io::ErrorKind::OutOfMemory))?;
-        let mut block = vec![0; BLOCK];
-        while self.source.position() < expected {
-            let step = (expected - self.source.position()).min(BLOCK as u64) as usize;
-            if self.source.fill(&mut block[..step])? < step {
-                return Err(self.source.truncated(expected));
-            }
-            append(&self.encoding, &block[..step], out);
-        }
-        self.source.finish()
+    /// Room for `count` values in memory.
+    pub fn room_for<T>(&self, count: u64) -> Result<Vec<T>, Error> {
+        memory::room_for(count).map_err(|shortage| Error::new(&self.path, shortage))
+    }
+
+    /// Bytes of one stored value.
+    fn value_bytes(&self) -> u64 {
+        self.encoding.datatype.size_of() as u64
     }
 }
 

@@ -1,7 +1,7 @@
 //! NIfTI-1 headers: what they say about the grid, and the bytes of those written here.
 
 use ::nifti::{Endianness, NiftiHeader, NiftiType};
-use nalgebra::{Matrix3, Matrix4, Point3, Quaternion, Rotation3, UnitQuaternion, Vector3};
+use nalgebra::{Matrix3, Matrix4, Quaternion, Rotation3, UnitQuaternion, Vector3};
 
 use super::super::{ErrorKind, foreign};
 use crate::{AffineTransform, Grid};
@@ -92,22 +92,8 @@ pub(super) fn grid(header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, Erro
     Ok(Grid::from_voxel_to_world(shape, &voxel_to_world)?)
 }
 
-/// How far corners of the grid lie apart by the sform, which is taken, and by the qform, mm: where both are given and ITK
-/// takes the other one, unless they agree. That is where the sform is not said to be the scanner's.
-pub(super) fn forms_apart_mm(header: &NiftiHeader, shape: [usize; 3]) -> Option<f64> {
-    const SCANNER: i16 = 1;
-    if header.qform_code <= 0 || header.sform_code <= SCANNER {
-        return None;
-    }
-    let (sform, qform) = (sform(header), qform(header).ok()?);
-    let apart = (0..8).map(|corner: usize| {
-        let index = Point3::from(Vector3::from_fn(|axis, _| ((corner >> axis & 1) * (shape[axis] - 1)) as f64));
-        (sform.apply(&index) - qform.apply(&index)).norm() * unit_mm(header)
-    });
-    Some(apart.fold(0.0, f64::max))
-}
-
-fn sform(header: &NiftiHeader) -> AffineTransform {
+/// The sform as it stands, in the header's unit.
+pub(super) fn sform(header: &NiftiHeader) -> AffineTransform {
     let rows = [header.srow_x, header.srow_y, header.srow_z];
     AffineTransform {
         matrix: Matrix3::from_fn(|row, column| f64::from(rows[row][column])),
@@ -115,13 +101,13 @@ fn sform(header: &NiftiHeader) -> AffineTransform {
     }
 }
 
-/// Voxel sizes in the header's unit.
-fn sizes(header: &NiftiHeader) -> Vector3<f64> {
+/// Voxel sizes in the header's unit, their signs left out.
+pub(super) fn sizes(header: &NiftiHeader) -> Vector3<f64> {
     Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]).abs())
 }
 
 /// The header's unit in mm.
-fn unit_mm(header: &NiftiHeader) -> f64 {
+pub(super) fn unit_mm(header: &NiftiHeader) -> f64 {
     match header.xyzt_units & 7 {
         1 => 1e3,
         3 => 1e-3,
@@ -137,7 +123,7 @@ fn sizes_alone(spacing: Vector3<f64>) -> AffineTransform {
 }
 
 /// The rotation of the quaternion, the third axis reversed if qfac (pixdim[0]) is negative.
-fn qform(header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> {
+pub(super) fn qform(header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> {
     let mut spacing = sizes(header);
     let [b, c, d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
     // A remainder this small is rounding of b, c and d: the turn is by 180°, as in LPS grids. NIfTI's own library says so.

@@ -1,10 +1,11 @@
-//! What a header says, for people.
+//! The header of a file, without its voxels.
 
 use std::path::Path;
 
 use ::nifti::Endianness;
 
 use super::super::Error;
+use super::doubts::{self, HeaderDoubt};
 use super::file::NiftiFile;
 use super::header;
 use crate::Grid;
@@ -24,8 +25,8 @@ pub struct Inspection {
     pub qform_code: i16,
     /// Which space the matrix maps to; 0 for none.
     pub sform_code: i16,
-    /// Where ITK would take the qform, not the sform: how far corners of the image lie apart by the two, mm.
-    pub forms_apart_mm: Option<f64>,
+    /// Where ITK, and so ANTs, reads the header differently.
+    pub doubts: Vec<HeaderDoubt>,
     /// What the values mean; 0 for nothing special, 1007 for vectors.
     pub intent_code: i16,
     /// Free text.
@@ -34,7 +35,10 @@ pub struct Inspection {
     pub grid: Grid,
 }
 
-/// Reads the header alone; files of several volumes are welcome here.
+/// Reads the header alone; files of several volumes are taken.
+///
+/// # Errors
+/// A file that is missing, no NIfTI-1, or whose header has impossible dimensions, unknown voxels or no usable grid.
 pub fn inspect(path: &Path) -> Result<Inspection, Error> {
     let NiftiFile { header, encoding, .. } = NiftiFile::open(path)?;
     let wrap = |kind| Error::new(path, kind);
@@ -49,7 +53,7 @@ pub fn inspect(path: &Path) -> Result<Inspection, Error> {
         scaling: encoding.scaling,
         qform_code: header.qform_code,
         sform_code: header.sform_code,
-        forms_apart_mm: header::forms_apart_mm(&header, shape),
+        doubts: doubts::of(&header, shape),
         intent_code: header.intent_code,
         description: String::from_utf8_lossy(text).into_owned(),
         grid,

@@ -1,5 +1,6 @@
 //! Volumes, label maps and NIfTI files (.nii, .nii.gz; .hdr with .img for reading).
 
+mod doubts;
 mod file;
 mod header;
 mod inspect;
@@ -7,13 +8,16 @@ mod read;
 mod series;
 mod voxels;
 mod write;
+mod write_series;
 
+pub use doubts::HeaderDoubt;
 pub use inspect::{Inspection, inspect};
 pub(crate) use read::{Vectors, read_vectors};
-pub use read::{read_labels, read_volume};
-pub use series::{Series, Timing, read_series, write_series};
+pub use read::{read_grid, read_labels, read_volume};
+pub use series::{Series, SeriesReader, Timing, read_series};
 pub(crate) use write::write_vectors;
 pub use write::{stored_grid, write_labels, write_volume};
+pub use write_series::{write_series, write_series_by_volume};
 
 /// Whether a file that starts with these bytes means to be NIfTI: both versions start with the length of the header.
 pub(crate) fn starts_like_nifti(bytes: &[u8]) -> bool {

@@ -12,15 +12,25 @@ use crate::{Grid, LabelVolume, Volume};
 ///
 /// # Errors
 /// A file that is missing, damaged, cut short, no NIfTI-1, of complex or vector voxels, of several volumes, whose header
-/// describes no usable grid, or with a voxel that is NaN or infinite.
+/// describes no usable grid, that does not fit into memory, or with a voxel that is NaN or infinite.
 pub fn read_volume(path: &Path) -> Result<Volume, Error> {
     let wrap = |kind| Error::new(path, kind);
     let mut file = NiftiFile::open(path)?;
     let grid = file.scalar_grid().map_err(wrap)?;
-    let mut voxels = Vec::new();
-    file.read(grid.len() as u64, &mut voxels, Encoding::append_f32)?;
+    let voxels = file.read(grid.len() as u64, Encoding::append_f32)?;
     check_finite(&voxels, grid.shape).map_err(wrap)?;
     Ok(Volume { grid, voxels })
+}
+
+/// The grid of a file that [`read_volume`] reads, by its header alone: no voxel is looked at.
+///
+/// # Errors
+/// Those of [`read_volume`], as far as the header and the file's length show them.
+pub fn read_grid(path: &Path) -> Result<Grid, Error> {
+    let mut file = NiftiFile::open(path)?;
+    let grid = file.scalar_grid().map_err(|kind| Error::new(path, kind))?;
+    file.begin(grid.len() as u64)?;
+    Ok(grid)
 }
 
 /// Reads a volume of whole numbers, whatever type they are stored in; its grid is that of [`read_volume`].
@@ -31,10 +41,9 @@ pub fn read_labels(path: &Path) -> Result<LabelVolume, Error> {
     let wrap = |kind| Error::new(path, kind);
     let mut file = NiftiFile::open(path)?;
     let grid = file.scalar_grid().map_err(wrap)?;
-    let mut voxels = Vec::new();
     let (mut count, mut first) = (0, None);
     let mut block = Vec::new();
-    file.read(grid.len() as u64, &mut voxels, |encoding, bytes, out: &mut Vec<i32>| {
+    let voxels = file.read(grid.len() as u64, |encoding, bytes, out: &mut Vec<i32>| {
         block.clear();
         encoding.append_f64(bytes, &mut block);
         out.extend(block.iter().map(|&value| value as i32));
@@ -58,24 +67,48 @@ pub fn read_labels(path: &Path) -> Result<LabelVolume, Error> {
 pub(crate) struct Vectors {
     /// Where the vectors stand.
     pub grid: Grid,
-    /// Three volumes, one for each component.
-    pub components: Vec<f32>,
+    /// One vector a voxel, first axis fastest.
+    pub vectors: Vec<[f32; 3]>,
     /// Code of what the vectors mean.
     pub intent: i16,
 }
 
-/// Reads an image of vectors of three components.
+/// Reads an image of vectors of three components, or of two in a slice: what moves in a plane does not move across it.
 pub(crate) fn read_vectors(path: &Path) -> Result<Vectors, Error> {
     let wrap = |kind| Error::new(path, kind);
     let mut file = NiftiFile::open(path)?;
-    let (grid, count) = file.vector_grid().map_err(wrap)?;
+    let (grid, components) = file.vector_grid().map_err(wrap)?;
     let intent = file.header.intent_code;
-    let mut components = Vec::new();
-    file.read((count * grid.len()) as u64, &mut components, Encoding::append_f32)?;
-    check_finite(&components, grid.shape).map_err(wrap)?;
-    // What moves in a plane does not move across it.
-    components.resize(3 * grid.len(), 0.0);
-    Ok(Vectors { grid, components, intent })
+    let voxels = grid.len();
+    let count = (components * voxels) as u64;
+    file.begin(count)?;
+    let mut vectors = file.room_for(voxels as u64)?;
+    vectors.resize(voxels, [0.0; 3]);
+    let (mut at, mut wrong, mut first) = (0, 0, None);
+    let mut block = Vec::new();
+    file.next_values(count, |encoding, bytes| {
+        block.clear();
+        encoding.append_f32(bytes, &mut block);
+        let mut rest = block.as_slice();
+        while !rest.is_empty() {
+            // The file holds one component of all voxels after the other.
+            let (axis, start) = (at / voxels, at % voxels);
+            let (values, later) = rest.split_at(rest.len().min(voxels - start));
+            for (n, (vector, value)) in vectors[start..].iter_mut().zip(values).enumerate() {
+                vector[axis] = *value;
+                if !value.is_finite() {
+                    wrong += 1;
+                    first = first.or(Some(start + n));
+                }
+            }
+            at += values.len();
+            rest = later;
+        }
+    })?;
+    match first {
+        Some(first) => Err(wrap(ErrorKind::NotFinite { count: wrong, first: index(first, grid.shape) })),
+        None => Ok(Vectors { grid, vectors, intent }),
+    }
 }
 
 pub(super) fn check_finite(values: &[f32], shape: [usize; 3]) -> Result<(), ErrorKind> {
@@ -86,7 +119,7 @@ pub(super) fn check_finite(values: &[f32], shape: [usize; 3]) -> Result<(), Erro
     }
 }
 
-/// Voxel index of the `at`-th value; of any component.
-fn index(at: usize, [nx, ny, nz]: [usize; 3]) -> [usize; 3] {
-    [at % nx, at / nx % ny, at / nx / ny % nz]
+/// Voxel index of the `at`-th voxel.
+fn index(at: usize, [nx, ny, _]: [usize; 3]) -> [usize; 3] {
+    [at % nx, at / nx % ny, at / nx / ny]
 }

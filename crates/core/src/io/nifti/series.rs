@@ -1,15 +1,14 @@
-//! Series of volumes on one grid, as functional and diffusion images are: read and written whole.
+//! Series of volumes on one grid, as functional and diffusion images are, read volume by volume.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ::nifti::NiftiHeader;
 
-use super::super::{Error, Target};
+use super::super::Error;
 use super::file::NiftiFile;
 use super::read::check_finite;
 use super::voxels::Encoding;
-use super::write;
-use crate::Volume;
+use crate::{Grid, Volume, memory};
 
 /// Bits of a header's units that say what the fourth axis is measured in.
 const UNIT_OF_TIME: u8 = 0x38;
@@ -45,28 +44,79 @@ impl Timing {
     }
 }
 
-/// Reads a file of one or more volumes; otherwise as [`read_volume`](super::read_volume).
-pub fn read_series(path: &Path) -> Result<Series, Error> {
-    let wrap = |kind| Error::new(path, kind);
-    let mut file = NiftiFile::open(path)?;
-    let (grid, count) = file.series_grid().map_err(wrap)?;
-    let timing = Timing {
-        start: file.header.toffset,
-        step: file.header.pixdim[4],
-        unit: file.header.xyzt_units & UNIT_OF_TIME,
-    };
-    let mut voxels = Vec::new();
-    file.read(count * grid.len() as u64, &mut voxels, Encoding::append_f32)?;
-    check_finite(&voxels, grid.shape).map_err(wrap)?;
-    let volume = |voxels: &[f32]| Volume { grid: grid.clone(), voxels: voxels.to_vec() };
-    Ok(Series { volumes: voxels.chunks_exact(grid.len()).map(volume).collect(), timing })
+/// A series in a file, read one volume after the other: no more than one need be in memory.
+pub struct SeriesReader {
+    path: PathBuf,
+    file: NiftiFile,
+    grid: Grid,
+    count: u64,
+    timing: Timing,
+    /// Volumes read so far.
+    read: u64,
 }
 
-/// Writes a series in single precision, on the grid of its first volume; otherwise as
-/// [`write_volume`](super::write_volume).
+impl SeriesReader {
+    /// Opens a file of one or more volumes and reads its header.
+    ///
+    /// # Errors
+    /// Those of [`read_volume`](super::read_volume), as far as the header and the file's length show them; but several
+    /// volumes are taken.
+    pub fn open(path: &Path) -> Result<SeriesReader, Error> {
+        let mut file = NiftiFile::open(path)?;
+        let (grid, count) = file.series_grid().map_err(|kind| Error::new(path, kind))?;
+        let timing = Timing {
+            start: file.header.toffset,
+            step: file.header.pixdim[4],
+            unit: file.header.xyzt_units & UNIT_OF_TIME,
+        };
+        file.begin(count.saturating_mul(grid.len() as u64))?;
+        Ok(SeriesReader { path: path.into(), file, grid, count, timing, read: 0 })
+    }
+
+    /// Where the voxels of every volume lie.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// How many volumes there are.
+    pub fn count(&self) -> usize {
+        // At most 32767.
+        self.count as usize
+    }
+
+    /// When the volumes were taken.
+    pub fn timing(&self) -> Timing {
+        self.timing
+    }
+
+    /// The next volume; `None` after the last one.
+    ///
+    /// # Errors
+    /// A damaged file, a volume that does not fit into memory or holds a voxel that is NaN or infinite.
+    pub fn next_volume(&mut self) -> Result<Option<Volume>, Error> {
+        if self.read == self.count {
+            return Ok(None);
+        }
+        let each = self.grid.len() as u64;
+        let mut voxels = self.file.room_for(each)?;
+        self.file.next_values(each, |encoding, bytes| Encoding::append_f32(encoding, bytes, &mut voxels))?;
+        check_finite(&voxels, self.grid.shape).map_err(|kind| Error::new(&self.path, kind))?;
+        self.read += 1;
+        Ok(Some(Volume { grid: self.grid.clone(), voxels }))
+    }
+}
+
+/// Reads all of a series into memory; otherwise as [`SeriesReader`].
 ///
 /// # Errors
-/// Those of [`write_volume`](super::write_volume), or a count of volumes, or of voxels of one of them, that does not fit.
-pub fn write_series<'a>(to: impl Into<Target<'a>>, series: &Series) -> Result<(), Error> {
-    write::series(to.into(), series)
+/// Those of [`SeriesReader`], or a series that does not fit into memory.
+pub fn read_series(path: &Path) -> Result<Series, Error> {
+    let mut reader = SeriesReader::open(path)?;
+    let bytes = reader.count.saturating_mul(reader.grid.len() as u64).saturating_mul(size_of::<f32>() as u64);
+    memory::check(bytes).map_err(|shortage| Error::new(path, shortage))?;
+    let mut volumes = Vec::new();
+    while let Some(volume) = reader.next_volume()? {
+        volumes.push(volume);
+    }
+    Ok(Series { volumes, timing: reader.timing })
 }

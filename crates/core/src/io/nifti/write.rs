@@ -9,11 +9,10 @@ use super::super::replace::replace;
 use super::super::target::Target;
 use super::super::{Error, ErrorKind, gzip};
 use super::header;
-use super::series::{Series, Timing};
 use crate::{Grid, LabelVolume, Volume};
 
 /// Values turned into bytes at a time.
-const PIECE: usize = 1 << 18;
+pub(super) const PIECE: usize = 1 << 18;
 
 /// Writes a volume in single precision, compressed if the name ends in `.gz`; qform and sform say the same. The file
 /// appears when it is whole.
@@ -74,36 +73,20 @@ pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], facto
     write(to, grid, Layout::Vectors(factors.len()), &body)
 }
 
-/// Writes volumes one after another.
-pub(super) fn series(to: Target, series: &Series) -> Result<(), Error> {
-    let wrap = |kind| Error::new(to.path, kind);
-    let volumes = &series.volumes;
-    let Some(first) = volumes.first() else { return Err(wrap(ErrorKind::Volumes { found: 0 })) };
-    let each = first.grid.len();
-    if let Some(other) = volumes.iter().find(|volume| volume.voxels.len() != each) {
-        return Err(wrap(ErrorKind::Count { what: "voxels", expected: each, found: other.voxels.len() }));
-    }
-    let count = i16::try_from(volumes.len()).map_err(|_| wrap(ErrorKind::Volumes { found: volumes.len() }))?;
-    let body = Body {
-        datatype: NiftiType::Float32,
-        count: volumes.len() * each,
-        append: &|range, out| {
-            for (n, volume) in volumes.iter().enumerate().take(range.end.div_ceil(each)).skip(range.start / each) {
-                let [start, end] = [range.start, range.end].map(|at| at.clamp(n * each, (n + 1) * each) - n * each);
-                append(out, volume.voxels[start..end].iter().copied());
-            }
-        },
-    };
-    write(to, &first.grid, Layout::Series(count as u16, series.timing), &body)
-}
-
 /// A grid as it is read back from a file at `path`: headers have single precision.
 pub fn stored_grid(path: &Path, grid: &Grid) -> Result<Grid, Error> {
     let header = header::for_grid(grid, NiftiType::Float32, None);
     header.and_then(|header| header::grid(&header, grid.shape)).map_err(|kind| Error::new(path, kind))
 }
 
-fn append(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = f32>) {
+/// Whether a file of this name is compressed; refuses names of other formats.
+pub(super) fn is_gzipped(path: &Path) -> Result<bool, ErrorKind> {
+    let name = path.to_string_lossy().to_lowercase();
+    let gzipped = name.ends_with(".nii.gz");
+    if gzipped || name.ends_with(".nii") { Ok(gzipped) } else { Err(ErrorKind::Extension(".nii.gz or .nii")) }
+}
+
+pub(super) fn append(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = f32>) {
     // Room first, then the values: with a length that may grow at each, this would take three times as long.
     let before = out.len();
     out.resize(before + values.len() * size_of::<f32>(), 0);
@@ -121,8 +104,6 @@ enum Layout {
     Volume,
     /// Vectors of so many components.
     Vectors(usize),
-    /// So many volumes.
-    Series(u16, Timing),
 }
 
 /// What follows the header.
@@ -135,25 +116,17 @@ struct Body<'a> {
 
 fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Error> {
     let path = to.path;
-    let name = path.to_string_lossy().to_lowercase();
-    let gzipped = name.ends_with(".nii.gz");
-    if !gzipped && !name.ends_with(".nii") {
-        return Err(Error::new(path, ErrorKind::Extension(".nii.gz or .nii")));
-    }
     let wrap = |kind| Error::new(path, kind);
+    let gzipped = is_gzipped(path).map_err(wrap)?;
     let (axes, each) = match layout {
         Layout::Volume => (None, 1),
         Layout::Vectors(axes) => (Some(axes), axes),
-        Layout::Series(count, _) => (None, usize::from(count)),
     };
     let expected = grid.len() * each;
     if body.count != expected {
         return Err(wrap(ErrorKind::Count { what: "voxels", expected, found: body.count }));
     }
-    let mut header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
-    if let Layout::Series(count, timing) = layout {
-        timing.put(&mut header, count);
-    }
+    let header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
     let head = header::to_bytes(&header);
     let pieces = body.count.div_ceil(PIECE);
     // The first piece carries the header.

@@ -1,0 +1,43 @@
+//! The progress of a template as lines.
+
+use antsreg_pool::DeviceNote;
+use antsreg_study::template::{FinishResults, Registered, TemplateProgress, TemplateResults};
+
+use crate::device_notes;
+use crate::progress::Console;
+
+/// Shows the progress of a template as lines.
+pub struct Lines<'a>(pub &'a mut Console);
+
+impl TemplateProgress for Lines<'_> {
+    fn device(&mut self, note: &DeviceNote) {
+        device_notes::show_one(note, self.0);
+    }
+
+    fn registered(&mut self, registered: &Registered) {
+        let Registered { pass, done, all, subject, correlation, seconds } = registered;
+        let correlation = correlation.unwrap_or(f64::NAN);
+        let took = seconds.map_or("done before".to_owned(), |seconds| format!("{seconds:.2} s"));
+        self.0.note(format_args!("pass {pass}: {done} of {all}, {subject}: correlation {correlation:.4}, {took}"));
+    }
+
+    fn pass_done_before(&mut self, pass: usize) {
+        self.0.note(format_args!("pass {pass}: done before"));
+    }
+
+    fn pass_done(&mut self, results: &TemplateResults, seconds: f64) {
+        let TemplateResults { pass, moved_mean_voxels, mean_warp_voxels, sharpness_per_mm, converged, .. } = results;
+        let end = if *converged { "; it no longer moves" } else { "" };
+        self.0.note(format_args!(
+            "pass {pass}: template moved by {moved_mean_voxels:.3} voxels, mean warp {mean_warp_voxels:.3} voxels, \
+             sharpness {sharpness_per_mm:.4} / mm, {seconds:.1} s{end}"
+        ));
+    }
+
+    fn finished(&mut self, results: &FinishResults) {
+        self.0.note(format_args!("mean of the final warps: {:.4} voxels", results.mean_final_warp_voxels));
+        if let Some(sharper) = results.sharper_than_affine_average {
+            self.0.note(format_args!("{sharper:.2} times as sharp as the affine average"));
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Options that every verb takes.
+
+use std::path::PathBuf;
+
+use crate::values;
+
+/// Options every verb takes.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Common options")]
+pub struct Common {
+    /// Threads that compute [default: all cores]. The result does not depend on it
+    #[arg(long, value_name = "N", global = true, value_parser = values::threads, allow_negative_numbers = true)]
+    pub threads: Option<usize>,
+    /// No progress: results, warnings and errors alone
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Report every iteration, not only every level
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// Also write the report of every iteration to this file, which stays whatever happens
+    #[arg(long, value_name = "FILE", global = true)]
+    pub log: Option<PathBuf>,
+}
+
+/// Cores this process may use.
+pub fn available_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

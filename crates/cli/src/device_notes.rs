@@ -1,0 +1,25 @@
+//! Notes about devices that become ready while other work goes on.
+
+use antsreg_pool::DeviceNote;
+use crossbeam_channel::Receiver;
+
+use crate::progress::Console;
+
+/// Shows the notes that have come so far.
+pub fn show(notes: &Receiver<DeviceNote>, console: &mut Console) {
+    notes.try_iter().for_each(|note| show_one(&note, console));
+}
+
+/// Shows one note.
+pub fn show_one(note: &DeviceNote, console: &mut Console) {
+    match note {
+        DeviceNote::Ready(device, seconds) => {
+            console.note(format_args!("device: {device}, ready in {seconds:.2} s"));
+        }
+        DeviceNote::CpuBecause(reason) => console.note(format_args!("device: cpu, because {reason}")),
+        DeviceNote::LeftOut { reason, cpu_instead } => {
+            let instead = if *cpu_instead { "takes the CPU" } else { "leaves it out" };
+            console.warn(format_args!("{reason}; --device auto {instead}"));
+        }
+    }
+}

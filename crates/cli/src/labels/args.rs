@@ -1,0 +1,212 @@
+//! The options of `labels`, as typed, and what they amount to.
+
+use std::path::PathBuf;
+
+use antsreg_kernels::apply::LabelInterpolation;
+use antsreg_register::Recipe;
+use antsreg_study::labels::{AtlasSource, Carrying, Fusion, LabelOptions, TargetFiles};
+use antsreg_study::pair::{Format, Labels, PairFiles, Writing};
+use antsreg_study::transforms::TransformFile;
+
+use super::fusion::FusionArgs;
+use crate::error::UsageError;
+use crate::options::{RegistrationArgs, WritingArgs};
+use crate::pair::Job;
+use crate::values;
+
+/// Carry labels to another image and score them against its own.
+///
+/// Either registers the two images first (-f, -m and the options of `register`, whose files are written too), or takes
+/// transforms that exist already (--apply), or registers several atlases and fuses what they say (--atlas).
+///
+/// Writes PREFIXLabels.nii.gz; with --target also PREFIXoverlap.csv, and prints the table.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_long_help = AFTER, group = clap::ArgGroup::new("registered").args(["moving", "atlas"]),
+    group = clap::ArgGroup::new("scored").args(["target", "leave_one_out"]).multiple(true))]
+pub struct Args {
+    /// Label map to carry (NIfTI), of the moving image
+    #[arg(
+        short,
+        long,
+        value_name = "IMAGE",
+        help_heading = "Labels",
+        required_unless_present = "atlas",
+        conflicts_with = "atlas"
+    )]
+    labels: Option<PathBuf>,
+    /// Label map taken for the truth (NIfTI), of the fixed image
+    #[arg(short = 'g', long, value_name = "IMAGE", help_heading = "Labels")]
+    target: Option<PathBuf>,
+    /// Labels that count in the overlap: a file of numbers, or 1,2,5 [default: all but 0]
+    #[arg(long, value_name = "LIST", help_heading = "Labels", requires = "scored")]
+    pub label_list: Option<String>,
+    /// Start of all output names, folder included
+    #[arg(short, long, value_name = "PREFIX", value_parser = values::prefix, help_heading = "Labels")]
+    pub output: String,
+    /// How the labels are read between voxels
+    #[arg(short = 'n', long, value_enum, default_value_t, value_name = "HOW", help_heading = "Labels")]
+    interpolation: LabelInterpolation,
+    /// Format of images and warps
+    #[arg(long, value_enum, default_value_t, help_heading = "Labels")]
+    pub format: Format,
+
+    /// Transform that exists already, as for `apply -t`; may be repeated
+    #[arg(long, value_name = "TRANSFORM", help_heading = "With given transforms",
+        required_unless_present = "registered",
+        conflicts_with_all = [
+            "registered", "dry_run", "transform", "preset", "initial_transform", "device", "LinearArgs", "SynArgs",
+        ])]
+    apply: Vec<TransformFile>,
+    /// Image whose grid the labels get [default: that of --target]
+    #[arg(
+        short,
+        long,
+        value_name = "IMAGE",
+        help_heading = "With given transforms",
+        requires = "apply",
+        conflicts_with = "registered"
+    )]
+    reference: Option<PathBuf>,
+
+    /// Image that stays where it is (NIfTI)
+    #[arg(short, long, value_name = "IMAGE", help_heading = "With a registration", requires = "registered")]
+    fixed: Option<PathBuf>,
+    /// Image that is brought to it (NIfTI)
+    #[arg(short, long, value_name = "IMAGE", help_heading = "With a registration", requires = "fixed")]
+    moving: Option<PathBuf>,
+    /// Print what would be done and the memory it would take, then stop
+    #[arg(long, help_heading = "With a registration", requires = "moving", conflicts_with = "atlas")]
+    dry_run: bool,
+
+    /// An atlas: its image and its label map. May be repeated. Or a table .csv with a header line and the columns image,
+    /// labels and, if wanted, subject and mask; paths are relative to the table
+    #[arg(short, long, value_name = "IMAGE=LABELS", help_heading = "With several atlases")]
+    pub atlas: Vec<AtlasSource>,
+    /// Score the atlases: label each of them by the others and compare the best of these alone, majority vote and joint
+    /// fusion. Takes no --fixed
+    #[arg(long, help_heading = "With several atlases", requires = "atlas", conflicts_with_all = ["fixed", "target"])]
+    leave_one_out: bool,
+    /// Do without atlases that cannot be used, and exit with 3 once the rest is done [default: stop at the first]
+    #[arg(long, help_heading = "With several atlases", requires = "atlas", conflicts_with = "labels")]
+    pub keep_going: bool,
+    /// Also write what brings each atlas over: PREFIXNAME_0GenericAffine.mat and PREFIXNAME_1Warp, and PREFIXNAME_Warped,
+    /// PREFIXNAME_Labels, what it brings
+    #[arg(long, help_heading = "With several atlases", requires = "atlas", conflicts_with_all = ["leave_one_out", "labels"])]
+    keep_transforms: bool,
+    #[command(flatten)]
+    fusion: FusionArgs,
+
+    #[command(flatten)]
+    pub registration: RegistrationArgs,
+}
+
+const AFTER: &str = "\
+Output with --leave-one-out:
+  PREFIXNAME_Labels.nii.gz, PREFIXNAME_MajorityLabels.nii.gz   labels of each image by joint fusion and by majority vote
+  PREFIXjaccard.csv     Jaccard and Dice of every target, method and label
+  PREFIXsummary.csv     mean Jaccard of every target: best single atlas, majority, joint; also printed
+  PREFIXjaccard.svg     the same as a picture
+
+Examples:
+  antsreg-gpu labels -f target.nii.gz -m atlas.nii.gz -l atlas_labels.nii.gz -g target_labels.nii.gz -o out/atlas_
+  antsreg-gpu labels --apply p1Warp.nii.gz --apply p0GenericAffine.mat -l atlas_labels.nii.gz \\
+      -r target.nii.gz -o out/atlas_
+  antsreg-gpu labels -f target.nii.gz -a a.nii.gz=a_labels.nii.gz -a b.nii.gz=b_labels.nii.gz \\
+      -o out/target_
+  antsreg-gpu labels --leave-one-out -a atlases.csv -o out/score_";
+
+/// What is to be done.
+pub enum Task {
+    /// One label map, after a registration of its image.
+    Pair(Box<Job>),
+    /// One label map through transforms that exist.
+    Carry(Carrying),
+    /// Several atlases: an image is labelled, or without one the atlases are scored.
+    Atlases(Box<LabelOptions>, Option<TargetFiles>),
+}
+
+impl Args {
+    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    pub fn first_gpus(&self) -> Option<usize> {
+        self.registration.device.first_gpus(self.atlas.is_empty())
+    }
+
+    /// What was asked for. Options without effect are refused.
+    pub fn task(&self) -> Result<Task, UsageError> {
+        if self.leave_one_out {
+            return Ok(Task::Atlases(Box::new(self.options(self.fusion.joint())?), None));
+        }
+        if !self.atlas.is_empty() {
+            let why = "to have an image to label, or --leave-one-out";
+            let image = self.fixed.clone().ok_or(UsageError::Missing { option: "--fixed", why })?;
+            let target = TargetFiles {
+                image,
+                truth: self.target.clone(),
+                keep_transforms: self.keep_transforms,
+                posteriors: self.fusion.posteriors,
+            };
+            return Ok(Task::Atlases(Box::new(self.options(self.fusion.resolve()?)?), Some(target)));
+        }
+        let missing = UsageError::Missing { option: "--labels", why: "to have labels to carry" };
+        let labels = self.labels.clone().ok_or(missing)?;
+        match (&self.fixed, &self.moving) {
+            (Some(fixed), Some(moving)) => {
+                Ok(Task::Pair(Box::new(self.job(labels, fixed.clone(), moving.clone())?)))
+            }
+            _ => Ok(Task::Carry(self.carrying(labels)?)),
+        }
+    }
+
+    /// The registration of the image that the labels belong to.
+    fn job(&self, labels: PathBuf, fixed: PathBuf, moving: PathBuf) -> Result<Job, UsageError> {
+        let written = WritingArgs::default();
+        let recipe = Recipe { images: Some(written.images()), inverse_warp: true, ..self.recipe()? };
+        let labels = Labels {
+            fixed: self.target.clone(),
+            moving: Some(labels),
+            list: self.label_list.clone(),
+            interpolation: self.interpolation,
+        };
+        let files = PairFiles {
+            fixed,
+            moving,
+            channels: Vec::new(),
+            fixed_mask: None,
+            moving_mask: None,
+            labels,
+            start: self.registration.start(),
+            prefix: self.output.clone(),
+            writing: Writing { format: self.format, ..written.writing() },
+        };
+        let device = self.registration.one_device()?;
+        Ok(Job { files, recipe, device, dry_run: self.dry_run, profile: false })
+    }
+
+    /// The labels and the transforms that they go through.
+    fn carrying(&self, labels: PathBuf) -> Result<Carrying, UsageError> {
+        let missing = UsageError::Missing { option: "--reference or --target", why: "to know the grid to write on" };
+        Ok(Carrying {
+            labels,
+            transforms: self.apply.clone(),
+            onto: self.reference.clone().or(self.target.clone()).ok_or(missing)?,
+            truth: self.target.clone(),
+            label_list: self.label_list.clone(),
+            interpolation: self.interpolation,
+            prefix: self.output.clone(),
+            format: self.format,
+        })
+    }
+
+    /// How atlases are brought to a target and fused.
+    fn options(&self, fusion: Fusion) -> Result<LabelOptions, UsageError> {
+        let (recipe, start) = (self.recipe()?, self.registration.start());
+        Ok(LabelOptions { recipe, start, interpolation: self.interpolation, fusion })
+    }
+
+    /// The registration.
+    fn recipe(&self) -> Result<Recipe, UsageError> {
+        let recipe = self.registration.recipe()?;
+        self.registration.check_metrics(&recipe)?;
+        Ok(recipe)
+    }
+}

@@ -1,0 +1,16 @@
+//! The scores of a set of atlases in words.
+
+use antsreg_study::labels::{SummaryRow, TargetScores, summary};
+
+use crate::table;
+
+/// A row for each target and one for their mean.
+pub fn scores(targets: &[TargetScores]) -> String {
+    let mut rows =
+        vec![["Mean Jaccard", "Best atlas", "Best single", "Majority", "Joint"].map(String::from).to_vec()];
+    for SummaryRow { name, best_atlas, mean_jaccard } in summary(targets) {
+        let cells = mean_jaccard.map(|mean| if mean.is_finite() { format!("{mean:.4}") } else { "-".into() });
+        rows.push([vec![name, best_atlas], cells.to_vec()].concat());
+    }
+    table::render(&rows)
+}

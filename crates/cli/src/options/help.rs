@@ -1,0 +1,31 @@
+//! Help texts that quote the presets, so that they are always true.
+
+use antsreg_register::Preset;
+
+use crate::values::name;
+
+/// `text`, closed by the default value, preset by preset where they differ.
+pub fn help(text: &str, value: impl Fn(Preset) -> String) -> String {
+    let usual = value(Preset::Default);
+    let others: Vec<String> = Preset::ALL
+        .into_iter()
+        .filter(|preset| value(*preset) != usual)
+        .map(|preset| format!("{}: {}", name(&preset), value(preset)))
+        .collect();
+    if others.is_empty() {
+        format!("{text} [default: {usual}]")
+    } else {
+        format!("{text} [default: {usual}; {}]", others.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_names_presets_that_differ() {
+        let text = help("Iterations", |preset| if preset == Preset::Fast { "5".into() } else { "9".into() });
+        assert_eq!(text, "Iterations [default: 9; fast: 5]");
+    }
+}

@@ -1,0 +1,202 @@
+//! The options of the affine stage.
+
+use antsreg_kernels::JointSampling;
+use antsreg_register::linear::{self, AngleSearch, Cost, Optimiser, Search};
+use antsreg_register::{Preset, Recipe};
+
+use super::help::help;
+use super::{Shown, given};
+use crate::error::UsageError;
+use crate::values::{self, Shares, ValueError, name};
+
+/// The affine stage as typed.
+#[derive(Debug, Clone, clap::Args)]
+pub struct LinearArgs {
+    /// Degrees of freedom of the affine stage: 3 translation, 6 rigid, 7 and one scale, 9 and a scale per axis, 12 affine; of
+    /// slices 2, 3, 4, 5 and 6 [default: affine, or as the model says]
+    #[arg(long, value_parser = dof, value_name = "N", help_heading = "Affine stage")]
+    dof: Option<u8>,
+    #[arg(long, allow_negative_numbers = true, value_parser = values::angles, value_name = "ANGLES", help_heading = "Affine stage",
+        help = help("Rotations searched, ± degrees about x,y,z, or one angle for all", angles))]
+    search_degrees: Option<[f64; 3]>,
+    #[arg(long, allow_negative_numbers = true, value_parser = values::step_degrees, value_name = "DEGREES", help_heading = "Affine stage",
+        help = help("Step of the angles from which shift and scale are optimised",
+            |p| search(p).coarse_step_degrees.to_string()))]
+    coarse_step_degrees: Option<f64>,
+    #[arg(long, allow_negative_numbers = true, value_parser = values::step_degrees, value_name = "DEGREES", help_heading = "Affine stage",
+        help = help("Step of the angles at which the cost is looked at", |p| search(p).fine_step_degrees.to_string()))]
+    fine_step_degrees: Option<f64>,
+    /// Do not also start from the turns that put the principal axes of both images on each other
+    #[arg(long, help_heading = "Affine stage")]
+    no_principal_axes: bool,
+    /// Refine the start only; no search over orientations
+    #[arg(long, help_heading = "Affine stage", conflicts_with_all = ["search_degrees", "coarse_step_degrees", "fine_step_degrees", "no_principal_axes"])]
+    no_search: bool,
+    #[arg(long, alias = "optimizer", value_enum, value_name = "HOW", help_heading = "Affine stage",
+        help = help("How each start is brought to the bottom of its valley", |p| name(&p.linear().optimiser)))]
+    optimiser: Option<Optimiser>,
+    #[arg(long, value_enum, value_name = "COST", help_heading = "Affine stage",
+        help = help("What the affine stage minimises", |p| name(&p.linear().cost)))]
+    cost: Option<Cost>,
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Affine stage",
+        help = help("How the joint histogram of mi and nmi is filled", |p| name(&p.linear().histogram)))]
+    histogram: Option<JointSampling>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(2..=1024), value_name = "N", help_heading = "Affine stage",
+        help = bins_help())]
+    bins: Option<u16>,
+    #[arg(long, value_parser = finest, value_name = "MM", help_heading = "Affine stage",
+        help = help("Finest level of the affine stage, mm: 8, 4, 2 or 1", |p| p.linear().finest_mm.to_string()))]
+    finest_mm: Option<f64>,
+    #[arg(long, value_parser = values::shares, value_name = "LOW,HIGH", help_heading = "Affine stage",
+        help = help("Intensities are clamped to the values below which these shares of the voxels lie",
+            |p| p.linear().robust_shares.map(|share| share.to_string()).join(",")))]
+    robust_range: Option<Shares>,
+}
+
+impl LinearArgs {
+    /// The options that were given.
+    pub fn given(&self) -> impl Iterator<Item = &'static str> {
+        [
+            given("--dof", self.dof.is_some()),
+            given("--search-degrees", self.search_degrees.is_some()),
+            given("--coarse-step-degrees", self.coarse_step_degrees.is_some()),
+            given("--fine-step-degrees", self.fine_step_degrees.is_some()),
+            given("--no-principal-axes", self.no_principal_axes),
+            given("--no-search", self.no_search),
+            given("--optimiser", self.optimiser.is_some()),
+            given("--cost", self.cost.is_some()),
+            given("--histogram", self.histogram.is_some()),
+            given("--bins", self.bins.is_some()),
+            given("--finest-mm", self.finest_mm.is_some()),
+            given("--robust-range", self.robust_range.is_some()),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// `--dof`, if it was given.
+    pub fn given_dof(&self) -> Option<&'static str> {
+        given("--dof", self.dof.is_some())
+    }
+
+    /// Puts what was typed into a recipe. Options that the cost does not use are refused.
+    pub fn apply(&self, recipe: &mut Recipe) -> Result<(), UsageError> {
+        let usual = recipe.linear.clone();
+        let cost = self.cost.unwrap_or(usual.cost);
+        let usual_bins = if cost == usual.cost { usual.bins } else { cost.default_bins() };
+        recipe.dof = self.dof;
+        recipe.search_degrees = self.search_degrees;
+        recipe.linear = linear::Options {
+            search: self.search(usual.search),
+            optimiser: self.optimiser.unwrap_or(usual.optimiser),
+            cost,
+            histogram: self.histogram.unwrap_or(usual.histogram),
+            bins: self.bins.map_or(usual_bins, usize::from),
+            finest_mm: self.finest_mm.unwrap_or(usual.finest_mm),
+            robust_shares: self.robust_range.map_or(usual.robust_shares, |typed| typed.0),
+            ..usual
+        };
+        let useless = [
+            given("--histogram", self.histogram.is_some() && !cost.has_joint_histogram()),
+            given("--bins", self.bins.is_some() && !cost.has_bins()),
+        ];
+        match useless.into_iter().flatten().next() {
+            Some(option) => Err(UsageError::NoEffect { option, with: format!("--cost {}", name(&cost)) }),
+            None => Ok(()),
+        }
+    }
+
+    fn search(&self, usual: Search) -> Search {
+        let usual = match usual {
+            Search::Angles(angles) => angles,
+            Search::None => AngleSearch::default(),
+        };
+        match self.no_search {
+            true => Search::None,
+            false => Search::Angles(AngleSearch {
+                coarse_step_degrees: self.coarse_step_degrees.unwrap_or(usual.coarse_step_degrees),
+                fine_step_degrees: self.fine_step_degrees.unwrap_or(usual.fine_step_degrees),
+                principal_axes: usual.principal_axes && !self.no_principal_axes,
+                ..usual
+            }),
+        }
+    }
+}
+
+/// The parameters of a stage as options; `slices` says what its degrees of freedom are called.
+pub fn shown(options: &linear::Options, slices: bool) -> Vec<Shown> {
+    let mut parameters = vec![("--dof", options.dof.number(slices).to_string())];
+    match options.search {
+        Search::Angles(angles) => {
+            let [x, y, z] = angles.range_degrees;
+            parameters.push(("--search-degrees", format!("{x},{y},{z}")));
+            parameters.push(("--coarse-step-degrees", angles.coarse_step_degrees.to_string()));
+            parameters.push(("--fine-step-degrees", angles.fine_step_degrees.to_string()));
+            if !angles.principal_axes {
+                parameters.push(("--no-principal-axes", String::new()));
+            }
+        }
+        Search::None => parameters.push(("--no-search", String::new())),
+    }
+    parameters.push(("--optimiser", name(&options.optimiser)));
+    parameters.push(("--cost", name(&options.cost)));
+    if options.cost.has_joint_histogram() {
+        parameters.push(("--histogram", name(&options.histogram)));
+    }
+    if options.cost.has_bins() {
+        parameters.push(("--bins", options.bins.to_string()));
+    }
+    parameters.push(("--finest-mm", options.finest_mm.to_string()));
+    parameters.push(("--robust-range", options.robust_shares.map(|share| share.to_string()).join(",")));
+    parameters
+}
+
+/// A cost in words.
+pub fn cost_in_words(cost: Cost) -> &'static str {
+    match cost {
+        Cost::CorrelationRatio => "correlation ratio",
+        Cost::MutualInformation => "mutual information",
+        Cost::NormalisedMutualInformation => "normalised mutual information",
+        Cost::NormalisedCorrelation => "normalised correlation",
+        Cost::LeastSquares => "least squares",
+    }
+}
+
+fn dof(text: &str) -> Result<u8, ValueError> {
+    match text.parse() {
+        Ok(number @ (2..=7 | 9 | 12)) => Ok(number),
+        _ => Err(ValueError::OutOfRange {
+            expected: "3, 6, 7, 9 or 12, of slices 2, 3, 4, 5 or 6",
+            found: text.into(),
+        }),
+    }
+}
+
+fn finest(text: &str) -> Result<f64, ValueError> {
+    match text.parse() {
+        Ok(mm) if [8.0, 4.0, 2.0, 1.0].contains(&mm) => Ok(mm),
+        _ => Err(ValueError::OutOfRange { expected: "8, 4, 2 or 1", found: text.into() }),
+    }
+}
+
+fn bins_help() -> String {
+    let [ratio, joint] = [Cost::CorrelationRatio, Cost::MutualInformation].map(Cost::default_bins);
+    format!(
+        "Bins over the intensities at 1 mm. A level of s mm uses N/s for cr, N/√s on either side for mi and nmi \
+         [default: {ratio} for cr, {joint} for mi and nmi]"
+    )
+}
+
+fn search(preset: Preset) -> AngleSearch {
+    match preset.linear().search {
+        Search::Angles(angles) => angles,
+        Search::None => AngleSearch::default(),
+    }
+}
+
+fn angles(preset: Preset) -> String {
+    match search(preset).range_degrees {
+        [x, y, z] if x == y && y == z => x.to_string(),
+        [x, y, z] => format!("{x},{y},{z}"),
+    }
+}

@@ -1,0 +1,23 @@
+//! Options that several verbs share, each declared, checked, resolved and shown in one place.
+
+mod help;
+pub mod linear;
+mod registration;
+pub mod syn;
+mod writing;
+
+pub use registration::RegistrationArgs;
+pub use writing::WritingArgs;
+
+/// An option as it is shown: its name and its value, which is empty for a flag.
+pub type Shown = (&'static str, String);
+
+/// One value a level, written as it is typed.
+pub fn per_level<T: std::fmt::Display>(values: impl IntoIterator<Item = T>) -> String {
+    values.into_iter().map(|value| value.to_string()).collect::<Vec<_>>().join("x")
+}
+
+/// The name of the option, if it was given.
+fn given(option: &'static str, is_given: bool) -> Option<&'static str> {
+    is_given.then_some(option)
+}

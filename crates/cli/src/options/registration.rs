@@ -1,0 +1,106 @@
+//! `--transform`, `--preset`, `--initial-transform`, `--device` and the options of both stages: a registration as typed.
+
+use std::str::FromStr;
+
+use antsreg_pool::Devices;
+use antsreg_register::{DeviceChoice, Model, Preset, Recipe};
+use antsreg_study::pair::StartFile;
+use antsreg_study::transforms::{NotATransformFile, TransformFile};
+
+use super::help::help;
+use super::linear::LinearArgs;
+use super::syn::SynArgs;
+use crate::error::UsageError;
+use crate::values::name;
+
+/// A registration as typed.
+#[derive(Debug, Clone, clap::Args)]
+pub struct RegistrationArgs {
+    #[arg(short, long, value_enum, value_name = "MODEL", help_heading = "Registration",
+        help = help("What the images may do to match", |p| name(&p.model())))]
+    transform: Option<Model>,
+    /// Defaults of all options below
+    #[arg(long, value_enum, default_value_t, help_heading = "Registration")]
+    preset: Preset,
+    #[arg(
+        long,
+        value_name = "START",
+        help_heading = "Registration",
+        help = "Where to start: centre-of-mass, headers, or an \
+        ITK affine, fixed to moving: FILE, or [FILE,1] for its inverse [default: centre-of-mass; headers for syn-only]"
+    )]
+    initial_transform: Option<Start>,
+    /// Device that computes: cpu, cuda (the first NVIDIA GPU), cuda:N, or auto: cuda where it can be used, else cpu. Of
+    /// many registrations some on each: cuda:0,1 or cuda:all, which auto then takes
+    #[arg(long, default_value = "auto", value_name = "DEVICE", help_heading = "Registration")]
+    pub device: Devices,
+
+    #[command(flatten)]
+    linear: LinearArgs,
+    #[command(flatten)]
+    syn: SynArgs,
+}
+
+impl RegistrationArgs {
+    /// The model as typed, or that of the preset.
+    pub fn model(&self) -> Model {
+        self.transform.unwrap_or(self.preset.model())
+    }
+
+    /// The one device of a verb that uses no more.
+    pub fn one_device(&self) -> Result<DeviceChoice, UsageError> {
+        match &self.device {
+            Devices::One(choice) => Ok(*choice),
+            several => Err(UsageError::SeveralDevices { asked: several.to_string() }),
+        }
+    }
+
+    /// The start as typed, or that of the model.
+    pub fn start(&self) -> StartFile {
+        match &self.initial_transform {
+            Some(Start(start)) => start.clone(),
+            None if self.model() == Model::SynOnly => StartFile::Headers,
+            None => StartFile::CentreOfMass,
+        }
+    }
+
+    /// What was typed as a recipe. Options without effect are refused. The start is that of a file that is not read yet:
+    /// centres of mass.
+    pub fn recipe(&self) -> Result<Recipe, UsageError> {
+        let model = self.model();
+        let useless = match model {
+            Model::SynOnly => self.linear.given().next(),
+            Model::Syn => None,
+            // These models are degrees of freedom already.
+            _ => self.syn.given().chain(self.linear.given_dof()).next(),
+        };
+        if let Some(option) = useless {
+            return Err(UsageError::NoEffect { option, with: format!("--transform {}", name(&model)) });
+        }
+        let mut recipe = Recipe { model, ..Recipe::new(self.preset) };
+        self.linear.apply(&mut recipe)?;
+        self.syn.apply(&mut recipe);
+        Ok(recipe)
+    }
+
+    /// Refuses parameters of a metric that no channel of the recipe has.
+    pub fn check_metrics(&self, recipe: &Recipe) -> Result<(), UsageError> {
+        self.syn.check_metrics(&recipe.syn)
+    }
+}
+
+/// `--initial-transform` as typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start(StartFile);
+
+impl FromStr for Start {
+    type Err = NotATransformFile;
+
+    fn from_str(text: &str) -> Result<Start, NotATransformFile> {
+        Ok(Start(match text {
+            "centre-of-mass" | "center-of-mass" => StartFile::CentreOfMass,
+            "headers" => StartFile::Headers,
+            file => StartFile::File(file.parse::<TransformFile>()?),
+        }))
+    }
+}

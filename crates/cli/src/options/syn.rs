@@ -1,0 +1,208 @@
+//! The options of the SyN stage.
+
+use antsreg_core::schedule::{Convergence, Level};
+use antsreg_kernels::CcDerivative;
+use antsreg_register::syn::{self, Channel, Metric};
+use antsreg_register::{Preset, Recipe, Schedule};
+
+use super::help::help;
+use super::{Shown, given, per_level};
+use crate::error::UsageError;
+use crate::values::{self, PerLevel, Winsorise, name};
+
+/// The SyN stage as typed.
+#[derive(Debug, Clone, clap::Args)]
+pub struct SynArgs {
+    #[arg(long, allow_negative_numbers = true, value_parser = values::factors, value_name = "AxB…", help_heading = "SyN stage",
+        help = help("Shrink factor of each level, coarse to fine", |p| levels(p, |l| l.shrink)))]
+    shrink_factors: Option<PerLevel<usize>>,
+    #[arg(long, allow_negative_numbers = true, value_parser = values::sigmas, value_name = "AxB…", help_heading = "SyN stage",
+        help = help("Smoothing of the images on each level: standard deviation, voxels of the full grid",
+            |p| levels(p, |l| l.sigma_voxels)))]
+    smoothing_sigmas: Option<PerLevel<f64>>,
+    #[arg(long, allow_negative_numbers = true, value_parser = values::counts, value_name = "AxB…", help_heading = "SyN stage",
+        help = help("Most iterations on each level", |p| levels(p, |l| l.iterations)))]
+    iterations: Option<PerLevel<usize>>,
+    #[arg(long, value_parser = values::step_voxels, allow_negative_numbers = true, value_name = "VOXELS", help_heading = "SyN stage",
+        help = help("Length of one step: the largest displacement it adds, voxels of the level",
+            |p| p.syn().gradient_step.to_string()))]
+    gradient_step: Option<f64>,
+    #[arg(long, value_parser = values::variance, allow_negative_numbers = true, value_name = "VOXELS²", help_heading = "SyN stage",
+        help = help("Smoothing of each update: variance, voxels² of the level", |p| p.syn().update_variance.to_string()))]
+    update_variance: Option<f64>,
+    #[arg(long, value_parser = values::variance, allow_negative_numbers = true, value_name = "VOXELS²", help_heading = "SyN stage",
+        help = help("Smoothing of the whole field after each update: variance, voxels² of the level; 0 for none",
+            |p| p.syn().total_variance.to_string()))]
+    total_variance: Option<f64>,
+    #[arg(long, value_enum, ignore_case = true, value_name = "METRIC", help_heading = "SyN stage",
+        help = help("What SyN maximises", |p| name(&first_metric(&p.syn()))))]
+    metric: Option<Metric>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(8..=256), value_name = "N", help_heading = "SyN stage",
+        help = help("Bins of each image's intensities for mutual information, two at either end beyond its range",
+            |p| p.syn().bins.to_string()))]
+    metric_bins: Option<u16>,
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=16), value_name = "VOXELS", help_heading = "SyN stage",
+        help = help("Radius of the correlation window; the window is a cube of 2r+1 voxels", |p| p.syn().radius.to_string()))]
+    cc_radius: Option<u8>,
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "SyN stage",
+        help = help("Derivative of the correlation that drives the update", |p| name(&p.syn().derivative)))]
+    cc_derivative: Option<CcDerivative>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(2..), value_name = "N", help_heading = "SyN stage",
+        help = help("A level ends when its energy has stopped falling over this many iterations …",
+            |p| p.syn().convergence.window.to_string()))]
+    convergence_window: Option<u16>,
+    #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "SLOPE", help_heading = "SyN stage",
+        help = help("… that is, when its slope over them is below this", |p| p.syn().convergence.threshold.to_string()))]
+    convergence_threshold: Option<f64>,
+    #[arg(long, allow_negative_numbers = true, value_parser = values::intervals, value_name = "AxB…", help_heading = "SyN stage",
+        help = help("Iterations from one re-inversion of the fields to the next, on each level or on all; fewer \
+        re-inversions let them move more freely and fold sooner", |p| levels(p, |l| l.reinvert_every)))]
+    reinvert_every: Option<PerLevel<usize>>,
+    #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "SHARE",
+        help_heading = "SyN stage", help = help("Standard deviation of the noise that the correlation disregards, as a \
+        share of the intensity range", |p| p.syn().noise.to_string()))]
+    noise: Option<f64>,
+    #[arg(long, value_parser = values::share_or_none, allow_negative_numbers = true, value_name = "WEIGHT",
+        help_heading = "SyN stage", help = help("How much the correlation of the images' edges (the magnitudes of their \
+        gradients) pulls beside that of the images, which has weight 1; 0 for not at all", |p| p.syn().edge_weight.to_string()))]
+    edge_weight: Option<f64>,
+    #[arg(long, value_parser = values::positive, allow_negative_numbers = true, value_name = "VOXELS",
+        help_heading = "SyN stage", help = help("How far the warp and its inverse may miss each other at any voxel; where \
+        they miss by more, both are corrected or smoothed", |p| p.syn().largest_residual_voxels.to_string()))]
+    inverse_limit: Option<f64>,
+    #[arg(long, value_parser = values::winsorise, value_name = "LOW,HIGH", help_heading = "SyN stage",
+        help = help("Intensities clipped first: below and above these shares of the voxels; or none",
+            |p| p.syn().winsorise.map_or("none".into(), |(low, high)| format!("{low},{high}"))))]
+    winsorise: Option<Winsorise>,
+    /// Weights of the x, y and z components (world axes) of each update, as in ANTs: 0x1x0 moves along y alone
+    /// [default: 1x1x1]
+    #[arg(long, allow_negative_numbers = true, value_parser = values::restriction, value_name = "XxYxZ", help_heading = "SyN stage")]
+    restrict_deformation: Option<[f64; 3]>,
+}
+
+impl SynArgs {
+    /// The options that were given.
+    pub fn given(&self) -> impl Iterator<Item = &'static str> {
+        [
+            given("--shrink-factors", self.shrink_factors.is_some()),
+            given("--smoothing-sigmas", self.smoothing_sigmas.is_some()),
+            given("--iterations", self.iterations.is_some()),
+            given("--gradient-step", self.gradient_step.is_some()),
+            given("--update-variance", self.update_variance.is_some()),
+            given("--total-variance", self.total_variance.is_some()),
+            given("--metric", self.metric.is_some()),
+            given("--metric-bins", self.metric_bins.is_some()),
+            given("--cc-radius", self.cc_radius.is_some()),
+            given("--cc-derivative", self.cc_derivative.is_some()),
+            given("--convergence-window", self.convergence_window.is_some()),
+            given("--convergence-threshold", self.convergence_threshold.is_some()),
+            given("--reinvert-every", self.reinvert_every.is_some()),
+            given("--noise", self.noise.is_some()),
+            given("--edge-weight", self.edge_weight.is_some()),
+            given("--inverse-limit", self.inverse_limit.is_some()),
+            given("--winsorise", self.winsorise.is_some()),
+            given("--restrict-deformation", self.restrict_deformation.is_some()),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// Puts what was typed into a recipe.
+    pub fn apply(&self, recipe: &mut Recipe) {
+        let list = |typed: &Option<PerLevel<usize>>| typed.as_ref().map(|typed| typed.0.clone());
+        recipe.schedule = Schedule {
+            shrink_factors: list(&self.shrink_factors),
+            smoothing_sigmas: self.smoothing_sigmas.as_ref().map(|typed| typed.0.clone()),
+            iterations: list(&self.iterations),
+            reinvert_every: list(&self.reinvert_every),
+        };
+        let usual = recipe.syn.clone();
+        recipe.syn = syn::Options {
+            channels: vec![Channel { metric: self.metric.unwrap_or(first_metric(&usual)), ..Channel::default() }],
+            gradient_step: self.gradient_step.unwrap_or(usual.gradient_step),
+            update_variance: self.update_variance.unwrap_or(usual.update_variance),
+            total_variance: self.total_variance.unwrap_or(usual.total_variance),
+            radius: self.cc_radius.map_or(usual.radius, usize::from),
+            derivative: self.cc_derivative.unwrap_or(usual.derivative),
+            convergence: Convergence {
+                window: self.convergence_window.map_or(usual.convergence.window, usize::from),
+                threshold: self.convergence_threshold.unwrap_or(usual.convergence.threshold),
+            },
+            noise: self.noise.unwrap_or(usual.noise),
+            edge_weight: self.edge_weight.unwrap_or(usual.edge_weight),
+            largest_residual_voxels: self.inverse_limit.unwrap_or(usual.largest_residual_voxels),
+            bins: self.metric_bins.map_or(usual.bins, usize::from),
+            winsorise: self.winsorise.map_or(usual.winsorise, |typed| typed.0),
+            restrict: self.restrict_deformation.unwrap_or(usual.restrict),
+            ..usual
+        };
+    }
+
+    /// Refuses parameters of a metric that no channel has.
+    pub fn check_metrics(&self, options: &syn::Options) -> Result<(), UsageError> {
+        let useless = [
+            given("--cc-radius", self.cc_radius.is_some() && !options.uses(Metric::Cc)),
+            given("--cc-derivative", self.cc_derivative.is_some() && !options.uses(Metric::Cc)),
+            given("--noise", self.noise.is_some() && !options.uses(Metric::Cc)),
+            given("--edge-weight", self.edge_weight.is_some() && !options.uses(Metric::Cc)),
+            given("--metric-bins", self.metric_bins.is_some() && !options.uses(Metric::Mattes)),
+        ];
+        match useless.into_iter().flatten().next() {
+            Some(option) => {
+                Err(UsageError::NoEffect { option, with: format!("--metric {}", name(&first_metric(options))) })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The metric of the first channel.
+pub fn first_metric(options: &syn::Options) -> Metric {
+    options.channels.first().map(|channel| channel.metric).unwrap_or_default()
+}
+
+/// What a stage maximises, in words.
+pub fn metrics_in_words(options: &syn::Options) -> &'static str {
+    match [Metric::Cc, Metric::Mattes].map(|metric| options.uses(metric)) {
+        [true, true] => "windowed cross-correlation and mutual information",
+        [false, true] => "mutual information",
+        _ => "windowed cross-correlation",
+    }
+}
+
+/// The parameters of a stage as options, but for those that no metric uses.
+pub fn shown(options: &syn::Options) -> Vec<Shown> {
+    let of_levels = &options.levels;
+    let mut parameters = vec![
+        ("--shrink-factors", per_level(of_levels.iter().map(|level| level.shrink))),
+        ("--smoothing-sigmas", per_level(of_levels.iter().map(|level| level.sigma_voxels))),
+        ("--iterations", per_level(of_levels.iter().map(|level| level.iterations))),
+        ("--gradient-step", options.gradient_step.to_string()),
+        ("--update-variance", options.update_variance.to_string()),
+        ("--total-variance", options.total_variance.to_string()),
+        ("--metric", name(&first_metric(options))),
+        ("--metric-bins", options.bins.to_string()),
+        ("--cc-radius", options.radius.to_string()),
+        ("--cc-derivative", name(&options.derivative)),
+        ("--convergence-window", options.convergence.window.to_string()),
+        ("--convergence-threshold", options.convergence.threshold.to_string()),
+        ("--reinvert-every", per_level(of_levels.iter().map(|level| level.reinvert_every))),
+        ("--noise", options.noise.to_string()),
+        ("--edge-weight", options.edge_weight.to_string()),
+        ("--inverse-limit", options.largest_residual_voxels.to_string()),
+        ("--winsorise", options.winsorise.map_or("none".into(), |(low, high)| format!("{low},{high}"))),
+        ("--restrict-deformation", per_level(options.restrict)),
+    ];
+    parameters.retain(|(option, _)| match *option {
+        "--cc-radius" | "--cc-derivative" | "--noise" | "--edge-weight" => options.uses(Metric::Cc),
+        "--metric-bins" => options.uses(Metric::Mattes),
+        "--restrict-deformation" => options.restrict != [1.0; 3],
+        _ => true,
+    });
+    parameters
+}
+
+/// One part of each level of a preset, as it is typed.
+fn levels<T: std::fmt::Display>(preset: Preset, part: impl Fn(&Level) -> T) -> String {
+    per_level(preset.syn().levels.iter().map(part))
+}

@@ -1,0 +1,42 @@
+//! Which images and warps are written, and how: the same of one registration or of many.
+
+use antsreg_register::{Interpolation, WarpedImages};
+use antsreg_study::pair::{Format, Writing};
+
+/// Which images and warps are written, and how.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct WritingArgs {
+    /// Format of images and warps
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    format: Format,
+    /// Do not write the images Warped and InverseWarped
+    #[arg(long, help_heading = "Output")]
+    no_warped: bool,
+    /// Do not write the inverse: 1InverseWarp and InverseWarped
+    #[arg(long, help_heading = "Output")]
+    no_inverse: bool,
+    /// How the warped images are read between voxels
+    #[arg(
+        short = 'n',
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "HOW",
+        help_heading = "Output",
+        conflicts_with = "no_warped"
+    )]
+    interpolation: Interpolation,
+}
+
+impl WritingArgs {
+    /// The files that are written.
+    pub fn writing(&self) -> Writing {
+        Writing { format: self.format, warped: !self.no_warped, inverse: !self.no_inverse }
+    }
+
+    /// The images that are wanted of a registration.
+    pub fn images(&self) -> WarpedImages {
+        let warped = !self.no_warped;
+        WarpedImages { interpolation: self.interpolation, warped, inverse_warped: warped && !self.no_inverse }
+    }
+}

@@ -1,0 +1,82 @@
+//! The command line that asks for exactly what a plan says.
+
+use std::path::Path;
+
+use antsreg_register::{Model, Stage};
+
+use super::job::Plan;
+use crate::options::{Shown, linear, syn};
+use crate::values::name;
+
+/// The command line of a plan, every option given.
+pub(super) fn command(plan: &Plan, threads: usize) -> String {
+    let Plan { job, inputs, options, fitted, .. } = plan;
+    let files = &job.files;
+    let shown = |path: &Path| path.display().to_string();
+    let mut words: Vec<Shown> = vec![
+        ("--fixed", shown(&files.fixed)),
+        ("--moving", shown(&files.moving)),
+        ("--output", files.prefix.clone()),
+    ];
+    for (files, channel) in files.channels.iter().zip(job.recipe.syn.channels.iter().skip(1)) {
+        let pair = [shown(&files.fixed), shown(&files.moving), name(&channel.metric), channel.weight.to_string()];
+        words.push(("--channel", pair.join(",")));
+    }
+    let optional = [
+        ("--fixed-mask", &files.fixed_mask),
+        ("--moving-mask", &files.moving_mask),
+        ("--fixed-labels", &files.labels.fixed),
+        ("--moving-labels", &files.labels.moving),
+    ];
+    words.extend(optional.into_iter().filter_map(|(option, path)| Some((option, shown(path.as_deref()?)))));
+    words.extend(files.labels.list.clone().map(|list| ("--label-list", list)));
+    words.push(("--transform", name(&job.recipe.model)));
+    words.push(("--initial-transform", inputs.fixed.start_file.to_string()));
+    words.push(("--device", fitted.device.description().choice().to_string()));
+    let slices = inputs.fixed.side.grid().is_slice();
+    for stage in &options.stages {
+        let mut parameters = match stage {
+            Stage::Linear(options) => linear::shown(options, slices),
+            Stage::Deformable(options) => syn::shown(options),
+        };
+        // The other models say the degrees of freedom themselves.
+        parameters.retain(|(option, _)| *option != "--dof" || job.recipe.model == Model::Syn);
+        words.extend(parameters);
+    }
+    // Options without effect are refused.
+    if let Some(images) = options.images.filter(|images| images.warped) {
+        words.push(("--interpolation", name(&images.interpolation)));
+    }
+    if files.labels.moving.is_some() {
+        words.push(("--label-interpolation", name(&files.labels.interpolation)));
+    }
+    words.push(("--format", name(&files.writing.format)));
+    let flags = [
+        ("--no-warped", !files.writing.warped),
+        ("--no-inverse", !files.writing.inverse),
+        ("--profile", job.profile),
+    ];
+    words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| (flag, String::new())));
+    words.push(("--threads", threads.to_string()));
+    let words = words.iter().map(|(option, value)| match value.as_str() {
+        "" => (*option).to_owned(),
+        value => format!("{option} {}", quoted(value)),
+    });
+    format!("antsreg-gpu register {}", words.collect::<Vec<_>>().join(" "))
+}
+
+/// A word as a shell wants it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-,:+=@%".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(super::quoted("a/b_1.nii.gz"), "a/b_1.nii.gz");
+        assert_eq!(super::quoted("[a.mat,1]"), "'[a.mat,1]'");
+        assert_eq!(super::quoted("it's"), r"'it'\''s'");
+    }
+}

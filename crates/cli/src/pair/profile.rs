@@ -1,0 +1,130 @@
+//! `--profile`: where the time on the GPU went, kernel by kernel, and how near each came to the copy bandwidth.
+
+use antsreg_kernels::cuda::KernelTime;
+use antsreg_register::Device;
+use serde::Serialize;
+
+use crate::error::CliError;
+use crate::progress::Console;
+use crate::table;
+
+/// The kernels of a registration, the longest first.
+#[derive(Debug, Serialize)]
+pub struct Profile {
+    /// Bytes read and written by a copy within the device's memory, a second; absent if it could not be measured.
+    pub copy_bytes_per_second: Option<f64>,
+    /// Each kernel.
+    pub kernels: Vec<KernelRecord>,
+}
+
+/// All launches of one kernel.
+#[derive(Debug, Serialize)]
+pub struct KernelRecord {
+    /// The kernel.
+    pub name: &'static str,
+    /// How often it ran.
+    pub launches: usize,
+    /// In all.
+    pub seconds: f64,
+    /// Of the median launch.
+    pub median_seconds: f64,
+    /// What the launches must move at least, in all.
+    pub bytes: u64,
+    /// Those bytes a second, as a share of the copy bandwidth.
+    pub share_of_copy_bandwidth: Option<f64>,
+}
+
+impl Profile {
+    /// Starts to time the kernels of a GPU.
+    pub fn start(device: &Device) {
+        if let Some(cuda) = device.cuda() {
+            cuda.start_profile();
+        }
+    }
+
+    /// The times since [`start`](Profile::start), shown as well; `None` on the CPU.
+    pub fn finish(device: &Device, console: &mut Console) -> Result<Option<Profile>, CliError> {
+        let Some(cuda) = device.cuda() else { return Ok(None) };
+        let times = cuda.finish_profile().map_err(antsreg_register::Error::Device)?;
+        // The copy takes memory of its own, so it comes last, and a registration that is done does not fail by it.
+        let bandwidth = match cuda.copy_bandwidth() {
+            Ok(bandwidth) => Some(bandwidth),
+            Err(error) => {
+                console.warn(format_args!("the copy bandwidth of the device could not be measured: {error}"));
+                None
+            }
+        };
+        let profile = Profile::new(times, bandwidth);
+        console.note(profile.show());
+        Ok(Some(profile))
+    }
+
+    fn new(mut times: Vec<KernelTime>, copy_bytes_per_second: Option<f64>) -> Profile {
+        times.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        let kernels = times.into_iter().map(|time| KernelRecord {
+            name: time.name,
+            launches: time.launches,
+            seconds: time.seconds,
+            median_seconds: time.median,
+            bytes: time.bytes,
+            share_of_copy_bandwidth: copy_bytes_per_second
+                .filter(|_| time.seconds > 0.0)
+                .map(|bandwidth| time.bytes as f64 / time.seconds / bandwidth),
+        });
+        Profile { copy_bytes_per_second, kernels: kernels.collect() }
+    }
+
+    /// As a table, without a line end.
+    fn show(&self) -> String {
+        let header = ["Kernel", "Launches", "Total, ms", "Median, µs", "GB", "GB/s", "Of copying"];
+        let mut rows = vec![header.map(String::from).to_vec()];
+        for kernel in &self.kernels {
+            let gigabytes = kernel.bytes as f64 / 1e9;
+            rows.push(vec![
+                kernel.name.to_owned(),
+                kernel.launches.to_string(),
+                format!("{:.3}", 1e3 * kernel.seconds),
+                format!("{:.1}", 1e6 * kernel.median_seconds),
+                format!("{gigabytes:.3}"),
+                format!("{:.0}", if kernel.seconds > 0.0 { gigabytes / kernel.seconds } else { 0.0 }),
+                kernel.share_of_copy_bandwidth.map_or("-".into(), |share| format!("{:.0} %", 100.0 * share)),
+            ]);
+        }
+        let launches: usize = self.kernels.iter().map(|kernel| kernel.launches).sum();
+        let seconds: f64 = self.kernels.iter().map(|kernel| kernel.seconds).sum();
+        let bytes: u64 = self.kernels.iter().map(|kernel| kernel.bytes).sum();
+        let total = ["All".into(), launches.to_string(), format!("{:.3}", 1e3 * seconds), String::new()];
+        rows.push([&total[..], &[format!("{:.3}", bytes as f64 / 1e9)]].concat());
+        let copying = self.copy_bytes_per_second.map(|bandwidth| format!("Copying: {:.0} GB/s", bandwidth / 1e9));
+        table::render(&rows) + &copying.unwrap_or_else(|| "Copying: not measured".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_the_longest_first_and_the_sum() {
+        let time = |name, launches, seconds, bytes| KernelTime {
+            name,
+            launches,
+            seconds,
+            fastest: seconds / launches as f64,
+            median: seconds / launches as f64,
+            bytes,
+        };
+        let times = || vec![time("advance", 4, 0.001, 2_000_000_000), time("invert", 10, 0.02, 20_000_000_000)];
+        let profile = Profile::new(times(), Some(4e12));
+        let expected = "\
+Kernel   Launches  Total, ms  Median, µs      GB  GB/s  Of copying
+invert         10     20.000      2000.0  20.000  1000        25 %
+advance         4      1.000       250.0   2.000  2000        50 %
+All            14     21.000              22.000
+Copying: 4000 GB/s";
+        assert_eq!(profile.show(), expected);
+        let profile = Profile::new(times(), None);
+        assert!(profile.kernels.iter().all(|kernel| kernel.share_of_copy_bandwidth.is_none()));
+        assert!(profile.show().ends_with("Copying: not measured"));
+    }
+}

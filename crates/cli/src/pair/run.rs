@@ -1,0 +1,184 @@
+//! Runs one registration: reads while the device opens, registers, writes.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use antsreg_core::overlap::Overlap;
+use antsreg_register::{Course, DeviceChoice, Fitted, Opened, Options, Progress, Recipe, compute};
+use antsreg_study::pair::{Context, DeviceMemory, Inputs, Names, Seconds, Written, write};
+
+use super::job::{Job, Plan};
+use super::profile::Profile;
+use super::show;
+use crate::command_line::command_line;
+use crate::error::{CliError, UsageError, advice};
+use crate::progress::{Console, Watcher};
+
+/// Runs a job. Gives the overlap of the labels, if there were any to score.
+pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError> {
+    let names = Names::new(&job.files, job.recipe.model.is_deformable());
+    check(job, &names)?;
+    let choice = choose(job, console)?;
+    let (inputs, options, opened) = read_and_open(job, choice, console)?;
+    let opening = opened.seconds;
+    let fitted = fit(job, choice, opened, &options, &inputs, console)?;
+    if job.dry_run {
+        // Shows also what there would be too little memory for.
+        let plan = Plan { job, inputs: &inputs, options: &options, fitted: &fitted, names: &names };
+        crate::output::print(&show::plan(&plan, console.threads))?;
+    }
+    fitted.check_memory()?;
+    if job.dry_run {
+        return Ok(None);
+    }
+    let seconds = Seconds { read: console.elapsed().as_secs_f64(), device: opening, ..Seconds::default() };
+    let Fitted { device, memory, .. } = fitted;
+    if job.profile {
+        Profile::start(&device);
+    }
+    let [fixed, moving] = inputs.sides();
+    let computed = console.watch(|watcher| compute(fixed, moving, &options, &device, watcher));
+    let computed = computed.map_err(|error| inputs.blame(&job.files, error))?;
+    let memory = memory.map(|planned| {
+        let free = device.memory().ok().flatten().map(|memory| memory.free);
+        DeviceMemory {
+            planned_bytes: planned.planned_bytes,
+            free_bytes: planned.free_bytes,
+            taken_bytes: free.map(|free| planned.free_bytes.saturating_sub(free)),
+        }
+    });
+    let profile = if job.profile { Profile::finish(&device, console)? } else { None };
+    let command_line = command_line();
+    let of = Context {
+        files: &job.files,
+        names: &names,
+        inputs: &inputs,
+        options: &options,
+        device: &device.description().clone(),
+        threads: console.threads,
+        command_line: &command_line,
+        device_memory: memory,
+        profile: profile.map(serde_json::to_value).transpose().map_err(CliError::Profile)?,
+    };
+    let (Written { record, overlap, paths }, warnings) = std::thread::scope(|scope| {
+        // A driver takes a while to release a device.
+        scope.spawn(|| drop(device));
+        let found = computed.finish([fixed, moving], &options)?;
+        let warnings = found.warnings.clone();
+        let written = write(&of, found, seconds, |_| console.elapsed().as_secs_f64())?;
+        Ok::<_, CliError>((written, warnings))
+    })?;
+    for path in paths {
+        console.note(format_args!("wrote {}", path.display()));
+    }
+    for path in names.left_over(&job.files.prefix) {
+        console.warn(format_args!("{} is from an earlier run and does not belong to these files", path.display()));
+    }
+    warnings.iter().for_each(|warning| console.warn(format_args!("{warning}{}", advice::of_warning(warning))));
+    crate::output::print(&show::outcome(&record))?;
+    Ok(overlap)
+}
+
+/// Refuses outputs that cannot be written or meant.
+fn check(job: &Job, names: &Names) -> Result<(), CliError> {
+    let prefix = &job.files.prefix;
+    if matches!(prefix.rsplit('/').next(), Some("." | "..")) {
+        return Err(UsageError::HiddenPrefix(prefix.clone()).into());
+    }
+    Ok(names.check(&job.files)?)
+}
+
+/// The device to open: the CPU for `auto` where no GPU has the window of the correlation.
+fn choose(job: &Job, console: &mut Console) -> Result<DeviceChoice, CliError> {
+    let masked = job.files.fixed_mask.is_some() || job.files.moving_mask.is_some();
+    let too_wide = job.recipe.too_wide_for_gpu(masked).filter(|_| job.device == DeviceChoice::Auto);
+    if let (true, Some(reason)) = (job.profile, too_wide) {
+        return Err(no_profile(&reason).into());
+    }
+    if job.profile && job.device == DeviceChoice::Cpu {
+        return Err(UsageError::NoEffect { option: "--profile", with: "--device cpu".into() }.into());
+    }
+    Ok(match too_wide {
+        Some(reason) => {
+            console.note(format_args!("device: cpu, because {reason}"));
+            DeviceChoice::Cpu
+        }
+        None => job.device,
+    })
+}
+
+/// Reads the files, and refuses what cannot be registered, while the device gets ready. The device is waited for even then: a
+/// program must not end while a driver starts.
+fn read_and_open(
+    job: &Job,
+    device: DeviceChoice,
+    console: &mut Console,
+) -> Result<(Inputs, Options, Opened), CliError> {
+    let (read, opened) = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| device.open());
+        let read = read(job);
+        (read, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let (inputs, options) = read?;
+    let prefix = &job.files.prefix;
+    if Path::new(prefix).is_dir() && !prefix.ends_with('/') {
+        console.warn(format_args!(
+            "{prefix} is a folder, but not where the files go: their names begin so, {prefix}record.json and the \
+             others; for files in it give {prefix}/"
+        ));
+    }
+    inputs.warnings.iter().for_each(|warning| console.warn(warning));
+    let opened = opened?;
+    if let Some(seconds) = opened.seconds {
+        console.note(format_args!("device: {}, ready in {seconds:.2} s", opened.device.description()));
+    }
+    Ok((inputs, options, opened))
+}
+
+/// The inputs, and the recipe for these images, from their start.
+fn read(job: &Job) -> Result<(Inputs, Options), CliError> {
+    let inputs = Inputs::read(&job.files)?;
+    let shape = inputs.fixed.side.grid().shape;
+    let recipe = Recipe { start: inputs.fixed.start, ..job.recipe.clone() };
+    let options = recipe.options(shape)?;
+    options.precheck(inputs.sides()).map_err(|error| inputs.blame(&job.files, error))?;
+    Ok((inputs, options))
+}
+
+/// The device that registers.
+fn fit(
+    job: &Job,
+    choice: DeviceChoice,
+    opened: Opened,
+    options: &Options,
+    inputs: &Inputs,
+    console: &mut Console,
+) -> Result<Fitted, CliError> {
+    let fitted = opened.fit(choice, options, &inputs.grids())?;
+    options.check_device(&fitted.device, &inputs.grids())?;
+    if let Some(reason) = &fitted.instead_of_gpu {
+        if job.profile {
+            return Err(no_profile(reason).into());
+        }
+        console.note(format_args!("device: cpu, because {reason}"));
+    }
+    Ok(fitted)
+}
+
+/// Without a GPU there is nothing to profile.
+fn no_profile(reason: &dyn Display) -> UsageError {
+    let with = format!("the CPU, which --device auto takes because {reason}");
+    UsageError::NoEffect { option: "--profile", with }
+}
+
+impl Progress for Watcher<'_> {
+    fn stage_ended(&mut self, _: usize, course: &Course, seconds: f64) {
+        let console = self.end_stage();
+        match course {
+            Course::Linear(outcome) => {
+                console.note(format_args!("affine: cost {:.6}, {seconds:.2} s", outcome.cost));
+            }
+            Course::Deformable(_) => console.note(format_args!("syn: {seconds:.2} s")),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The plan and the outcome of a registration in words.
+
+use std::fmt::Write;
+
+use antsreg_register::{Options, PlannedMemory, Stage, syn};
+use antsreg_study::geometry;
+use antsreg_study::pair::Record;
+
+use super::command::command;
+use super::job::Plan;
+use crate::options::{Shown, linear, syn as syn_options};
+use crate::{table, values};
+
+/// What would be done, ending in the command line that says all of it.
+pub fn plan(plan: &Plan, threads: usize) -> String {
+    let Plan { job, inputs, options, fitted, names } = plan;
+    let mut text = String::new();
+    let [fixed, moving] = inputs.sides();
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "Fixed    {}: {}", job.files.fixed.display(), geometry::describe(fixed.grid()));
+    let _ = writeln!(text, "Moving   {}: {}", job.files.moving.display(), geometry::describe(moving.grid()));
+    let further = fixed.channels.iter().zip(&moving.channels).zip(job.recipe.syn.channels.iter().skip(1));
+    for (files, ((fixed, moving), channel)) in job.files.channels.iter().zip(further) {
+        let _ = writeln!(text, "Channel  {}: {}", files.fixed.display(), geometry::describe(&fixed.grid));
+        let _ = writeln!(text, "         {}: {}", files.moving.display(), geometry::describe(&moving.grid));
+        let _ = writeln!(text, "         {}, weight {}", values::name(&channel.metric), channel.weight);
+    }
+    for (what, path) in [("Fixed mask", &job.files.fixed_mask), ("Moving mask", &job.files.moving_mask)] {
+        if let Some(path) = path {
+            let _ = writeln!(text, "{what}  {}", path.display());
+        }
+    }
+    let _ = writeln!(text, "Start    {}", inputs.fixed.start_file);
+    let _ = writeln!(text, "Device   {}, threads {threads}", fitted.device.description());
+    let _ = writeln!(text, "Memory   about {}", gigabytes(options.host_bytes(&inputs.grids())));
+    if let Some(PlannedMemory { planned_bytes, free_bytes }) = fitted.memory {
+        let [planned, free] = [planned_bytes, free_bytes].map(|bytes| gigabytes(bytes as usize));
+        let _ = writeln!(text, "         about {planned} on the device, of {free} free");
+    }
+    text.push_str(&stages(options, fixed.grid().is_slice()));
+    if let Some(deformable) = options.deformable().next() {
+        text.push_str(&levels(deformable, fixed.grid()));
+    }
+    let _ = writeln!(text, "\nOutput");
+    for name in names.all() {
+        let note = if name.exists() { "  (will be replaced)" } else { "" };
+        let _ = writeln!(text, "  {}{note}", name.display());
+    }
+    let _ = writeln!(text, "\nCommand\n  {}", command(plan, threads));
+    text
+}
+
+/// The parameters of the stages.
+pub fn stages(options: &Options, slices: bool) -> String {
+    options
+        .stages
+        .iter()
+        .map(|stage| {
+            let (title, parameters) = match stage {
+                Stage::Linear(options) => {
+                    (format!("Affine stage: {}", linear::cost_in_words(options.cost)), linear::shown(options, slices))
+                }
+                Stage::Deformable(options) => {
+                    (format!("SyN stage: {}", syn_options::metrics_in_words(options)), syn_options::shown(options))
+                }
+            };
+            format!("\n{title}\n{}", list(&parameters))
+        })
+        .collect()
+}
+
+fn list(parameters: &[Shown]) -> String {
+    parameters.iter().map(|(option, value)| format!("  {option} {value}\n").replace(" \n", "\n")).collect()
+}
+
+/// The levels of a deformable stage as a table.
+fn levels(options: &syn::Options, fixed: &antsreg_core::Grid) -> String {
+    let header = ["  Level", "Shrink", "Grid", "Spacing, mm", "Sigma, voxels", "Iterations"];
+    let mut rows = vec![header.map(String::from).to_vec()];
+    for (index, level) in options.levels.iter().enumerate() {
+        let grid = fixed.shrink([level.shrink; 3]);
+        rows.push(vec![
+            format!("  {}", index + 1),
+            level.shrink.to_string(),
+            grid.shape.map(|n| n.to_string()).join(" × "),
+            grid.spacing.map(geometry::rounded).iter().map(f64::to_string).collect::<Vec<_>>().join(" × "),
+            level.sigma_voxels.to_string(),
+            level.iterations.to_string(),
+        ]);
+    }
+    table::render(&rows)
+}
+
+/// How it came out.
+pub fn outcome(record: &Record) -> String {
+    let mut rows = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    if let (Some(start), Some(end)) = (record.similarity.correlation_at_start, record.similarity.correlation) {
+        row("Correlation with the fixed image", format!("{start:.4} at the start, {end:.4} now"));
+    }
+    if let Some(jacobian) = &record.jacobian {
+        for (name, summary) in
+            [("Jacobian of the warp", &jacobian.warp), ("Jacobian of its inverse", &jacobian.inverse_warp)]
+        {
+            row(name, summary.to_string());
+        }
+        row("Warp, then its inverse", jacobian.warp_then_inverse.to_string());
+        row("The inverse, then the warp", jacobian.inverse_then_warp.to_string());
+    }
+    if let Some(overlap) = &record.overlap {
+        row(
+            "Overlap",
+            format!(
+                "mean Jaccard {:.4}, mean Dice {:.4} over {} labels",
+                overlap.mean_jaccard, overlap.mean_dice, overlap.labels
+            ),
+        );
+    }
+    let seconds = &record.seconds;
+    let stage = |name: &str, value: Option<f64>| value.map_or(String::new(), |s| format!(", {name} {s:.1}"));
+    row(
+        "Seconds",
+        format!(
+            "{:.1}: read {:.1}{}{}, outputs {:.1}",
+            seconds.total,
+            seconds.read,
+            stage("affine", seconds.linear),
+            stage("syn", seconds.syn),
+            seconds.outputs
+        ),
+    );
+    if let Some(bytes) = record.peak_memory_bytes {
+        let taken = record.device_memory.and_then(|memory| memory.taken_bytes);
+        let on_device = taken.map_or(String::new(), |bytes| format!(", on the device {}", gigabytes(bytes as usize)));
+        row("Peak memory", gigabytes(bytes) + &on_device);
+    }
+    // Sentences read better from the left.
+    let width = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+    rows.iter().map(|row| format!("{:<width$}  {}\n", row[0], row[1])).collect()
+}
+
+fn gigabytes(bytes: usize) -> String {
+    format!("{:.2} GB", bytes as f64 / 1e9)
+}

@@ -1,0 +1,48 @@
+//! Lists of labels: whole numbers between spaces, commas or line ends, as FreeSurfer's and ANTs' users keep them.
+
+use std::path::Path;
+
+use super::{Error, ErrorKind, read_text};
+
+/// Largest file looked at, bytes: room for a hundred thousand labels.
+const LARGEST: u64 = 1 << 20;
+
+/// Reads the labels of a file.
+///
+/// # Errors
+/// A file that is no regular file, that holds more than 1 MiB or no text, a word that is no whole number within 32 bits,
+/// or no label at all.
+pub fn read(path: &Path) -> Result<Vec<i32>, Error> {
+    parse(&read_text(path, "a list of labels", LARGEST)?).map_err(|kind| Error::new(path, kind))
+}
+
+/// The labels of a text.
+///
+/// # Errors
+/// A word that is no whole number within 32 bits, or no label at all.
+pub fn parse(text: &str) -> Result<Vec<i32>, ErrorKind> {
+    let mut labels = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        for word in line.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()) {
+            let expected = "whole numbers between spaces, commas or line ends";
+            let syntax = |_| ErrorKind::Syntax { line: index + 1, expected, found: word.into() };
+            labels.push(word.parse().map_err(syntax)?);
+        }
+    }
+    if labels.is_empty() { Err(ErrorKind::NoLabels) } else { Ok(labels) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_between_spaces_commas_and_line_ends() {
+        assert_eq!(parse("1, 2\t-3\r\n\n 4,,5\n").unwrap(), [1, 2, -3, 4, 5]);
+        assert!(matches!(parse(" ,\n"), Err(ErrorKind::NoLabels)));
+        for (text, wrong, at) in [("1 2\n1.5", "1.5", 2), ("4294967296", "4294967296", 1), ("one", "one", 1)] {
+            let ErrorKind::Syntax { line, found, .. } = parse(text).unwrap_err() else { panic!("{text}") };
+            assert_eq!((line, found.as_str()), (at, wrong));
+        }
+    }
+}

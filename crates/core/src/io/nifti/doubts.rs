@@ -1,0 +1,106 @@
+//! What a header says in two ways that disagree, so that another program may place the image elsewhere.
+
+use ::nifti::NiftiHeader;
+use nalgebra::{Point3, Vector3};
+
+use super::header;
+use crate::AffineTransform;
+
+/// A header that ITK, and so ANTs, reads differently.
+///
+/// ITK takes the voxel sizes from `pixdim` in any case, and turns an axis round whose size is negative (`NiftiImageIO`,
+/// `ImageFileReader`). Here the sform is taken as it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum HeaderDoubt {
+    /// Both forms are given and differ: here the sform is taken, by ITK the qform.
+    FormsApart {
+        /// How far corners of the image lie apart by the two, mm.
+        corners_mm: f64,
+    },
+    /// The sform's steps are not the voxel sizes: here the steps are taken, by ITK the sizes along the sform's directions.
+    OtherSizes {
+        /// Voxel sizes by the sform, mm.
+        sform_mm: [f64; 3],
+        /// Voxel sizes by `pixdim`, as ITK takes them, mm.
+        pixdim_mm: [f64; 3],
+        /// How far the corners of the image that lie farthest from the first voxel are apart by the two, mm.
+        corners_mm: f64,
+    },
+    /// Voxel sizes below zero: here their sign counts nothing, ITK turns these axes round.
+    NegativeSizes {
+        /// Voxel sizes by `pixdim`, mm.
+        pixdim_mm: [f64; 3],
+        /// How far corners of the image lie apart by the two readings, mm.
+        corners_mm: f64,
+    },
+}
+
+impl HeaderDoubt {
+    /// How far corners of the image lie apart by the two readings, mm.
+    pub fn corners_mm(&self) -> f64 {
+        match self {
+            HeaderDoubt::FormsApart { corners_mm }
+            | HeaderDoubt::OtherSizes { corners_mm, .. }
+            | HeaderDoubt::NegativeSizes { corners_mm, .. } => *corners_mm,
+        }
+    }
+}
+
+/// Headers hold numbers in single precision: readings that differ by less are the same, mm.
+const ROUNDING_MM: f64 = 1e-3;
+
+/// The doubts about a header of a volume of this shape, of which only the first two axes count in a slice.
+pub(super) fn of(header: &NiftiHeader, shape: [usize; 3]) -> Vec<HeaderDoubt> {
+    let axes = if shape[2] == 1 { 2 } else { 3 };
+    [forms_apart(header, shape), other_sizes(header, shape, axes), negative_sizes(header, shape, axes)]
+        .into_iter()
+        .flatten()
+        .filter(|doubt| doubt.corners_mm() > ROUNDING_MM)
+        .collect()
+}
+
+/// Where both forms are given and ITK takes the other one, unless they agree: where the sform is not said to be the
+/// scanner's.
+fn forms_apart(header: &NiftiHeader, shape: [usize; 3]) -> Option<HeaderDoubt> {
+    const SCANNER: i16 = 1;
+    if header.qform_code <= 0 || header.sform_code <= SCANNER {
+        return None;
+    }
+    let (sform, qform) = (header::sform(header), header::qform(header).ok()?);
+    let apart = (0..8).map(|corner: usize| {
+        let index = Point3::from(Vector3::from_fn(|axis, _| ((corner >> axis & 1) * (shape[axis] - 1)) as f64));
+        (sform.apply(&index) - qform.apply(&index)).norm() * header::unit_mm(header)
+    });
+    Some(HeaderDoubt::FormsApart { corners_mm: apart.fold(0.0, f64::max) })
+}
+
+fn other_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Option<HeaderDoubt> {
+    if header.sform_code <= 0 {
+        return None;
+    }
+    let AffineTransform { matrix, .. } = header::sform(header);
+    let sform = Vector3::from_fn(|axis, _| matrix.column(axis).norm());
+    // ITK makes 1 of what is no size.
+    let pixdim = header::sizes(header).map(|size| if size > 0.0 && size.is_finite() { size } else { 1.0 });
+    let to_mm = header::unit_mm(header);
+    Some(HeaderDoubt::OtherSizes {
+        sform_mm: (sform * to_mm).into(),
+        pixdim_mm: (pixdim * to_mm).into(),
+        corners_mm: reach(sform - pixdim, shape, axes) * to_mm,
+    })
+}
+
+fn negative_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Option<HeaderDoubt> {
+    let pixdim = Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]));
+    let to_mm = header::unit_mm(header);
+    Some(HeaderDoubt::NegativeSizes {
+        pixdim_mm: (pixdim * to_mm).into(),
+        corners_mm: reach(pixdim.map(|size| 2.0 * size.min(0.0)), shape, axes) * to_mm,
+    })
+}
+
+/// How far the last voxel moves when voxels become so much larger along axes at right angles.
+fn reach(step: Vector3<f64>, shape: [usize; 3], axes: usize) -> f64 {
+    (0..axes).map(|axis| (step[axis] * (shape[axis] - 1) as f64).powi(2)).sum::<f64>().sqrt()
+}

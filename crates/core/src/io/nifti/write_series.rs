@@ -1,0 +1,163 @@
+//! Writing series of volumes, one volume in memory after the other.
+
+use ::nifti::NiftiType;
+
+use super::super::replace::replace;
+use super::super::target::{Heard, Target};
+use super::super::{Error, ErrorKind, gzip};
+use super::header;
+use super::series::{Series, Timing};
+use super::write::{PIECE, append, is_gzipped};
+use crate::{Grid, Volume};
+
+/// Writes a series in single precision, on the grid of its first volume; otherwise as
+/// [`write_volume`](super::write_volume).
+///
+/// # Errors
+/// Those of [`write_volume`](super::write_volume), or a count of volumes, or of voxels of one of them, that does not fit.
+pub fn write_series<'a>(to: impl Into<Target<'a>>, series: &Series) -> Result<(), Error> {
+    let to = to.into();
+    let volumes = &series.volumes;
+    let Some(first) = volumes.first() else {
+        return Err(Error::new(to.path, ErrorKind::Volumes { found: 0 }));
+    };
+    write(to, &first.grid, volumes.len(), series.timing, |index, voxels| {
+        voxels.extend_from_slice(&volumes[index].voxels);
+        Ok(())
+    })
+}
+
+/// Writes a series of `count` volumes on `grid`, each made by `volume(index)` when its turn comes, so that the series need
+/// not fit into memory; otherwise as [`write_series`].
+///
+/// # Errors
+/// Those of [`write_series`] and of `volume`; nothing is written then.
+pub fn write_series_by_volume<'a, E: From<Error>>(
+    to: impl Into<Target<'a>>,
+    grid: &Grid,
+    count: usize,
+    timing: Timing,
+    mut volume: impl FnMut(usize) -> Result<Volume, E>,
+) -> Result<(), E> {
+    write(to.into(), grid, count, timing, |index, voxels| {
+        voxels.extend_from_slice(&volume(index)?.voxels);
+        Ok(())
+    })
+}
+
+/// Has `next(index, voxels)` append the voxels of each volume in turn.
+fn write<E: From<Error>>(
+    to: Target,
+    grid: &Grid,
+    count: usize,
+    timing: Timing,
+    mut next: impl FnMut(usize, &mut Vec<f32>) -> Result<(), E>,
+) -> Result<(), E> {
+    let path = to.path;
+    let wrap = |kind| Error::new(path, kind);
+    let gzipped = is_gzipped(path).map_err(wrap)?;
+    let volumes = i16::try_from(count).ok().filter(|count| *count > 0);
+    let volumes = volumes.ok_or_else(|| wrap(ErrorKind::Volumes { found: count }))?;
+    let mut header = header::for_grid(grid, NiftiType::Float32, None).map_err(wrap)?;
+    timing.put(&mut header, volumes as u16);
+    let head = header::to_bytes(&header);
+    let each = grid.len();
+    // What stops the writing, as the closure can only give an error of the system.
+    let mut failed = None;
+    let written = replace(to, |file| {
+        let mut pieces = Pieces::start(file, gzipped, head, count * each)?;
+        for index in 0..count {
+            let before = pieces.waiting.len();
+            let result = next(index, &mut pieces.waiting);
+            let found = pieces.waiting.len() - before;
+            let result = result.and_then(|()| match found == each {
+                true => Ok(()),
+                false => Err(wrap(ErrorKind::Count { what: "voxels", expected: each, found }).into()),
+            });
+            if let Err(error) = result {
+                failed = Some(error);
+                return Err(std::io::Error::other("no volume"));
+            }
+            pieces.write_full_batches()?;
+        }
+        pieces.end()
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(written?),
+    }
+}
+
+/// A file's bytes, cut into the same pieces however the volumes come, so that the file is the same.
+struct Pieces<'w, 'f, 'a> {
+    out: Out<'w, 'f, 'a>,
+    /// The header, until it is written before the first value.
+    head: Vec<u8>,
+    /// Values not yet written.
+    waiting: Vec<f32>,
+}
+
+enum Out<'w, 'f, 'a> {
+    Plain(&'w mut Heard<'f, 'a>),
+    Gzip(gzip::Writer<'w, Heard<'f, 'a>>),
+}
+
+impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
+    /// A file of so many values.
+    fn start(
+        file: &'w mut Heard<'f, 'a>,
+        gzipped: bool,
+        head: Vec<u8>,
+        values: usize,
+    ) -> std::io::Result<Pieces<'w, 'f, 'a>> {
+        let out = match gzipped {
+            true => Out::Gzip(gzip::Writer::start(file, values.div_ceil(PIECE))?),
+            false => Out::Plain(file),
+        };
+        Ok(Pieces { out, head, waiting: Vec::new() })
+    }
+
+    /// Writes what is waiting, as far as it fills batches.
+    fn write_full_batches(&mut self) -> std::io::Result<()> {
+        let batch = gzip::BATCH * PIECE;
+        let full = self.waiting.len() / batch * batch;
+        for start in (0..full).step_by(batch) {
+            self.write(start, start + batch)?;
+        }
+        self.waiting.drain(..full);
+        Ok(())
+    }
+
+    /// Writes all the rest.
+    fn end(mut self) -> std::io::Result<()> {
+        self.write(0, self.waiting.len())?;
+        match self.out {
+            Out::Plain(_) => Ok(()),
+            Out::Gzip(writer) => writer.end(),
+        }
+    }
+
+    /// Writes the waiting values from `start` to `end`; the pieces are counted from `start`.
+    fn write(&mut self, start: usize, end: usize) -> std::io::Result<()> {
+        let values = &self.waiting[start..end];
+        let mut head = std::mem::take(&mut self.head);
+        match &mut self.out {
+            Out::Plain(file) => {
+                for piece in values.chunks(PIECE) {
+                    append(&mut head, piece.iter().copied());
+                    head = file.pass(head)?;
+                    head.clear();
+                }
+                Ok(())
+            }
+            Out::Gzip(writer) => {
+                let first = writer.done();
+                writer.write_batch(values.len().div_ceil(PIECE), |index, out| {
+                    out.extend_from_slice(if index == 0 { &head } else { &[] });
+                    let start = (index - first) * PIECE;
+                    append(out, values[start..values.len().min(start + PIECE)].iter().copied());
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What Linux's control groups leave of the memory that they grant, by the files of both versions.
+
+use std::path::Path;
+
+/// Names of the files of one version.
+struct Version {
+    /// What the line of `/proc/self/cgroup` holds before the path: the controllers.
+    controllers: &'static str,
+    /// Folder of the groups below the mount.
+    folder: &'static str,
+    limit: &'static str,
+    used: &'static str,
+    /// In `memory.stat`: file pages that the system drops when memory runs out.
+    reclaimable: &'static str,
+}
+
+const VERSIONS: [Version; 2] = [
+    Version {
+        controllers: "",
+        folder: "",
+        limit: "memory.max",
+        used: "memory.current",
+        reclaimable: "inactive_file",
+    },
+    Version {
+        controllers: "memory",
+        folder: "memory",
+        limit: "memory.limit_in_bytes",
+        used: "memory.usage_in_bytes",
+        reclaimable: "total_inactive_file",
+    },
+];
+
+/// Bytes that are left by the group of this process and by those around it; `None` without a limit.
+pub(super) fn left(groups: &Path, mount: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(groups).ok()?;
+    let mut least = None;
+    for line in text.lines() {
+        // Number, controllers, path.
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let is_of = |version: &&Version| controllers.split(',').any(|name| name == version.controllers);
+        let Some(version) = VERSIONS.iter().find(is_of) else { continue };
+        let mount = mount.join(version.folder);
+        // The mount itself is the innermost group where a container shows no other.
+        let inner = Path::new(path.trim_start_matches('/'));
+        for group in inner.ancestors() {
+            let left = of_group(&mount.join(group), version);
+            least = [least, left].into_iter().flatten().min();
+        }
+    }
+    least
+}
+
+fn of_group(folder: &Path, version: &Version) -> Option<u64> {
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+    // "max" is no limit.
+    let limit = number(version.limit)?;
+    let used = number(version.used)?;
+    let stat = read("memory.stat").unwrap_or_default();
+    let reclaimable =
+        stat.lines().find_map(|line| line.strip_prefix(version.reclaimable)?.trim().parse::<u64>().ok());
+    Some(limit.saturating_sub(used.saturating_sub(reclaimable.unwrap_or(0))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, name: &str, text: &str) {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn the_tightest_group_of_either_version_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        let (groups, mount) = (at.join("cgroup"), at.join("mount"));
+        assert_eq!(left(&groups, &mount), None);
+        write(at, "cgroup", "0::/jobs/one\n");
+        assert_eq!(left(&groups, &mount), None);
+        write(at, "mount/jobs/one/memory.max", "max\n");
+        write(at, "mount/jobs/one/memory.current", "700\n");
+        write(at, "mount/jobs/memory.max", "1000\n");
+        write(at, "mount/jobs/memory.current", "700\n");
+        assert_eq!(left(&groups, &mount), Some(300));
+        // Pages that can be dropped are left as well.
+        write(at, "mount/jobs/memory.stat", "anon 600\ninactive_file 100\nactive_file 50\n");
+        assert_eq!(left(&groups, &mount), Some(400));
+        // The root, as a container sees its own group.
+        write(at, "mount/memory.max", "900\n");
+        write(at, "mount/memory.current", "950\n");
+        assert_eq!(left(&groups, &mount), Some(0));
+        // The first version.
+        write(at, "cgroup", "3:cpu,cpuacct:/a\n4:memory:/b\n");
+        write(at, "mount/memory/b/memory.limit_in_bytes", "5000\n");
+        write(at, "mount/memory/b/memory.usage_in_bytes", "2000\n");
+        write(at, "mount/memory/b/memory.stat", "total_inactive_file 250\n");
+        assert_eq!(left(&groups, &mount), Some(3250));
+    }
+}

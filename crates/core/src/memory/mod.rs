@@ -1,0 +1,164 @@
+//! Main memory that this process can still have, so that what would not fit is refused before it is begun.
+
+mod control_group;
+
+use rustix::process::{Resource, getrlimit};
+
+/// Requests below this many bytes are not checked: asking takes longer than such a request is worth.
+const LEAST_CHECKED: u64 = 16 << 20;
+
+/// Bytes left for everything beside what is asked for: buffers, stacks, the allocator's own.
+const SPARE: u64 = 16 << 20;
+
+/// How much memory there is for this process, and what bounds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Available {
+    /// Bytes.
+    pub bytes: u64,
+    /// What sets this bound.
+    pub bound: Bound,
+}
+
+/// What bounds the memory of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// What other processes leave of main memory and swap.
+    Machine,
+    /// The limit on address space (`ulimit -v`).
+    AddressSpace,
+    /// The limit on data (`ulimit -d`).
+    Data,
+    /// The limit of a control group, as containers and batch systems set it.
+    ControlGroup,
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Bound::Machine => "free on this machine",
+            Bound::AddressSpace => "left by the limit on address space, ulimit -v",
+            Bound::Data => "left by the limit on data, ulimit -d",
+            Bound::ControlGroup => "left by the limit of the container or batch job",
+        })
+    }
+}
+
+/// More memory was asked for than there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("needs {} of memory, {}", megabytes(*wanted), found(*available))]
+pub struct Shortage {
+    /// Bytes asked for.
+    pub wanted: u64,
+    /// What there is; `None` where the system refused without figures.
+    pub available: Option<Available>,
+}
+
+/// The memory that this process can still have: the least of what its bounds leave. `None` where the system does not say.
+pub fn available() -> Option<Available> {
+    let status = read("/proc/self/status");
+    let used = |name| status.as_deref().and_then(|text| field(text, name)).unwrap_or(0);
+    let limit = |resource, name| getrlimit(resource).current.map(|limit| limit.saturating_sub(used(name)));
+    let bounds = [
+        (Bound::Machine, read("/proc/meminfo").as_deref().and_then(of_machine)),
+        (Bound::AddressSpace, limit(Resource::As, "VmSize:")),
+        (Bound::Data, limit(Resource::Data, "VmData:")),
+        (Bound::ControlGroup, control_group::left("/proc/self/cgroup".as_ref(), "/sys/fs/cgroup".as_ref())),
+    ];
+    let known = bounds.into_iter().filter_map(|(bound, bytes)| Some(Available { bytes: bytes?, bound }));
+    known.min_by_key(|available| available.bytes)
+}
+
+/// Refuses `wanted` bytes if there are not as many, before any is allocated.
+///
+/// # Errors
+/// [`Shortage`], with what is wanted and what there is. Small requests always pass.
+pub fn check(wanted: u64) -> Result<(), Shortage> {
+    if wanted < LEAST_CHECKED {
+        return Ok(());
+    }
+    match available() {
+        Some(available) if available.bytes < wanted.saturating_add(SPARE) => {
+            Err(Shortage { wanted, available: Some(available) })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An empty vector with room for `count` values, and no more.
+///
+/// # Errors
+/// [`Shortage`] if there is not as much memory.
+pub fn room_for<T>(count: u64) -> Result<Vec<T>, Shortage> {
+    let wanted = count.saturating_mul(size_of::<T>() as u64);
+    check(wanted)?;
+    let mut values = Vec::new();
+    let reserved = usize::try_from(count).is_ok_and(|count| values.try_reserve_exact(count).is_ok());
+    if reserved { Ok(values) } else { Err(Shortage { wanted, available: None }) }
+}
+
+/// `MemAvailable` and free swap of `/proc/meminfo`, bytes.
+fn of_machine(text: &str) -> Option<u64> {
+    Some(field(text, "MemAvailable:")? + field(text, "SwapFree:").unwrap_or(0))
+}
+
+/// A number of kilobytes (1024 bytes) of a file of `/proc`, as bytes.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+fn read(path: &str) -> Option<String> {
+    std::fs::read_to_string(path).ok()
+}
+
+/// Bytes for people, rounded up, so that a request never reads as less than it is.
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes.div_ceil(1_000_000))
+}
+
+fn found(available: Option<Available>) -> String {
+    match available {
+        Some(Available { bytes, bound }) => format!("and {} MB is {bound}", bytes / 1_000_000),
+        None => "which the system refused".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_says_how_much_there_is() {
+        let available = available().expect("this test needs /proc");
+        assert!(available.bytes > 1 << 20);
+        assert_eq!(check(1 << 10), Ok(()));
+        let wanted = u64::MAX / 2;
+        let shortage = check(wanted).unwrap_err();
+        assert_eq!(shortage.wanted, wanted);
+        assert!(shortage.available.is_some());
+    }
+
+    #[test]
+    fn room_is_exact_or_refused() {
+        assert!(room_for::<f32>(1000).unwrap().capacity() >= 1000);
+        assert!(room_for::<f32>(1 << 50).is_err());
+        assert!(room_for::<f64>(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn fields_are_kilobytes() {
+        let text = "MemTotal:  2000 kB\nMemAvailable:    1000 kB\nSwapFree:  24 kB\n";
+        assert_eq!(of_machine(text), Some(1024 * 1024));
+        assert_eq!(field(text, "Missing:"), None);
+    }
+
+    #[test]
+    fn a_shortage_says_both_figures() {
+        let available = Some(Available { bytes: 999_999, bound: Bound::AddressSpace });
+        let text = Shortage { wanted: 2_000_000_001, available }.to_string();
+        assert_eq!(text, "needs 2001 MB of memory, and 0 MB is left by the limit on address space, ulimit -v");
+        let text = Shortage { wanted: 5, available: None }.to_string();
+        assert_eq!(text, "needs 1 MB of memory, which the system refused");
+    }
+}

@@ -1,0 +1,79 @@
+//! Headers alone: where ITK reads them differently, and grids without their voxels.
+
+use antsreg_core::io::ErrorKind;
+use antsreg_core::io::nifti::{HeaderDoubt, inspect, read_grid, read_volume};
+
+use crate::support::{RawNifti, gzip, save};
+
+/// What is doubted about a header.
+fn doubts(raw: &RawNifti) -> Vec<HeaderDoubt> {
+    let folder = tempfile::tempdir().unwrap();
+    inspect(&save(folder.path(), "a.nii", &raw.bytes())).unwrap().doubts
+}
+
+#[test]
+fn positions_that_itk_takes_from_elsewhere_are_told() {
+    // By the sform the identity, by the qform 3 and 4 mm away.
+    let apart = |sform_code, qform_code| {
+        let quaternion = [0.0, 0.0, 0.0, 3.0, -4.0, 0.0];
+        doubts(&RawNifti { sform_code, qform_code, quaternion, ..RawNifti::new([2, 2, 2], 2, vec![0; 8]) })
+    };
+    assert_eq!(apart(2, 1), [HeaderDoubt::FormsApart { corners_mm: 5.0 }]);
+    assert_eq!(apart(4, 4), [HeaderDoubt::FormsApart { corners_mm: 5.0 }]);
+    // As read by ITK 5.4, through antspyx 0.6.3: these by the sform.
+    for (sform_code, qform_code) in [(1, 1), (1, 2), (3, 0), (0, 1)] {
+        assert_eq!(apart(sform_code, qform_code), [], "{sform_code} {qform_code}");
+    }
+}
+
+#[test]
+fn voxel_sizes_that_itk_takes_otherwise_are_told() {
+    let plain = || RawNifti { dim: [3, 5, 4, 2, 1, 1, 1, 1], ..RawNifti::new([5, 4, 2], 2, vec![0; 40]) };
+    assert_eq!(doubts(&plain()), []);
+    // ITK takes the directions of the sform and the sizes of pixdim: 4 steps of 1 mm less, 3 of 2 mm less.
+    let pixdim = |sizes: [f32; 3]| [1.0, sizes[0], sizes[1], sizes[2], 1.0, 1.0, 1.0, 1.0];
+    let rows = [[0.0, -3.0, 0.0, 5.0], [2.0, 0.0, 0.0, 6.0], [0.0, 0.0, 1.0, 7.0]];
+    let (sform_mm, pixdim_mm) = ([2.0, 3.0, 1.0], [1.0; 3]);
+    let corners_mm = 52f64.sqrt();
+    let other_sizes = HeaderDoubt::OtherSizes { sform_mm, pixdim_mm, corners_mm };
+    assert_eq!(doubts(&RawNifti { rows, ..plain() }), [other_sizes]);
+    // ITK makes 1 of a size of 0.
+    assert_eq!(doubts(&RawNifti { rows, pixdim: pixdim([0.0, 1.0, f32::NAN]), ..plain() }), [other_sizes]);
+    // Rounded sizes are no other sizes.
+    assert_eq!(doubts(&RawNifti { pixdim: pixdim([1.000_000_1, 1.0, 1.0]), ..plain() }), []);
+    // Without an sform the sizes are all there is, but for their sign: ITK turns the first axis round, 4 steps of 2 mm.
+    let negative = RawNifti { sform_code: 0, pixdim: pixdim([-2.0, 1.0, 1.0]), ..plain() };
+    let expected = HeaderDoubt::NegativeSizes { pixdim_mm: [-2.0, 1.0, 1.0], corners_mm: 16.0 };
+    assert_eq!(doubts(&negative), [expected]);
+    assert_eq!(doubts(&RawNifti { qform_code: 1, ..negative.clone() }), [expected]);
+    // In the header's unit, which is the metre.
+    let [HeaderDoubt::NegativeSizes { corners_mm, .. }] = doubts(&RawNifti { units: 1, ..negative })[..] else {
+        panic!("another doubt")
+    };
+    assert_eq!(corners_mm, 16_000.0);
+    // The thickness of a slice does not count.
+    let slice = RawNifti { dim: [3, 8, 5, 1, 1, 1, 1, 1], pixdim: pixdim([1.0, 1.0, -5.0]), ..plain() };
+    assert_eq!(doubts(&slice), []);
+}
+
+#[test]
+fn a_grid_is_read_without_its_voxels() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = RawNifti::new([20, 30, 40], 2, (0..24_000).map(|at| (at * 7 % 251) as u8).collect());
+    let mut packed = gzip(&raw.bytes());
+    let whole = save(folder.path(), "whole.nii.gz", &packed);
+    let grid = read_volume(&whole).unwrap().grid;
+    assert_eq!(read_grid(&whole).unwrap(), grid);
+    // Damaged where the voxels are.
+    let middle = packed.len() / 2;
+    packed[middle..middle + 40].fill(0xff);
+    let damaged = save(folder.path(), "damaged.nii.gz", &packed);
+    assert!(read_volume(&damaged).is_err());
+    assert_eq!(read_grid(&damaged).unwrap(), grid);
+    // What the length alone shows is refused.
+    let cut = save(folder.path(), "cut.nii", &raw.bytes()[..1000]);
+    assert!(matches!(read_grid(&cut).unwrap_err().kind, ErrorKind::Truncated { .. }));
+    let series = RawNifti { dim: [4, 20, 30, 20, 2, 1, 1, 1], ..raw };
+    let series = save(folder.path(), "series.nii", &series.bytes());
+    assert!(matches!(read_grid(&series).unwrap_err().kind, ErrorKind::SeveralVolumes { count: 2, .. }));
+}

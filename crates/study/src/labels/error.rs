@@ -1,0 +1,38 @@
+//! What can be wrong with a list of atlases.
+
+use std::path::PathBuf;
+
+/// A list of atlases that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AtlasesError {
+    /// A row of a table without a label map.
+    #[error("{} has no label map, expected one for each atlas", image.display())]
+    NoLabels {
+        /// The image of the atlas.
+        image: PathBuf,
+    },
+    /// Two atlases of one name.
+    #[error(
+        "two atlases are called {name}, {} and {}; name them apart, or give one of them only", images[0].display(),
+        images[1].display()
+    )]
+    Twice {
+        /// The name.
+        name: String,
+        /// Their images.
+        images: [PathBuf; 2],
+    },
+    /// Too few atlases to leave one out.
+    #[error("each image is labelled by the others: expected two or more atlases, found {found}")]
+    TooFew {
+        /// Atlases there are.
+        found: usize,
+    },
+    /// No atlas can be used.
+    #[error("none of the {of} atlases can be used")]
+    NoneLeft {
+        /// Atlases there were.
+        of: usize,
+    },
+}

@@ -1,0 +1,201 @@
+//! How good the labels of a set of atlases are: each labelled image in turn is the target, and the others are its atlases.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use antsreg_cohort::fusion::{Fused, JointOptions};
+use antsreg_core::Grid;
+use antsreg_core::io::nifti;
+use antsreg_core::io::outputs::{Outputs, write_file};
+use antsreg_core::overlap::Overlap;
+
+use super::atlas::Atlas;
+use super::error::AtlasesError;
+use super::fusion::Fusion;
+use super::load::{LoadedAtlas, load, usable};
+use super::options::LabelOptions;
+use super::plot;
+use super::progress::LabelsProgress;
+use super::propagate::{Propagated, Propagation, Target};
+use super::record::{AtlasRecord, Record, Seconds, TargetRecord};
+use super::scores::{self, Method, TargetScores, mean_jaccard};
+use super::study::AtlasStudy;
+use crate::Error;
+
+/// The scores of a set of atlases.
+#[derive(Debug)]
+pub struct Scored {
+    /// Each target.
+    pub targets: Vec<TargetScores>,
+    /// The files that were written.
+    pub paths: Vec<PathBuf>,
+    /// Atlases that could be read.
+    pub used: usize,
+    /// Atlases there are.
+    pub of: usize,
+    /// Whether each of those that could be read could be brought to each other.
+    pub every_pair: bool,
+}
+
+/// Labels every image by each of the others alone, by their majority vote and by their joint fusion, and scores all against
+/// its own labels. The fusion of the options gives the numbers of the joint fusion; with majority they have their defaults.
+///
+/// The files appear together at the end: `PREFIXNAME_Labels` and `PREFIXNAME_MajorityLabels` of each image, and
+/// `PREFIXjaccard.csv`, `PREFIXsummary.csv`, `PREFIXjaccard.svg`, `PREFIXrecord.json`.
+///
+/// # Errors
+/// As for [`label_target`](super::label_target); fewer than two atlases.
+pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Result<Scored, Error> {
+    let began = Instant::now();
+    let joint = match study.options.fusion {
+        Fusion::Joint(options) => options,
+        Fusion::Majority => JointOptions::default(),
+    };
+    joint.check()?;
+    let atlases = Atlas::list(study.atlases)?;
+    check_count(atlases.len())?;
+    study.check_outputs(&planned(study, &atlases), &atlases, &[])?;
+    let label_list = study.labels_that_count()?;
+    let loaded = load(&atlases, study.keep_going, progress)?;
+    check_count(loaded.len())?;
+    let seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
+    let grids: Vec<&Grid> = loaded.iter().map(|atlas| atlas.side.grid()).collect();
+    let propagation = Propagation::new(study.options, study.devices, false, &loaded, &grids, progress)?;
+    let mut course = Course {
+        study,
+        fusion: Fusion::Joint(joint),
+        atlases: &atlases,
+        label_list,
+        propagation,
+        outputs: Outputs::new(),
+        targets: Vec::new(),
+        records: Vec::new(),
+        seconds,
+        every_pair: true,
+    };
+    for (number, left) in loaded.iter().enumerate() {
+        let others = loaded.iter().enumerate().filter(|(other, _)| *other != number);
+        course.target(left, &others.map(|(_, other)| other).collect::<Vec<_>>(), progress)?;
+    }
+    let Course { fusion, label_list, propagation, mut outputs, targets, records, mut seconds, every_pair, .. } =
+        course;
+    if targets.is_empty() {
+        return Err(AtlasesError::NoneLeft { of: atlases.len() }.into());
+    }
+    write_scores(study, &targets, &mut outputs)?;
+    seconds.total = began.elapsed().as_secs_f64();
+    let parameters = LabelOptions { fusion, ..study.options.clone() };
+    let record = Record::new(study, parameters, label_list, records, seconds, &propagation);
+    outputs.write(&study.file("record.json"), |path| record.write(path))?;
+    Ok(Scored { targets, paths: outputs.commit()?, used: loaded.len(), of: atlases.len(), every_pair })
+}
+
+/// One target after the other, and what was found so far.
+struct Course<'a> {
+    study: &'a AtlasStudy<'a>,
+    /// The joint fusion.
+    fusion: Fusion,
+    atlases: &'a [Atlas],
+    /// Labels that count.
+    label_list: Option<Vec<i32>>,
+    propagation: Propagation<'a>,
+    outputs: Outputs,
+    targets: Vec<TargetScores>,
+    records: Vec<TargetRecord>,
+    seconds: Seconds,
+    /// Whether no atlas was left out so far.
+    every_pair: bool,
+}
+
+impl Course<'_> {
+    /// Labels an atlas by the others.
+    fn target(
+        &mut self,
+        left: &LoadedAtlas,
+        others: &[&LoadedAtlas],
+        progress: &dyn LabelsProgress,
+    ) -> Result<(), Error> {
+        let target = Target { name: left.name.clone(), path: left.path.clone(), side: left.side.clone() };
+        let began = Instant::now();
+        let brought = self.propagation.run(&target, others, progress)?;
+        let brought = match usable(brought, others.len(), self.study.keep_going, progress) {
+            Err(Error::Atlases(AtlasesError::NoneLeft { .. })) if self.study.keep_going => {
+                progress.target_left_out(&target.name);
+                self.every_pair = false;
+                return Ok(());
+            }
+            other => other?,
+        };
+        self.every_pair &= brought.len() == others.len();
+        self.seconds.register += began.elapsed().as_secs_f64();
+        let began = Instant::now();
+        let majority = Fusion::Majority.fuse(&target.side.image, &brought)?;
+        let joint = self.fusion.fuse(&target.side.image, &brought)?;
+        let fusing = began.elapsed().as_secs_f64();
+        self.seconds.fuse += fusing;
+        let began = Instant::now();
+        for (rest, fused) in [("Labels", &joint), ("MajorityLabels", &majority)] {
+            let name = self.study.volume(&format!("{}_{rest}", target.name));
+            self.outputs.write(&name, |path| Ok::<_, Error>(nifti::write_labels(path, &fused.labels)?))?;
+        }
+        let scores = self.score(left, &brought, [&majority, &joint])?;
+        let [of_majority, of_joint] = [&scores.majority, &scores.joint].map(mean_jaccard);
+        progress.scored(&target.name, of_majority, of_joint, fusing);
+        let atlases = self.atlases.iter().filter(|atlas| atlas.name != target.name);
+        self.records.push(TargetRecord {
+            atlases: atlases.map(|atlas| AtlasRecord::new(atlas, &brought)).collect(),
+            undecided_voxels: joint.undecided(),
+            mean_jaccard: Some(of_joint),
+            ..TargetRecord::new(&target, &self.propagation)?
+        });
+        self.targets.push(scores);
+        self.seconds.outputs += began.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    /// The overlap of an atlas's own labels with those that were found, each way.
+    fn score(
+        &self,
+        left: &LoadedAtlas,
+        brought: &[Propagated],
+        [majority, joint]: [&Fused; 2],
+    ) -> Result<TargetScores, Error> {
+        let score = |labels| Overlap::between(labels, &left.labels, self.label_list.as_deref());
+        let single =
+            brought.iter().map(|atlas| Ok(Method { name: atlas.name.clone(), overlap: score(&atlas.labels)? }));
+        Ok(TargetScores {
+            name: left.name.clone(),
+            single: single.collect::<Result<_, Error>>()?,
+            majority: score(&majority.labels)?,
+            joint: score(&joint.labels)?,
+        })
+    }
+}
+
+fn check_count(found: usize) -> Result<(), AtlasesError> {
+    if found < 2 { Err(AtlasesError::TooFew { found }) } else { Ok(()) }
+}
+
+/// Every file that will be written.
+fn planned(study: &AtlasStudy, atlases: &[Atlas]) -> Vec<PathBuf> {
+    let mut planned: Vec<PathBuf> =
+        ["jaccard.csv", "summary.csv", "jaccard.svg", "record.json"].map(|rest| study.file(rest)).to_vec();
+    for atlas in atlases {
+        planned.extend(["Labels", "MajorityLabels"].map(|rest| study.volume(&format!("{}_{rest}", atlas.name))));
+    }
+    planned
+}
+
+/// Writes the tables and the plot.
+fn write_scores(study: &AtlasStudy, targets: &[TargetScores], outputs: &mut Outputs) -> Result<(), Error> {
+    for (rest, table) in
+        [("jaccard.csv", scores::per_label_csv(targets)), ("summary.csv", scores::summary_csv(targets))]
+    {
+        let name = study.file(rest);
+        let table = table.map_err(|source| Error::Table { path: name.clone(), source })?;
+        outputs.write(&name, |path| Ok::<_, Error>(write_file(path, table.as_bytes())?))?;
+    }
+    let name = study.file("jaccard.svg");
+    let plot = plot::svg(targets).map_err(|source| Error::Plot { path: name.clone(), source })?;
+    outputs.write(&name, |path| Ok(write_file(path, plot.as_bytes())?))
+}

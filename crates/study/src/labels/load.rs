@@ -1,0 +1,74 @@
+//! Atlases read from their files, without those that cannot be used.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use antsreg_core::LabelVolume;
+use antsreg_register::{Mask, Side};
+use rayon::prelude::*;
+
+use super::atlas::Atlas;
+use super::error::AtlasesError;
+use super::progress::LabelsProgress;
+use crate::{Error, inputs};
+
+/// An atlas that was read.
+#[derive(Debug)]
+pub(super) struct LoadedAtlas {
+    /// Its name.
+    pub name: String,
+    /// The file of its image.
+    pub path: PathBuf,
+    /// Its image, and its mask if there is one.
+    pub side: Side,
+    /// Its labels, on the grid of the image.
+    pub labels: LabelVolume,
+}
+
+impl LoadedAtlas {
+    /// Reads image, labels and mask.
+    fn read(atlas: &Atlas) -> Result<LoadedAtlas, Error> {
+        let read = || {
+            let image = inputs::image(&atlas.image)?;
+            let labels = inputs::labels_of(&atlas.labels, &atlas.image, &image.grid)?;
+            let mask = atlas.mask.as_deref().map(|mask| inputs::mask(mask, &atlas.image, &image.grid)).transpose()?;
+            let mask = mask.map_or(Mask::None, |mask| Mask::All(Arc::new(mask)));
+            let side = Side { mask, ..Side::new(image) };
+            Ok(LoadedAtlas { name: atlas.name.clone(), path: atlas.image.clone(), side, labels })
+        };
+        read().map_err(|error: Error| error.of_atlas(&atlas.name))
+    }
+}
+
+/// Reads all atlases. An atlas that cannot be used is an error, or is left out with `keep_going`.
+///
+/// # Errors
+/// An atlas that cannot be used; none that is left.
+pub(super) fn load(
+    atlases: &[Atlas],
+    keep_going: bool,
+    progress: &dyn LabelsProgress,
+) -> Result<Vec<LoadedAtlas>, Error> {
+    usable(atlases.par_iter().map(LoadedAtlas::read).collect(), atlases.len(), keep_going, progress)
+}
+
+/// The results of `of` atlases without those that failed, if `keep_going` allows that.
+///
+/// # Errors
+/// The first failure, without `keep_going`; no result that is left.
+pub(super) fn usable<T>(
+    results: Vec<Result<T, Error>>,
+    of: usize,
+    keep_going: bool,
+    progress: &dyn LabelsProgress,
+) -> Result<Vec<T>, Error> {
+    let mut good = Vec::with_capacity(results.len());
+    for result in results {
+        match result {
+            Ok(value) => good.push(value),
+            Err(error) if keep_going => progress.left_out(&error),
+            Err(error) => return Err(error),
+        }
+    }
+    if good.is_empty() { Err(AtlasesError::NoneLeft { of }.into()) } else { Ok(good) }
+}

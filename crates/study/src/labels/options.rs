@@ -1,0 +1,49 @@
+//! How atlases are brought to a target and fused: plain data.
+
+use antsreg_kernels::apply::LabelInterpolation;
+use antsreg_register::{Preset, Recipe};
+use serde::{Deserialize, Serialize};
+
+use super::fusion::Fusion;
+use crate::pair::StartFile;
+
+/// How atlases are brought to a target and fused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LabelOptions {
+    /// The registration of each atlas. Its start and the results that it asks for are not used.
+    pub recipe: Recipe,
+    /// Where each registration starts.
+    pub start: StartFile,
+    /// How the labels are read between voxels.
+    pub interpolation: LabelInterpolation,
+    /// How the labels of the atlases become one label map.
+    pub fusion: Fusion,
+}
+
+impl Default for LabelOptions {
+    fn default() -> LabelOptions {
+        LabelOptions {
+            recipe: Recipe::new(Preset::default()),
+            start: StartFile::default(),
+            interpolation: LabelInterpolation::default(),
+            fusion: Fusion::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_as_they_were_stored() {
+        let file = "[a.mat,1]".parse().expect("a transform");
+        let given =
+            LabelOptions { start: StartFile::File(file), fusion: Fusion::Majority, ..LabelOptions::default() };
+        for options in [LabelOptions::default(), given] {
+            let text = serde_json::to_string(&options).expect("text");
+            assert_eq!(serde_json::from_str::<LabelOptions>(&text).expect("read"), options);
+        }
+    }
+}

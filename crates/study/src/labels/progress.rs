@@ -1,0 +1,41 @@
+//! What a caller learns while atlases are registered and fused.
+
+use antsreg_pool::DeviceNote;
+use antsreg_register::Warning;
+
+use crate::Error;
+
+/// Follows the labelling of targets by atlases.
+pub trait LabelsProgress: Sync {
+    /// A device is ready, or is left out.
+    fn device(&self, note: &DeviceNote);
+    /// An atlas is the target itself: the labels will be its own.
+    fn is_target(&self, atlas: &str);
+    /// An atlas cannot be used, and the work goes on without it.
+    fn left_out(&self, error: &Error);
+    /// A target is left out, as no atlas could be brought to it.
+    fn target_left_out(&self, target: &str);
+    /// A doubt about the registration of an atlas to a target.
+    fn doubt(&self, target: &str, atlas: &str, doubt: &Warning);
+    /// An atlas was registered to a target.
+    fn registered(&self, target: &str, atlas: &Registered);
+    /// So many atlases were fused, which disagree at so many voxels.
+    fn fused(&self, atlases: usize, undecided: usize, seconds: f64);
+    /// A target was labelled by majority vote and by joint fusion, with these mean Jaccard coefficients.
+    fn scored(&self, target: &str, majority: f64, joint: f64, seconds: f64);
+}
+
+/// An atlas that was registered to a target.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Registered<'a> {
+    /// The name of the atlas.
+    pub name: &'a str,
+    /// Atlases done so far, failed ones included.
+    pub done: usize,
+    /// Atlases in all.
+    pub of: usize,
+    /// Wall time of the registration.
+    pub seconds: f64,
+    /// Correlation of its image with the target's, after registration.
+    pub correlation: Option<f64>,
+}

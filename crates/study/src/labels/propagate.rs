@@ -1,0 +1,227 @@
+//! Brings the images and labels of many atlases onto the grid of one target.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use antsreg_core::compare::Comparison;
+use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
+use antsreg_kernels::apply;
+use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, StageThreads, Worker};
+use antsreg_register::linear::Start;
+use antsreg_register::{
+    self as register, Computed, Description, DeviceChoice, Grids, Recipe, Registration, Side, Warning,
+};
+
+use super::load::LoadedAtlas;
+use super::options::LabelOptions;
+use super::progress::{LabelsProgress, Registered};
+use crate::pair::{StartFile, check_in_plane, name_files};
+use crate::transforms::check_of_volumes;
+use crate::{Error, inputs};
+
+/// The atlases are in memory already, and resampling them takes less time than registering.
+const THREADS: StageThreads = StageThreads { readers: 1, writers: 2 };
+
+/// The image that gets labels.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// The image, and its mask if there is one.
+    pub side: Side,
+}
+
+/// An atlas on the grid of the target.
+#[derive(Debug)]
+pub(super) struct Propagated {
+    /// Its name.
+    pub name: String,
+    /// Its image.
+    pub image: Volume,
+    /// Its labels.
+    pub labels: LabelVolume,
+    /// Correlation of its image with the target's, where the mask of the target counts.
+    pub correlation: Option<f64>,
+    /// Target → atlas, RAS mm.
+    pub affine: AffineTransform,
+    /// Displacement before the affine, and its inverse, RAS mm on the grid of the target, if they are kept.
+    pub warps: Option<[DisplacementField; 2]>,
+}
+
+/// The devices that register, and how.
+pub(super) struct Propagation<'a> {
+    options: &'a LabelOptions,
+    start: Start,
+    keep_warps: bool,
+    workers: DeviceWorkers,
+}
+
+impl<'a> Propagation<'a> {
+    /// Opens the devices for the registration of these atlases to targets on these grids.
+    ///
+    /// # Errors
+    /// A start that cannot be read; levels that do not match; a device that cannot be used.
+    pub fn new(
+        options: &'a LabelOptions,
+        devices: &Devices,
+        keep_warps: bool,
+        atlases: &[LoadedAtlas],
+        targets: &[&Grid],
+        progress: &dyn LabelsProgress,
+    ) -> Result<Propagation<'a>, Error> {
+        let start = options.start.read()?;
+        let masked = atlases.iter().any(|atlas| atlas.side.mask.is_some());
+        let devices = match options.recipe.too_wide_for_gpu(masked).filter(|_| *devices == Devices::default()) {
+            Some(reason) => {
+                progress.device(&DeviceNote::CpuBecause(reason.to_string()));
+                &Devices::One(DeviceChoice::Cpu)
+            }
+            None => devices,
+        };
+        let registration = |grid: &Grid| registration(options, start, keep_warps, grid);
+        let needed_bytes = || {
+            let largest = atlases.iter().map(|atlas| atlas.side.grid()).max_by_key(|grid| grid.len());
+            let needed = |target: &&Grid| {
+                let images = [*target, largest.unwrap_or(target)];
+                let grids = Grids { images, channels: Default::default(), masked: [masked; 2] };
+                let options = registration(target)?;
+                Ok(options.device_bytes(&grids) + options.prepared_device_bytes(&grids))
+            };
+            let all = targets.iter().map(needed).collect::<Result<Vec<u64>, Error>>()?;
+            Ok::<_, Error>(all.into_iter().max().unwrap_or(0))
+        };
+        let workers = DeviceWorkers::new(antsreg_pool::open(devices, None)?, needed_bytes)?.all()?;
+        workers.notes().try_iter().for_each(|note| progress.device(&note));
+        Ok(Propagation { options, start, keep_warps, workers })
+    }
+
+    /// The devices that compute, each once.
+    pub fn devices(&self) -> Vec<Description> {
+        let mut devices = self.workers.devices();
+        devices.dedup();
+        devices
+    }
+
+    /// The registration of an atlas to a target on this grid.
+    ///
+    /// # Errors
+    /// Degrees of freedom or levels that do not suit the grid.
+    pub fn registration(&self, target: &Grid) -> Result<register::Options, Error> {
+        registration(self.options, self.start, self.keep_warps, target)
+    }
+
+    /// Registers every atlas to the target and brings it there. The results are in the order of the atlases; the failure of
+    /// one atlas is its own result.
+    ///
+    /// # Errors
+    /// What no atlas could change: options that do not suit the target, a device or a thread that fails.
+    pub fn run(
+        &mut self,
+        target: &Target,
+        atlases: &[&LoadedAtlas],
+        progress: &dyn LabelsProgress,
+    ) -> Result<Vec<Result<Propagated, Error>>, Error> {
+        let options = self.registration(target.side.grid())?;
+        self.check(target, atlases, &options)?;
+        let (start, interpolation) = (&self.options.start, self.options.interpolation);
+        let mut results: Vec<Option<Result<Propagated, Error>>> = atlases.iter().map(|_| None).collect();
+        let mut jobs = Vec::new();
+        for (number, atlas) in atlases.iter().enumerate() {
+            match check_pair(target, atlas, start, &self.start) {
+                Ok(()) => jobs.push(number),
+                Err(error) => results[number] = Some(Err(error.of_atlas(&atlas.name))),
+            }
+        }
+        let prepared = antsreg_pool::Target::new(target.side.clone(), options.clone());
+        let register = |worker: &mut Worker, number: usize| {
+            let (began, atlas) = (Instant::now(), atlases[number]);
+            let files = [target.path.as_path(), &atlas.path];
+            let computed = worker.register(&prepared, &atlas.side, &mut ());
+            let computed =
+                computed.map_err(|error| name_files(error, files, [target.side.grid(), atlas.side.grid()], start));
+            (number, computed, began.elapsed().as_secs_f64())
+        };
+        let bring = |(number, computed, seconds): (usize, Result<Computed, Error>, f64)| {
+            let atlas = atlases[number];
+            let found = computed.and_then(|found| Ok(found.finish([&target.side, &atlas.side], &options)?));
+            let brought = found.and_then(|found| bring(target, atlas, found, interpolation));
+            (number, brought.map_err(|error| error.of_atlas(&atlas.name)), seconds)
+        };
+        let mut done = 0;
+        self.workers.run(
+            jobs,
+            THREADS,
+            |job| job,
+            register,
+            bring,
+            |(number, brought, seconds)| {
+                done += 1;
+                results[number] = Some(brought.map(|(brought, doubts)| {
+                    let Propagated { name, correlation, .. } = &brought;
+                    doubts.iter().for_each(|doubt| progress.doubt(&target.name, name, doubt));
+                    let of = atlases.len();
+                    progress
+                        .registered(&target.name, &Registered { name, done, of, seconds, correlation: *correlation });
+                    brought
+                }));
+            },
+        )?;
+        Ok(results.into_iter().flatten().collect())
+    }
+
+    /// Refuses what would fail for every atlas.
+    fn check(&self, target: &Target, atlases: &[&LoadedAtlas], options: &register::Options) -> Result<(), Error> {
+        options.check()?;
+        options.check_levels(target.side.grid())?;
+        if let StartFile::File(file) = &self.options.start
+            && !target.side.grid().is_slice()
+        {
+            check_of_volumes(file)?;
+        }
+        let masked = target.side.mask.is_some() || atlases.iter().any(|atlas| atlas.side.mask.is_some());
+        match options.too_wide_for_gpu(masked).filter(|_| self.workers.are_gpus()) {
+            Some(too_wide) => Err(register::Error::Window(too_wide).into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The registration of an atlas to a target on this grid, without images and scores.
+fn registration(
+    options: &LabelOptions,
+    start: Start,
+    inverse_warp: bool,
+    target: &Grid,
+) -> Result<register::Options, Error> {
+    let recipe = Recipe { start, inverse_warp, scores: false, images: None, ..options.recipe.clone() };
+    Ok(recipe.options(target.shape)?)
+}
+
+/// Refuses a slice beside a volume, and slices that the start would move out of their plane.
+fn check_pair(target: &Target, atlas: &LoadedAtlas, start_file: &StartFile, start: &Start) -> Result<(), Error> {
+    let grids = [target.side.grid(), atlas.side.grid()];
+    inputs::check_alike([&target.path, &atlas.path], grids)?;
+    check_in_plane(start_file, start, grids)
+}
+
+/// Image and labels of an atlas on the grid of the target, and the doubts about its registration.
+fn bring(
+    target: &Target,
+    atlas: &LoadedAtlas,
+    found: Registration,
+    interpolation: apply::LabelInterpolation,
+) -> Result<(Propagated, Vec<Warning>), Error> {
+    let Registration { affine, forward, backward, warnings, .. } = found;
+    let Target { side, .. } = target;
+    let image = apply::resample(&atlas.side.image, side.grid(), &forward, apply::Interpolation::Linear, 0.0);
+    let labels = apply::resample_labels(&atlas.labels, side.grid(), &forward, interpolation);
+    let mask = side.mask.of_stage(0).map(AsRef::as_ref);
+    let correlation = Comparison::between(&side.image, &image, mask)?.correlation;
+    // There is an inverse warp only if the warps are kept.
+    let inverse = backward.into_displacement();
+    let warps = inverse.and_then(|inverse| Some([forward.into_displacement()?, inverse]));
+    let correlation = correlation.is_finite().then_some(correlation);
+    Ok((Propagated { name: atlas.name.clone(), image, labels, correlation, affine, warps }, warnings))
+}

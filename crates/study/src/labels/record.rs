@@ -1,0 +1,148 @@
+//! `PREFIXrecord.json` of labels from several atlases: what was done, with what, and how it came out.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_core::io::outputs::write_file;
+use antsreg_register::{self as register, Description};
+use serde::{Deserialize, Serialize};
+
+use super::atlas::Atlas;
+use super::options::LabelOptions;
+use super::propagate::{Propagated, Propagation, Target};
+use super::study::AtlasStudy;
+use crate::Error;
+
+/// The whole record.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Record {
+    /// Name of the program.
+    pub program: String,
+    /// Its version.
+    pub version: String,
+    /// The command, for people; nothing reads it.
+    pub command_line: Vec<String>,
+    /// The devices that registered.
+    pub devices: Vec<Description>,
+    /// Threads that computed.
+    pub threads: usize,
+    /// What was asked for.
+    pub parameters: LabelOptions,
+    /// Labels that count in scores; `None` for all but 0.
+    pub label_list: Option<Vec<i32>>,
+    /// The images that got labels.
+    pub targets: Vec<TargetRecord>,
+    /// Wall time of each part.
+    pub seconds: Seconds,
+}
+
+/// An image that got labels.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TargetRecord {
+    /// Its file.
+    pub path: PathBuf,
+    /// The registration of each atlas to it, all defaults filled in.
+    pub options: register::Options,
+    /// The atlases.
+    pub atlases: Vec<AtlasRecord>,
+    /// Voxels on which the atlases disagree.
+    pub undecided_voxels: usize,
+    /// Mean over the labels, where the truth is known.
+    pub mean_jaccard: Option<f64>,
+}
+
+/// One atlas of a target.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AtlasRecord {
+    /// Its name.
+    pub name: String,
+    /// Its image.
+    pub image: PathBuf,
+    /// Its label map.
+    pub labels: PathBuf,
+    /// Whether it was used, and not left out.
+    pub used: bool,
+    /// Correlation of its image with the target's, after registration.
+    pub correlation: Option<f64>,
+    /// Affine, target → atlas, RAS mm, row by row.
+    pub affine_ras: Option<[[f64; 4]; 3]>,
+}
+
+/// Wall times, seconds.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Seconds {
+    /// Reading.
+    pub read: f64,
+    /// Registering, and bringing images and labels over.
+    pub register: f64,
+    /// Fusing.
+    pub fuse: f64,
+    /// Scoring and writing.
+    pub outputs: f64,
+    /// Everything up to this record.
+    pub total: f64,
+}
+
+impl Record {
+    /// Of a study that is done, with these options.
+    pub(super) fn new(
+        of: &AtlasStudy,
+        parameters: LabelOptions,
+        label_list: Option<Vec<i32>>,
+        targets: Vec<TargetRecord>,
+        seconds: Seconds,
+        propagation: &Propagation,
+    ) -> Record {
+        Record {
+            program: "antsreg-gpu".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            command_line: of.command_line.to_vec(),
+            devices: propagation.devices(),
+            threads: of.threads,
+            parameters,
+            label_list,
+            targets,
+            seconds,
+        }
+    }
+
+    /// Writes the record as JSON.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        let json = serde_json::to_string_pretty(self).map_err(|source| Error::Json { path: path.into(), source })?;
+        Ok(write_file(path, (json + "\n").as_bytes())?)
+    }
+}
+
+impl TargetRecord {
+    /// Without any result.
+    pub(super) fn new(target: &Target, propagation: &Propagation) -> Result<TargetRecord, Error> {
+        Ok(TargetRecord {
+            path: target.path.clone(),
+            options: propagation.registration(target.side.grid())?,
+            atlases: Vec::new(),
+            undecided_voxels: 0,
+            mean_jaccard: None,
+        })
+    }
+}
+
+impl AtlasRecord {
+    /// Of an atlas, which is among those brought over if it was used.
+    pub(super) fn new(atlas: &Atlas, brought: &[Propagated]) -> AtlasRecord {
+        let found = brought.iter().find(|found| found.name == atlas.name);
+        let rows = |found: &Propagated| {
+            let matrix = found.affine.to_homogeneous();
+            std::array::from_fn(|row| std::array::from_fn(|column| matrix[(row, column)]))
+        };
+        AtlasRecord {
+            name: atlas.name.clone(),
+            image: atlas.image.clone(),
+            labels: atlas.labels.clone(),
+            used: found.is_some(),
+            correlation: found.and_then(|found| found.correlation),
+            affine_ras: found.map(rows),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Scores of the labels of each target, by each method.
+
+use antsreg_core::Overlap;
+
+/// The labels of a single atlas.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Method {
+    /// The name of the atlas.
+    pub name: String,
+    /// Overlap with the true labels.
+    pub overlap: Overlap,
+}
+
+/// One atlas labelled by the others, compared with its own labels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TargetScores {
+    /// The name of the atlas.
+    pub name: String,
+    /// Overlap of the labels of each other atlas alone.
+    pub single: Vec<Method>,
+    /// Overlap of the labels by majority vote.
+    pub majority: Overlap,
+    /// Overlap of the labels by joint fusion.
+    pub joint: Overlap,
+}
+
+/// The scores of a target, or the mean over all targets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SummaryRow {
+    /// The name of the target, or `Mean`.
+    pub name: String,
+    /// The best single atlas; empty if there is none.
+    pub best_atlas: String,
+    /// Mean Jaccard by the best single atlas, majority vote and joint fusion; NaN if there is none.
+    pub mean_jaccard: [f64; 3],
+}
+
+/// Mean Jaccard over the labels that either map holds.
+pub fn mean_jaccard(overlap: &Overlap) -> f64 {
+    overlap.mean()[1]
+}
+
+/// The methods that are compared, as tables and plots name them.
+pub(super) const SHOWN: [&str; 3] = ["best single atlas", "majority", "joint"];
+
+impl TargetScores {
+    /// The atlas whose labels have the largest mean Jaccard, the first of those that tie.
+    pub fn best(&self) -> Option<&Method> {
+        let better =
+            |best: Option<&'_ Method>, score: f64| best.is_none_or(|best| score > mean_jaccard(&best.overlap));
+        self.single
+            .iter()
+            .fold(None, |best, method| if better(best, mean_jaccard(&method.overlap)) { Some(method) } else { best })
+    }
+
+    /// The overlap by each method of [`SHOWN`].
+    pub(super) fn shown(&self) -> [Option<&Overlap>; 3] {
+        [self.best().map(|best| &best.overlap), Some(&self.majority), Some(&self.joint)]
+    }
+}
+
+/// A row for each target, method and label: `Target,Method,Label,Jaccard,Dice`. A label that neither map holds is NaN.
+pub(super) fn per_label_csv(targets: &[TargetScores]) -> Result<String, csv::Error> {
+    let mut rows = vec![["Target", "Method", "Label", "Jaccard", "Dice"].map(String::from).to_vec()];
+    for target in targets {
+        let single = target.single.iter().map(|method| (method.name.as_str(), &method.overlap));
+        for (method, overlap) in single.chain([("majority", &target.majority), ("joint", &target.joint)]) {
+            rows.extend(overlap.labels.iter().map(|(label, counts)| {
+                let measures = [counts.jaccard(), counts.dice()].map(|value| format!("{value:.6}"));
+                [vec![target.name.clone(), method.to_owned(), label.to_string()], measures.to_vec()].concat()
+            }));
+        }
+    }
+    as_csv(rows)
+}
+
+fn as_csv(rows: Vec<Vec<String>>) -> Result<String, csv::Error> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    rows.iter().try_for_each(|row| writer.write_record(row))?;
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    // The writer was given strings.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Mean Jaccard of each target, then the mean over all targets, by the best single atlas, majority vote and joint fusion.
+pub fn summary(targets: &[TargetScores]) -> Vec<SummaryRow> {
+    let row = |target: &TargetScores| SummaryRow {
+        name: target.name.clone(),
+        best_atlas: target.best().map_or(String::new(), |best| best.name.clone()),
+        mean_jaccard: target.shown().map(|overlap| overlap.map_or(f64::NAN, mean_jaccard)),
+    };
+    let mut rows: Vec<SummaryRow> = targets.iter().map(row).collect();
+    let mean = |n: usize| rows.iter().map(|row| row.mean_jaccard[n]).sum::<f64>() / rows.len() as f64;
+    let mean_jaccard = [mean(0), mean(1), mean(2)];
+    rows.push(SummaryRow { name: "Mean".into(), best_atlas: String::new(), mean_jaccard });
+    rows
+}
+
+/// The summary as CSV.
+pub(super) fn summary_csv(targets: &[TargetScores]) -> Result<String, csv::Error> {
+    let mut rows = vec![["Target", "BestAtlas", "BestSingle", "Majority", "Joint"].map(String::from).to_vec()];
+    for SummaryRow { name, best_atlas, mean_jaccard } in summary(targets) {
+        rows.push([vec![name, best_atlas], mean_jaccard.map(|mean| format!("{mean:.6}")).to_vec()].concat());
+    }
+    as_csv(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_core::{Grid, LabelVolume};
+
+    use super::*;
+
+    fn overlap(source: [i32; 4], target: [i32; 4]) -> Overlap {
+        let map =
+            |voxels: [i32; 4]| LabelVolume { grid: Grid::axis_aligned([4, 1, 1], [1.0; 3]), voxels: voxels.to_vec() };
+        Overlap::between(&map(source), &map(target), Some(&[1, 2])).expect("one grid")
+    }
+
+    fn targets() -> Vec<TargetScores> {
+        let truth = [1, 1, 2, 2];
+        let single = [("b", [1, 1, 1, 1]), ("a", [1, 1, 1, 2])].map(|(name, map)| (name.into(), overlap(map, truth)));
+        let single = single.map(|(name, overlap)| Method { name, overlap }).to_vec();
+        vec![TargetScores {
+            name: "t".into(),
+            single,
+            majority: overlap([2, 2, 1, 1], truth),
+            joint: overlap(truth, truth),
+        }]
+    }
+
+    #[test]
+    fn methods_are_compared() {
+        let targets = targets();
+        assert_eq!(targets[0].best().map(|best| best.name.as_str()), Some("a"));
+        let expected = "\
+Target,BestAtlas,BestSingle,Majority,Joint
+t,a,0.583333,0.000000,1.000000
+Mean,,0.583333,0.000000,1.000000
+";
+        assert_eq!(summary_csv(&targets).expect("a table"), expected);
+        let csv = per_label_csv(&targets).expect("a table");
+        assert_eq!(csv.lines().count(), 1 + 4 * 2);
+        assert!(csv.contains("t,a,1,0.666667,0.800000\nt,a,2,0.500000,0.666667\nt,majority,1,0.000000"), "{csv}");
+        // A name may hold anything.
+        let named = TargetScores { name: "a, \"b\"".into(), ..targets[0].clone() };
+        assert!(summary_csv(&[named]).expect("a table").contains("\n\"a, \"\"b\"\"\",a,0.58"));
+    }
+}

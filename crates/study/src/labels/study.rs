@@ -1,0 +1,78 @@
+//! What the labelling of one target and the scoring of a set of atlases have in common.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_core::io::outputs;
+use antsreg_pool::Devices;
+
+use super::atlas::{Atlas, AtlasSource};
+use super::options::LabelOptions;
+use crate::pair::{Format, StartFile};
+use crate::{Error, inputs};
+
+/// A set of atlases, and how they are used.
+#[derive(Debug, Clone)]
+pub struct AtlasStudy<'a> {
+    /// The atlases.
+    pub atlases: &'a [AtlasSource],
+    /// How they are brought to a target and fused.
+    pub options: &'a LabelOptions,
+    /// The devices that register.
+    pub devices: &'a Devices,
+    /// Labels that count in scores: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
+    pub label_list: Option<&'a str>,
+    /// Whether to go on without atlases that cannot be used.
+    pub keep_going: bool,
+    /// Start of all output names, folder included.
+    pub prefix: &'a str,
+    /// Format of images and warps.
+    pub format: Format,
+    /// Threads that compute, for the record.
+    pub threads: usize,
+    /// The command, for people.
+    pub command_line: &'a [String],
+}
+
+impl AtlasStudy<'_> {
+    /// The output of this name that is no volume.
+    pub(super) fn file(&self, rest: &str) -> PathBuf {
+        PathBuf::from(format!("{}{rest}", self.prefix))
+    }
+
+    /// The output of this name in the format of volumes.
+    pub(super) fn volume(&self, rest: &str) -> PathBuf {
+        self.file(&format!("{rest}.{}", self.format.extension()))
+    }
+
+    /// The labels that count in scores.
+    pub(super) fn labels_that_count(&self) -> Result<Option<Vec<i32>>, Error> {
+        self.label_list.map(inputs::label_list).transpose()
+    }
+
+    /// Refuses outputs that cannot be written, or that are inputs: files of the atlases, tables and lists, or `others`.
+    ///
+    /// # Errors
+    /// The first output that is refused.
+    pub(super) fn check_outputs(
+        &self,
+        outputs: &[PathBuf],
+        atlases: &[Atlas],
+        others: &[&Path],
+    ) -> Result<(), Error> {
+        // They share one folder: trying it once is enough.
+        outputs.first().map_or(Ok(()), |first| outputs::check_writable(first))?;
+        outputs.iter().try_for_each(|output| outputs::check_name(output))?;
+        let tables = self.atlases.iter().filter_map(|source| match source {
+            AtlasSource::Table(table) => Some(table.as_path()),
+            AtlasSource::Files { .. } => None,
+        });
+        let start = match &self.options.start {
+            StartFile::File(file) => Some(file.path.as_path()),
+            StartFile::CentreOfMass | StartFile::Headers => None,
+        };
+        let list = self.label_list.and_then(inputs::label_list_file);
+        let files = atlases.iter().flat_map(Atlas::files);
+        let inputs = files.chain(tables).chain(start).chain(list).chain(others.iter().copied());
+        Ok(outputs::check_none_is_input(outputs, inputs)?)
+    }
+}

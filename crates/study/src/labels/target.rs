@@ -1,0 +1,165 @@
+//! Labels of one image from several atlases.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use antsreg_core::io::outputs::{Outputs, write_file};
+use antsreg_core::io::{itk, nifti};
+use antsreg_core::overlap::Overlap;
+use antsreg_register::Side;
+
+use super::atlas::{Atlas, stem};
+use super::load::{LoadedAtlas, load, usable};
+use super::progress::LabelsProgress;
+use super::propagate::{Propagated, Propagation, Target};
+use super::record::{AtlasRecord, Record, Seconds, TargetRecord};
+use super::scores::mean_jaccard;
+use super::study::AtlasStudy;
+use crate::{Error, inputs};
+
+/// The image that gets labels, and what is written beside them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetFiles {
+    /// The image.
+    pub image: PathBuf,
+    /// Its true labels, to be compared with.
+    pub truth: Option<PathBuf>,
+    /// Whether the transforms of each atlas are written, and its image and labels on the grid of the target.
+    pub keep_transforms: bool,
+    /// Whether the share of the vote of each label is written.
+    pub posteriors: bool,
+}
+
+/// A target that got labels.
+#[derive(Debug)]
+pub struct Labelled {
+    /// Overlap with the true labels, if they are known.
+    pub overlap: Option<Overlap>,
+    /// The files that were written.
+    pub paths: Vec<PathBuf>,
+    /// Atlases that were used.
+    pub used: usize,
+    /// Atlases there are.
+    pub of: usize,
+}
+
+/// Registers every atlas to the target, fuses their labels and writes them. The files appear together at the end:
+/// `PREFIXLabels`, `PREFIXrecord.json`, `PREFIXoverlap.csv` where the truth is known, and those asked for.
+///
+/// # Errors
+/// Files that cannot be read or written, or do not fit each other; outputs that are inputs; options out of range; an atlas that
+/// cannot be used, unless the study goes on without; a device that fails.
+pub fn label_target(
+    study: &AtlasStudy,
+    files: &TargetFiles,
+    progress: &dyn LabelsProgress,
+) -> Result<Labelled, Error> {
+    let began = Instant::now();
+    let fusion = study.options.fusion;
+    fusion.check()?;
+    let atlases = Atlas::list(study.atlases)?;
+    check_outputs(study, files, &atlases, planned(study, files, &atlases))?;
+    let is_target = |atlas: &&Atlas| atlas.image.canonicalize().ok() == files.image.canonicalize().ok();
+    atlases.iter().filter(is_target).for_each(|atlas| progress.is_target(&atlas.name));
+    let image = inputs::image(&files.image)?;
+    let truth = files.truth.as_deref();
+    let truth = truth.map(|truth| inputs::labels_of(truth, &files.image, &image.grid)).transpose()?;
+    let label_list = study.labels_that_count()?;
+    let loaded = load(&atlases, study.keep_going, progress)?;
+    if files.posteriors {
+        // Known only now: a posterior for each label.
+        check_outputs(study, files, &atlases, labels_of(&loaded).map(|label| posterior(study, label)).collect())?;
+    }
+    let mut seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
+    let target = Target { name: stem(&files.image), path: files.image.clone(), side: Side::new(image) };
+    let (grids, warps) = ([target.side.grid()], files.keep_transforms);
+    let mut propagation = Propagation::new(study.options, study.devices, warps, &loaded, &grids, progress)?;
+    let part = Instant::now();
+    let brought = propagation.run(&target, &loaded.iter().collect::<Vec<_>>(), progress)?;
+    // Fusing takes memory of its own.
+    drop(loaded);
+    let brought = usable(brought, atlases.len(), study.keep_going, progress)?;
+    seconds.register = part.elapsed().as_secs_f64();
+    let part = Instant::now();
+    let fused = fusion.fuse(&target.side.image, &brought)?;
+    seconds.fuse = part.elapsed().as_secs_f64();
+    progress.fused(brought.len(), fused.undecided(), seconds.fuse);
+    let part = Instant::now();
+    let mut outputs = Outputs::new();
+    outputs.write(&study.volume("Labels"), |path| Ok::<_, Error>(nifti::write_labels(path, &fused.labels)?))?;
+    if files.posteriors {
+        let labels: BTreeSet<i32> = brought.iter().flat_map(|atlas| atlas.labels.voxels.iter().copied()).collect();
+        for label in labels {
+            let name = posterior(study, label);
+            outputs.write(&name, |path| Ok::<_, Error>(nifti::write_volume(path, &fused.posterior(label))?))?;
+        }
+    }
+    if files.keep_transforms {
+        brought.iter().try_for_each(|atlas| write_atlas(study, atlas, &target, &mut outputs))?;
+    }
+    let overlap = truth.map(|truth| Overlap::between(&fused.labels, &truth, label_list.as_deref())).transpose()?;
+    if let Some(overlap) = &overlap {
+        let csv = overlap.to_csv();
+        outputs.write(&study.file("overlap.csv"), |path| Ok::<_, Error>(write_file(path, csv.as_bytes())?))?;
+    }
+    seconds.outputs = part.elapsed().as_secs_f64();
+    seconds.total = began.elapsed().as_secs_f64();
+    let record = TargetRecord {
+        atlases: atlases.iter().map(|atlas| AtlasRecord::new(atlas, &brought)).collect(),
+        undecided_voxels: fused.undecided(),
+        mean_jaccard: overlap.as_ref().map(mean_jaccard),
+        ..TargetRecord::new(&target, &propagation)?
+    };
+    let record = Record::new(study, study.options.clone(), label_list, vec![record], seconds, &propagation);
+    outputs.write(&study.file("record.json"), |path| record.write(path))?;
+    Ok(Labelled { overlap, paths: outputs.commit()?, used: brought.len(), of: atlases.len() })
+}
+
+/// Every output whose name is known before anything is read.
+fn planned(study: &AtlasStudy, files: &TargetFiles, atlases: &[Atlas]) -> Vec<PathBuf> {
+    let mut planned = vec![study.volume("Labels"), study.file("record.json"), study.file("overlap.csv")];
+    for atlas in atlases.iter().filter(|_| files.keep_transforms) {
+        let volumes = ["1Warp", "1InverseWarp", "Warped", "Labels"];
+        planned.push(study.file(&format!("{}_0GenericAffine.mat", atlas.name)));
+        planned.extend(volumes.map(|rest| study.volume(&format!("{}_{rest}", atlas.name))));
+    }
+    planned
+}
+
+fn check_outputs(
+    study: &AtlasStudy,
+    files: &TargetFiles,
+    atlases: &[Atlas],
+    outputs: Vec<PathBuf>,
+) -> Result<(), Error> {
+    let others: Vec<&Path> = std::iter::once(&files.image).chain(&files.truth).map(PathBuf::as_path).collect();
+    study.check_outputs(&outputs, atlases, &others)
+}
+
+/// The labels of all atlases, and the background that lies around their label maps.
+fn labels_of(atlases: &[LoadedAtlas]) -> impl Iterator<Item = i32> {
+    let labels: BTreeSet<i32> =
+        atlases.iter().flat_map(|atlas| atlas.labels.voxels.iter().copied()).chain([0]).collect();
+    labels.into_iter()
+}
+
+/// The name of the shares of the vote of a label.
+fn posterior(study: &AtlasStudy, label: i32) -> PathBuf {
+    study.volume(&format!("Posterior{label:04}"))
+}
+
+/// Writes the transforms of one atlas, and its image and labels on the grid of the target.
+fn write_atlas(study: &AtlasStudy, atlas: &Propagated, target: &Target, outputs: &mut Outputs) -> Result<(), Error> {
+    let name = |rest: &str| format!("{}_{rest}", atlas.name);
+    let image = &target.side.image;
+    let centre = image.centre_of_mass().unwrap_or_else(|| image.grid.centre());
+    outputs.write(&study.file(&name("0GenericAffine.mat")), |path| {
+        Ok::<_, Error>(itk::write_affine(path, &atlas.affine, centre)?)
+    })?;
+    for (rest, warp) in ["1Warp", "1InverseWarp"].iter().zip(atlas.warps.iter().flatten()) {
+        outputs.write(&study.volume(&name(rest)), |path| Ok::<_, Error>(itk::write_warp(path, warp)?))?;
+    }
+    outputs.write(&study.volume(&name("Warped")), |path| Ok::<_, Error>(nifti::write_volume(path, &atlas.image)?))?;
+    outputs.write(&study.volume(&name("Labels")), |path| Ok::<_, Error>(nifti::write_labels(path, &atlas.labels)?))
+}

@@ -1,0 +1,187 @@
+//! The average of a pass: images, warps, stretches.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use antsreg_cohort::template::{Averaging, mean_stretch, sharpness};
+use antsreg_core::io::{itk, nifti, outputs};
+use antsreg_core::{AffineTransform, DisplacementField, Volume};
+use serde::{Deserialize, Serialize};
+
+use super::Error as TemplateError;
+use super::content::{Content, write_all};
+use super::contribution::Contribution;
+use super::manifest::{Manifest, results_of};
+use super::means::{Gathering, Means};
+use super::outliers::outliers;
+use super::reference::Reference;
+use super::register_one::RegistrationResults;
+use super::session::Session;
+use crate::Error;
+
+/// The average of a pass.
+pub struct Averaged {
+    /// Each channel.
+    pub images: Vec<Volume>,
+    /// The mean warp; none in the affine pass.
+    pub warp: Option<DisplacementField>,
+    /// The mean stretch from the template to the subjects, with the numbers of its file.
+    pub stretch: AffineTransform,
+}
+
+/// An average with its figures. Its stretch is written, its other files are not.
+pub struct Summed {
+    /// The average.
+    pub averaged: Averaged,
+    /// 1 where at least half of the subjects have foreground.
+    foreground: Volume,
+    subjects: Vec<String>,
+    outliers: Vec<String>,
+}
+
+/// Figures of an average.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AverageResults {
+    /// Names of the subjects that were averaged.
+    pub subjects: Vec<String>,
+    /// Names of the subjects that were left out of the affine average, because they are unlike the others.
+    pub outliers: Vec<String>,
+    /// The mean stretch, row by row.
+    pub stretch: [[f64; 3]; 3],
+    /// Mean gradient magnitude per mm over the mean intensity, both where at least half of the subjects have foreground.
+    pub sharpness_per_mm: f64,
+}
+
+/// How the images of a pass are averaged: those of the affine pass by their mean, as other programs do.
+pub fn averaging(session: &Session, pass: usize) -> Averaging {
+    if session.is_affine(pass) { Averaging::Mean } else { session.plan.options.average }
+}
+
+impl Summed {
+    /// The average of these means. Writes the mean stretch and takes it with the numbers of its file.
+    ///
+    /// # Errors
+    /// Affine transforms without a mean; a file that cannot be written.
+    pub fn of(session: &Session, pass: usize, means: Means, outliers: &[usize]) -> Result<Summed, Error> {
+        let Means { images, warp, affines, foreground } = means;
+        let files = session.layout.average(pass);
+        let centre = images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
+        let stretch = mean_stretch(&affines, centre).map_err(TemplateError::Stretch)?;
+        outputs::make_folder(&session.layout.pass(pass))?;
+        itk::write_affine(&files.stretch, &stretch, centre)?;
+        let stretch = itk::read_affine(&files.stretch)?;
+        let (out, of): (Vec<usize>, Vec<usize>) = session.included.iter().partition(|n| outliers.contains(n));
+        let names = |these: Vec<usize>| these.into_iter().map(|n| session.subject(n).name.clone()).collect();
+        let averaged = Averaged { images, warp, stretch };
+        Ok(Summed { averaged, foreground, subjects: names(of), outliers: names(out) })
+    }
+}
+
+/// Averages the subjects of a pass from memory. `contributions` are those of all subjects.
+///
+/// # Errors
+/// Those of [`Summed::of`]; images of different grids.
+pub fn of_contributions(
+    session: &Session,
+    pass: usize,
+    reference: &Reference,
+    contributions: &[Arc<Contribution>],
+    outliers: &[usize],
+) -> Result<Summed, Error> {
+    let all = session.included.iter().zip(contributions).filter(|(subject, _)| !outliers.contains(subject));
+    let all: Vec<&Contribution> = all.map(|(_, contribution)| contribution.as_ref()).collect();
+    Summed::of(session, pass, Means::of(averaging(session, pass), reference, &all)?, outliers)
+}
+
+/// Averages the subjects of a pass from their files.
+///
+/// # Errors
+/// Those of [`Summed::of`]; a file that cannot be read.
+pub fn from_files(session: &Session, pass: usize, reference: &Reference) -> Result<Summed, Error> {
+    let outliers = match session.is_affine(pass) {
+        true => outliers(session, &correlations(session, pass)?),
+        false => Vec::new(),
+    };
+    let mut gathering = Gathering::new(averaging(session, pass), reference, false);
+    for &subject in session.included.iter().filter(|subject| !outliers.contains(subject)) {
+        let contribution = Contribution::read(session, pass, subject, &reference.images[0].grid)?;
+        gathering.add(Arc::new(contribution), false)?;
+    }
+    Summed::of(session, pass, gathering.finish()?, &outliers)
+}
+
+/// Writes the files of an average; the function that it gives writes the manifest.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write<'a>(
+    session: &'a Session,
+    pass: usize,
+    summed: &Summed,
+) -> Result<impl FnOnce() -> Result<Manifest, Error> + Send + use<'a>, Error> {
+    let files = session.layout.average(pass);
+    let Summed { averaged: Averaged { images, warp, stretch }, foreground, subjects, outliers } = summed;
+    let mut outputs: Vec<(&Path, Content)> = vec![(&files.stretch, Content::Written)];
+    for (path, image) in files.images.iter().zip(images) {
+        outputs.push((path, Content::Image(image)));
+    }
+    outputs.extend(warp.as_ref().map(|warp| (files.warp.as_path(), Content::Warp(warp))));
+    let results = AverageResults {
+        subjects: subjects.clone(),
+        outliers: outliers.clone(),
+        stretch: std::array::from_fn(|row| std::array::from_fn(|column| stretch.matrix[(row, column)])),
+        sharpness_per_mm: sharpness(&images[0], foreground)?,
+    };
+    let written = write_all(&session.layout, &outputs)?;
+    Ok(move || session.average_stage(pass)?.finish(None, written, results))
+}
+
+/// Reads an average that is done.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn read(session: &Session, pass: usize, reference: &Reference) -> Result<Averaged, Error> {
+    let files = session.layout.average(pass);
+    let grid = &reference.images[0].grid;
+    let image = |path| -> Result<Volume, Error> { Ok(Volume { grid: grid.clone(), ..nifti::read_volume(path)? }) };
+    Ok(Averaged {
+        images: files.images.iter().map(|path| image(path)).collect::<Result<_, _>>()?,
+        warp: match session.is_affine(pass) {
+            true => None,
+            false => Some(DisplacementField { grid: grid.clone(), ..itk::read_warp(&files.warp)? }),
+        },
+        stretch: itk::read_affine(&files.stretch)?,
+    })
+}
+
+/// The sharpness of the average of a pass, per mm.
+///
+/// # Errors
+/// An average that is not done.
+pub fn sharpness_of(session: &Session, pass: usize) -> Result<f64, Error> {
+    let results: AverageResults = results_of(&*session.averaged(pass)?, session.layout.average(pass).manifest)?;
+    Ok(results.sharpness_per_mm)
+}
+
+/// How well a subject fits, by the manifest of its registration.
+///
+/// # Errors
+/// Figures of another kind.
+pub fn correlation_of(
+    session: &Session,
+    pass: usize,
+    subject: usize,
+    manifest: &Manifest,
+) -> Result<Option<f64>, Error> {
+    let path = session.layout.registration(pass, &session.subject(subject).name).manifest;
+    Ok(results_of::<RegistrationResults>(manifest, path)?.correlation)
+}
+
+/// How well each subject of a pass fits, by its manifest.
+fn correlations(session: &Session, pass: usize) -> Result<Vec<f64>, Error> {
+    let of_subject = |&subject: &usize| {
+        let manifest = session.registered(pass, subject)?;
+        Ok(correlation_of(session, pass, subject, &manifest)?.unwrap_or(-1.0))
+    };
+    session.included.iter().map(of_subject).collect()
+}

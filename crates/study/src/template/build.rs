@@ -1,0 +1,205 @@
+//! A template built on one machine. What an earlier run has done is not done again.
+
+use std::fs::File;
+use std::time::Instant;
+
+use antsreg_core::io::outputs;
+use antsreg_pool::{BackgroundThreads, DeviceWorkers, WriteQueue};
+use antsreg_register::Description;
+use serde::Serialize;
+
+use super::layout::Layout;
+use super::pass::{Before, Done, Pass, PassSeconds};
+use super::progress::TemplateProgress;
+use super::request::Request;
+use super::session::Session;
+use super::start::First;
+use super::{finish, folder, manifest, pass, plan, registrations, start};
+use crate::Error;
+
+/// A template whose subjects are read. Nothing is written yet.
+pub struct Prepared {
+    session: Session,
+    first: Option<First>,
+}
+
+/// A template whose folder is locked and holds its plan.
+pub struct Building {
+    session: Session,
+    first: Option<First>,
+    _lock: File,
+}
+
+/// How a template is built, for its record.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// Threads that compute.
+    pub threads: usize,
+    /// The command, for people.
+    pub command_line: &'a [String],
+    /// Seconds until now: subjects read, a device ready, the first template made.
+    pub ready_seconds: f64,
+}
+
+/// Devices and times of the last run.
+#[derive(Debug, Serialize)]
+struct Record<'a> {
+    program: &'static str,
+    version: &'static str,
+    command_line: &'a [String],
+    devices: Vec<Description>,
+    threads: usize,
+    seconds: Seconds,
+}
+
+/// Wall times.
+#[derive(Debug, Default, Serialize)]
+struct Seconds {
+    /// Subjects read, a device ready, the first template made.
+    ready: f64,
+    /// Each pass of this run.
+    passes: Vec<PassSeconds>,
+    /// Handing out, until all files were written.
+    finishing: f64,
+    /// Everything.
+    total: f64,
+}
+
+impl Prepared {
+    /// Reads all subjects, plans the template and makes the first template. Writes nothing.
+    ///
+    /// # Errors
+    /// Options or names that are refused; a folder that cannot be used; too few subjects that can be read; a template for
+    /// which there is too little memory.
+    pub fn new(request: &Request) -> Result<Prepared, Error> {
+        let (plan, images) = plan::make(request)?;
+        let session = Session::new(plan, &request.folder);
+        session.keep(images);
+        let first = start::make(&session)?;
+        // What the recipe cannot do with this template is found out before anything is written.
+        registrations::options(&session, session.plan.last_pass)?;
+        Ok(Prepared { session, first })
+    }
+
+    /// Memory that a GPU must have free to be of use, bytes.
+    ///
+    /// # Errors
+    /// A recipe that does not suit the template.
+    pub fn device_bytes(&self) -> Result<u64, Error> {
+        registrations::device_bytes(&self.session)
+    }
+
+    /// Makes and locks the folder, and writes the plan. `restart` takes a folder with the template of other subjects or
+    /// options; what does not fit is made again.
+    ///
+    /// # Errors
+    /// A folder with another template, or in use by another process; files that cannot be written.
+    pub fn settle(self, restart: bool) -> Result<Building, Error> {
+        let Prepared { session, first } = self;
+        let root = session.layout.root();
+        outputs::make_folder(root)?;
+        let lock = folder::lock(root)?;
+        session.plan.settle(root, restart)?;
+        folder::remove_unfinished(root);
+        Ok(Building { session, first, _lock: lock })
+    }
+}
+
+impl Building {
+    /// Subjects that take no part, and why.
+    pub fn left_out(&self) -> Vec<String> {
+        self.session.plan.left_out()
+    }
+
+    /// The number of subjects, with those that take no part.
+    pub fn subjects(&self) -> usize {
+        self.session.plan.subjects.len()
+    }
+
+    /// Writes the first template, unless it is there. All further steps can then be run one by one.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write_start(self) -> Result<(), Error> {
+        self.first.map_or(Ok(()), |first| start::write(&self.session, &first)?().map(drop))
+    }
+
+    /// Runs what is left of all passes, and hands out the template.
+    ///
+    /// # Errors
+    /// A subject that cannot be registered (the other subjects of the pass are finished); a file that cannot be read or
+    /// written; a device that fails.
+    pub fn run(self, workers: DeviceWorkers, run: &Run, progress: &mut dyn TemplateProgress) -> Result<(), Error> {
+        let Building { session, first, _lock } = self;
+        build(&session, first, workers, run, progress)
+    }
+}
+
+fn build(
+    session: &Session,
+    first: Option<First>,
+    mut workers: DeviceWorkers,
+    run: &Run,
+    progress: &mut dyn TemplateProgress,
+) -> Result<(), Error> {
+    let began = Instant::now();
+    let mut seconds = Seconds { ready: run.ready_seconds, ..Seconds::default() };
+    let background = background(&workers, run.threads)?;
+    let notes = workers.notes();
+    // Each task is a step with several files, all written at once.
+    let threads = run.threads.div_ceil(4);
+    let devices = WriteQueue::with(threads, session.included.len(), background, |queue| {
+        let first = first.map(|first| {
+            let reference = first.reference.clone();
+            queue.push(move || {
+                let record = start::write(session, &first)?;
+                Ok(move || record().map(drop))
+            });
+            reference
+        });
+        let mut last: Option<Box<Done>> = None;
+        for number in session.plan.first_pass..=session.plan.last_pass {
+            let before = match (&last, &first) {
+                (Some(done), _) => Before::Done(done),
+                (None, Some(reference)) => Before::First(reference),
+                (None, None) => Before::Files,
+            };
+            notes.try_iter().for_each(|note| progress.device(&note));
+            match pass::run(session, &mut workers, number, before, queue, progress)? {
+                Pass::NotNeeded => break,
+                Pass::DoneBefore => {}
+                Pass::Done(done) => {
+                    seconds.passes.push(done.seconds);
+                    last = Some(done);
+                }
+            }
+        }
+        notes.try_iter().for_each(|note| progress.device(&note));
+        let devices = workers.devices();
+        finish::run(session, workers, last.as_deref(), queue, progress)?;
+        Ok(devices)
+    })?;
+    seconds.total = run.ready_seconds + began.elapsed().as_secs_f64();
+    let passed: f64 = seconds.passes.iter().map(|pass| pass.registering + pass.updating).sum();
+    seconds.finishing = seconds.total - seconds.ready - passed;
+    let record = Record {
+        program: "antsreg-gpu",
+        version: env!("CARGO_PKG_VERSION"),
+        command_line: run.command_line,
+        devices,
+        threads: run.threads,
+        seconds,
+    };
+    manifest::write(&Layout::record(session.layout.root()), &record)
+}
+
+/// Threads for writing files. The worker of a GPU must not wait for long tasks of the pool that its own short ones run in.
+///
+/// # Errors
+/// Threads that cannot be started.
+pub fn background(workers: &DeviceWorkers, threads: usize) -> Result<BackgroundThreads, Error> {
+    match workers.are_gpus() {
+        true => Ok(BackgroundThreads::new(threads)?),
+        false => Ok(BackgroundThreads::shared()),
+    }
+}

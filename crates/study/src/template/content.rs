@@ -1,0 +1,63 @@
+//! The files of a step, written at the same time.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_core::io::{Target, itk, nifti};
+use antsreg_core::{DisplacementField, LabelVolume, Volume};
+use rayon::prelude::*;
+
+use super::digest::{self, FileRecord};
+use super::layout::Layout;
+use crate::Error;
+
+/// The content of a file.
+pub enum Content<'a> {
+    /// An image.
+    Image(&'a Volume),
+    /// A displacement field.
+    Warp(&'a DisplacementField),
+    /// A label map.
+    Labels(&'a LabelVolume),
+    /// The file is written already.
+    Written,
+}
+
+impl Content<'_> {
+    /// Writes the file, unless it is written already; gives its record.
+    fn write(&self, path: &Path, name: PathBuf) -> Result<FileRecord, Error> {
+        if let Content::Written = self {
+            return FileRecord::of(path, name);
+        }
+        // The digest is computed while the file is written: the file need not be read again.
+        digest::while_written(name, |listener| {
+            let target = Target::heard(path, listener);
+            match self {
+                Content::Image(image) => nifti::write_volume(target, image)?,
+                Content::Warp(warp) => itk::write_warp(target, warp)?,
+                Content::Labels(labels) => nifti::write_labels(target, labels)?,
+                Content::Written => {}
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Writes files at the same time; gives their records.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_all(layout: &Layout, files: &[(&Path, Content)]) -> Result<Vec<FileRecord>, Error> {
+    let write = |(path, content): &(&Path, Content)| content.write(path, layout.relative(path));
+    if files.iter().any(|(path, _)| path.extension().is_some_and(|extension| extension == "gz")) {
+        // Each file is compressed by all threads of this pool.
+        return files.par_iter().map(write).collect();
+    }
+    // Threads of their own: a thread of a pool that waits for the other files would begin with another step meanwhile, and
+    // this step would not be recorded before that one is done.
+    std::thread::scope(|scope| {
+        let writing: Vec<_> =
+            files.iter().map(|file| digest::spawn(scope, "writing files", || write(file))).collect();
+        let joined = writing.into_iter().map(|file| file.map(|file| file.join()));
+        joined.map(|file| file?.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}

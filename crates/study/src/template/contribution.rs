@@ -1,0 +1,60 @@
+//! A subject's part of an average: its transforms from the template, and its images on the template's grid.
+
+use antsreg_cohort::template::Brightness;
+use antsreg_core::io::{itk, nifti};
+use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
+
+use super::session::Session;
+use crate::Error;
+
+/// A subject's part of an average.
+pub struct Contribution {
+    /// Template → subject, with the numbers of its file.
+    pub affine: AffineTransform,
+    /// Displacement before the affine; none in the affine pass.
+    pub warp: Option<DisplacementField>,
+    /// Each channel on the template's grid.
+    pub warped: Vec<Volume>,
+    /// The brightness of each channel.
+    pub brightness: Vec<Brightness>,
+}
+
+impl Contribution {
+    /// Reads the files of a registration that is done. The grid is the template's own, so that it makes no difference whether
+    /// a subject was read from its files.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn read(session: &Session, pass: usize, subject: usize, grid: &Grid) -> Result<Contribution, Error> {
+        let files = session.layout.registration(pass, &session.subject(subject).name);
+        let warped = files.warped.iter().map(|path| Ok(Volume { grid: grid.clone(), ..nifti::read_volume(path)? }));
+        let warped = warped.collect::<Result<Vec<_>, Error>>()?;
+        Ok(Contribution {
+            brightness: warped.iter().map(Brightness::of).collect(),
+            warped,
+            ..Contribution::read_transforms(session, pass, subject, grid)?
+        })
+    }
+
+    /// The same without the images.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn read_transforms(
+        session: &Session,
+        pass: usize,
+        subject: usize,
+        grid: &Grid,
+    ) -> Result<Contribution, Error> {
+        let files = session.layout.registration(pass, &session.subject(subject).name);
+        Ok(Contribution {
+            affine: itk::read_affine(&files.affine)?,
+            warp: match session.is_affine(pass) {
+                true => None,
+                false => Some(DisplacementField { grid: grid.clone(), ..itk::read_warp(&files.warp)? }),
+            },
+            warped: Vec::new(),
+            brightness: Vec::new(),
+        })
+    }
+}

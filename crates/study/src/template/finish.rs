@@ -1,0 +1,98 @@
+//! What is handed out: the template, every subject's transforms to it, and labels.
+//!
+//! The template of the last pass is an average that was resampled once more to move it to the mean shape. The template that is
+//! handed out is made without that blur: each subject is resampled once, through its transforms and the last update together,
+//! and the results are averaged. So it is exactly the average of the subjects under the transforms that lie beside it.
+
+use std::collections::BTreeMap;
+
+use antsreg_core::io::outputs;
+use antsreg_pool::{DeviceWorkers, StageThreads, Worker, WriteQueue};
+use serde::Serialize;
+
+use super::handed_out::{Arrived, HandingOut, OrBefore};
+use super::last::Last;
+use super::onto_final::{Moved, ToMove};
+use super::pass::Done;
+use super::progress::TemplateProgress;
+use super::session::Session;
+use super::sums::Sums;
+use crate::Error;
+
+/// Figures of the template that is handed out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FinishResults {
+    /// The last pass.
+    pub pass: usize,
+    /// Mean gradient magnitude per mm over the mean intensity, both where at least half of the subjects have foreground.
+    pub sharpness_per_mm: f64,
+    /// Mean length of the mean of all final warps in the foreground, voxels: 0 for a template without bias.
+    pub mean_final_warp_voxels: f64,
+    /// The sharpness over that of the affine average, if there is one.
+    pub sharper_than_affine_average: Option<f64>,
+}
+
+/// Hands out what is not there yet. `last` is the last pass, if this run has done it.
+///
+/// # Errors
+/// A file that cannot be read or written; a device that fails.
+pub fn run<'a>(
+    session: &'a Session,
+    mut workers: DeviceWorkers,
+    last: Option<&Done>,
+    queue: &WriteQueue<'a, Error>,
+    progress: &mut dyn TemplateProgress,
+) -> Result<(), Error> {
+    let (pass, last) = match last {
+        Some(done) => (done.updated.results.pass, Last::of(done)),
+        None => {
+            let pass = session.final_pass()?;
+            (pass, Last::read(session, pass)?)
+        }
+    };
+    let handing_out = HandingOut { session, pass, last };
+    outputs::make_folder(&session.layout.subjects())?;
+    let mut sums = Sums::new(session, &handing_out.last);
+    // One device: files and the memory of the machine bound this work, however many devices share it. A driver takes longer to
+    // release two devices than the files take to be written.
+    let workers = workers.last_device();
+    let (all, threads) = (session.included.len(), StageThreads::for_workers(workers.idle()));
+    let (mut waiting, mut next, mut arrived) = (BTreeMap::new(), 0, 0);
+    let mut take = |job: usize, subject: Arrived| -> Result<(), Error> {
+        let Arrived { handed_out, to_write } = subject;
+        arrived += 1;
+        if let Some(inverse_warp) = to_write {
+            let (handed_out, subject) = (handed_out.clone(), session.included[job]);
+            queue.push(move || {
+                let record = handed_out.write(session, pass, subject, &inverse_warp)?;
+                Ok(move || record().map(drop))
+            });
+        }
+        waiting.insert(job, handed_out);
+        while let Some(handed_out) = waiting.remove(&next) {
+            sums.add(&handed_out, arrived + threads.readers > all)?;
+            next += 1;
+        }
+        Ok(())
+    };
+    let read = |job: usize| (job, handing_out.read(job));
+    let compute = |worker: &mut Worker, (job, read): (usize, Result<OrBefore<ToMove>, Error>)| {
+        let moved = read.and_then(|subject| match subject {
+            Ok(subject) => subject.run(worker, &handing_out).map(Ok),
+            Err(before) => Ok(Err(before)),
+        });
+        (job, moved)
+    };
+    let judge = |(job, moved): (usize, Result<OrBefore<Moved>, Error>)| {
+        (job, moved.and_then(|moved| handing_out.judge(session.included[job], moved)))
+    };
+    let mut failed = None;
+    workers.run((0..all).collect(), threads, read, compute, judge, |(job, arrived)| {
+        if let Err(error) = arrived.and_then(|arrived| take(job, arrived)) {
+            failed.get_or_insert(error);
+        }
+    })?;
+    failed.map_or(Ok(()), Err)?;
+    progress.finished(&sums.finish(session, pass, queue)?);
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! A subject on the last template: its transforms there and back, its images and labels, and their files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use antsreg_cohort::template::{Brightness, Movement, likeness};
+use antsreg_core::io::{itk, nifti};
+use antsreg_core::{DisplacementField, LabelVolume, Transform, TransformChain, Volume};
+use antsreg_kernels::apply;
+use nalgebra::Point3;
+use serde::{Deserialize, Serialize};
+
+use super::content::{Content, write_all};
+use super::contribution::Contribution;
+use super::last::Last;
+use super::manifest::{Manifest, Stage, results_of};
+use super::onto_final::{Moved, ToMove};
+use super::pictures::Drawn;
+use super::resampled::Resampled;
+use super::session::Session;
+use super::step::Step;
+use crate::{Error, inputs};
+
+/// Figures of a subject on the last template.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SubjectResults {
+    /// Pearson's correlation with the template's first channel in its foreground.
+    pub correlation: Option<f64>,
+    /// Mean length of the subject's warp there, voxels.
+    pub warp_mean_voxels: f64,
+    /// The largest distance there between a point and where the warp and its inverse take it, voxels.
+    pub inverse_misses_voxels: f64,
+}
+
+/// The last pass, on whose template subjects are handed out.
+pub struct HandingOut<'a> {
+    pub session: &'a Session,
+    pub pass: usize,
+    pub last: Last<'a>,
+}
+
+/// A subject on the last template.
+pub struct HandedOut {
+    /// Its transforms, and its images on the template's grid.
+    pub contribution: Arc<Contribution>,
+    /// Its labels on the template's grid.
+    pub labels: Option<LabelVolume>,
+    /// Figures.
+    pub results: SubjectResults,
+    /// The centre about which the affine is written, RAS mm.
+    centre: Point3<f64>,
+    /// Whether the affine is written as a transform of two dimensions.
+    planar: bool,
+}
+
+/// A subject on its way; as it was handed out, if an earlier run has done that.
+pub type OrBefore<T> = Result<T, Box<HandedOut>>;
+
+/// A subject on the last template, and the inverse of its warp if its files are not written yet.
+pub struct Arrived {
+    pub handed_out: Arc<HandedOut>,
+    pub to_write: Option<DisplacementField>,
+}
+
+/// The step that writes a subject's files.
+fn stage(session: &Session, pass: usize, subject: usize) -> Result<Stage<'_>, Error> {
+    let planned = session.subject(subject);
+    let mut read = session.registered(pass, subject)?.outputs;
+    read.extend(session.averaged(pass)?.outputs.iter().cloned());
+    read.extend(session.template(Some(pass))?.outputs.iter().cloned());
+    read.extend(planned.labels.clone());
+    Ok(session.stage(Step::FinishSubject { subject: planned.name.clone(), extension: session.extension() }, read))
+}
+
+impl HandedOut {
+    /// Writes a subject's transforms, images and labels; the function that it gives writes the manifest.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write<'a>(
+        &self,
+        session: &'a Session,
+        pass: usize,
+        subject: usize,
+        inverse_warp: &DisplacementField,
+    ) -> Result<impl FnOnce() -> Result<Manifest, Error> + Send + use<'a>, Error> {
+        let files = session.layout.subject(&session.subject(subject).name, session.extension());
+        let HandedOut { contribution, labels, results, centre, planar } = self;
+        let Contribution { affine, warp, warped, .. } = contribution.as_ref();
+        match planar {
+            true => itk::write_affine_of_slices(&files.affine, affine, *centre)?,
+            false => itk::write_affine(&files.affine, affine, *centre)?,
+        }
+        let mut outputs: Vec<(&Path, Content)> = vec![(&files.affine, Content::Written)];
+        outputs.extend(warp.as_ref().map(|warp| (files.warp.as_path(), Content::Warp(warp))));
+        outputs.push((&files.inverse_warp, Content::Warp(inverse_warp)));
+        for (image, path) in warped.iter().zip(&files.warped) {
+            outputs.push((path, Content::Image(image)));
+        }
+        outputs.extend(labels.as_ref().map(|labels| (files.labels.as_path(), Content::Labels(labels))));
+        let draw = || session.draw(Drawn::Subject(subject), &warped[0]);
+        let (written, drawn) = rayon::join(|| write_all(&session.layout, &outputs), draw);
+        drawn?;
+        let (written, results) = (written?, results.clone());
+        Ok(move || stage(session, pass, subject)?.finish(None, written, results))
+    }
+}
+
+impl HandingOut<'_> {
+    /// A subject and its transforms to the template of the last pass; or the subject as it was handed out before.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn read(&self, job: usize) -> Result<OrBefore<ToMove>, Error> {
+        let HandingOut { session, pass, last } = self;
+        let subject = session.included[job];
+        if last.resumed
+            && let Some(handed_out) = self.done_before(subject)?
+        {
+            return Ok(Err(Box::new(handed_out)));
+        }
+        let contribution = match last.contributions {
+            Some(all) => all[job].clone(),
+            None => Arc::new(Contribution::read_transforms(session, *pass, subject, &last.shape.grid)?),
+        };
+        Ok(Ok(ToMove { contribution, images: session.images(subject)? }))
+    }
+
+    /// A subject whose files an earlier run has written.
+    fn done_before(&self, subject: usize) -> Result<Option<HandedOut>, Error> {
+        let HandingOut { session, pass, last } = self;
+        let planned = session.subject(subject);
+        let files = session.layout.subject(&planned.name, session.extension());
+        let Some(manifest) = stage(session, *pass, subject)?.done() else { return Ok(None) };
+        let results = results_of(&manifest, files.manifest.clone())?;
+        let grid = &last.shape.grid;
+        let image =
+            |path| -> Result<Volume, Error> { Ok(Volume { grid: grid.clone(), ..nifti::read_volume(path)? }) };
+        let warped = files.warped.iter().map(|path| image(path)).collect::<Result<Vec<_>, Error>>()?;
+        session.draw(Drawn::Subject(subject), &warped[0])?;
+        let contribution = Contribution {
+            affine: itk::read_affine(&files.affine)?,
+            warp: Some(DisplacementField { grid: grid.clone(), ..itk::read_warp(&files.warp)? }),
+            brightness: warped.iter().map(Brightness::of).collect(),
+            warped,
+        };
+        let labels = planned.labels.as_ref().map(|_| nifti::read_labels(&files.labels)).transpose()?;
+        // The files are not written again: how the affine is written does not matter.
+        let (centre, planar) = (last.reference.centre, false);
+        Ok(Some(HandedOut { contribution: Arc::new(contribution), labels, results, centre, planar }))
+    }
+
+    /// A subject's labels on the last template, and how well the subject fits.
+    ///
+    /// # Errors
+    /// Labels that cannot be read.
+    pub fn judge(&self, subject: usize, moved: OrBefore<Moved>) -> Result<Arrived, Error> {
+        let Moved { affine, warp, inverse_warp, consistency, images, warped } = match moved {
+            Ok(moved) => moved,
+            Err(before) => return Ok(Arrived { handed_out: Arc::new(*before), to_write: None }),
+        };
+        let (warped, brightness) = Resampled::brightness(warped);
+        let (planned, reference) = (self.session.subject(subject), &self.last.reference);
+        let grid = &reference.images[0].grid;
+        let chain = TransformChain::from(vec![Transform::Displacement(warp), Transform::Affine(affine)]);
+        let labels = match &planned.labels {
+            None => None,
+            Some(file) => {
+                self.session.check_inputs(std::slice::from_ref(file))?;
+                let labels = inputs::labels_of(&file.path, &planned.images[0].path, &images[0].grid)?;
+                Some(apply::resample_labels(&labels, grid, &chain, apply::LabelInterpolation::GenericLabel))
+            }
+        };
+        let warp = chain.into_displacement().unwrap_or_else(|| DisplacementField::zeros(grid.clone()));
+        let results = SubjectResults {
+            correlation: likeness(&reference.images[0], &warped[0], &reference.mask)?,
+            warp_mean_voxels: Movement::of(&warp, &reference.mask)?.mean_voxels,
+            inverse_misses_voxels: consistency.largest_voxels,
+        };
+        // ITK has transforms of two dimensions for slices across z.
+        let slices = [grid, &images[0].grid].iter().all(|grid| grid.is_slice_across_z());
+        let planar = slices && itk::stays_in_plane(&affine);
+        let contribution = Arc::new(Contribution { affine, warp: Some(warp), warped, brightness });
+        let handed_out = HandedOut { contribution, labels, results, centre: reference.centre, planar };
+        Ok(Arrived { handed_out: Arc::new(handed_out), to_write: Some(inverse_warp) })
+    }
+}

@@ -1,0 +1,57 @@
+//! The last pass: the template that everything is handed out on.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use antsreg_core::io::itk;
+use antsreg_core::{AffineTransform, DisplacementField};
+
+use super::contribution::Contribution;
+use super::pass::Done;
+use super::reference::Reference;
+use super::session::Session;
+use crate::Error;
+
+/// The last pass.
+pub struct Last<'a> {
+    /// Its template.
+    pub reference: Arc<Reference>,
+    /// The mean stretch.
+    pub stretch: AffineTransform,
+    /// The shape update, new template → average.
+    pub shape: Cow<'a, DisplacementField>,
+    /// The contributions of the subjects, if this run has done the pass and there is memory for them.
+    pub contributions: Option<&'a [Arc<Contribution>]>,
+    /// Whether an earlier run may have handed out some of the subjects.
+    pub resumed: bool,
+}
+
+impl<'a> Last<'a> {
+    /// A pass that this run has done.
+    pub fn of(done: &'a Done) -> Last<'a> {
+        Last {
+            reference: done.updated.reference.clone(),
+            stretch: done.stretch,
+            shape: Cow::Borrowed(&done.updated.shape),
+            contributions: done.contributions.as_deref(),
+            resumed: false,
+        }
+    }
+
+    /// A pass from its files.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn read(session: &Session, pass: usize) -> Result<Last<'a>, Error> {
+        let reference = session.reference(Some(pass))?;
+        let grid = reference.images[0].grid.clone();
+        let shape = itk::read_warp(&session.layout.template(Some(pass)).shape)?;
+        Ok(Last {
+            reference: Arc::new(reference),
+            stretch: itk::read_affine(&session.layout.average(pass).stretch)?,
+            shape: Cow::Owned(DisplacementField { grid, ..shape }),
+            contributions: None,
+            resumed: true,
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! The means of subjects on a template's grid.
+
+use std::sync::Arc;
+
+use antsreg_cohort::template::{Averaging, Coverage, ImageMean, WarpMean};
+use antsreg_core::same_grid::GridMismatch;
+use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
+
+use super::contribution::Contribution;
+use super::reference::Reference;
+use super::session::KEPT_VOXELS;
+
+/// Contributions that are added at once while others are still to come: the sums stay in the CPU's cache for all of them.
+const SEVERAL: usize = 6;
+
+/// The means of contributions.
+pub struct Means {
+    /// Each channel.
+    pub images: Vec<Volume>,
+    /// The mean warp; none if no subject has a warp.
+    pub warp: Option<DisplacementField>,
+    /// The affine of each subject.
+    pub affines: Vec<AffineTransform>,
+    /// 1 where at least half of the subjects have foreground.
+    pub foreground: Volume,
+}
+
+/// Whether the contributions of so many subjects are kept in memory at once.
+pub fn fit(subjects: usize, reference: &Reference, warps: bool) -> bool {
+    let scalars = reference.images.len() + 3 * usize::from(warps);
+    subjects * scalars * reference.images[0].voxels.len() <= KEPT_VOXELS
+}
+
+impl Means {
+    /// The means of contributions that are all in memory.
+    ///
+    /// # Errors
+    /// Images of different grids.
+    pub fn of(averaging: Averaging, reference: &Reference, all: &[&Contribution]) -> Result<Means, GridMismatch> {
+        let grid = &reference.images[0].grid;
+        let of_channel = |channel: usize| ImageMean::of(grid, averaging, &images(all, channel));
+        let warps = warps(all);
+        let ((images, foreground), warp) = rayon::join(
+            || {
+                let images = || (0..reference.images.len()).map(of_channel).collect::<Result<_, _>>();
+                rayon::join(images, || Coverage::half_of(grid, &firsts(all)))
+            },
+            || if warps.is_empty() { Ok(None) } else { WarpMean::of(grid, &warps).map(Some) },
+        );
+        Ok(Means { images: images?, warp: warp?, affines: affines(all).collect(), foreground: foreground? })
+    }
+}
+
+/// A channel of each contribution, and its mean intensity.
+fn images<'a>(all: &[&'a Contribution], channel: usize) -> Vec<(&'a Volume, f64)> {
+    all.iter().map(|one| (&one.warped[channel], one.brightness[channel].mean)).collect()
+}
+
+fn warps<'a>(all: &[&'a Contribution]) -> Vec<&'a DisplacementField> {
+    all.iter().filter_map(|one| one.warp.as_ref()).collect()
+}
+
+fn affines(all: &[&Contribution]) -> impl Iterator<Item = AffineTransform> {
+    all.iter().map(|one| one.affine)
+}
+
+/// The first channel of each contribution, and the value above which it is foreground.
+fn firsts<'a>(all: &[&'a Contribution]) -> Vec<(&'a Volume, f32)> {
+    all.iter().map(|one| (&one.warped[0], one.brightness[0].foreground)).collect()
+}
+
+/// Adds contributions as they come, in the order of the subjects. The sums have the same bits, however many are added at once.
+pub struct Gathering<'a> {
+    averaging: Averaging,
+    reference: &'a Reference,
+    /// Contributions that are not added yet.
+    waiting: Vec<Arc<Contribution>>,
+    /// Contributions that are added at once.
+    several: usize,
+    sums: Option<Sums>,
+}
+
+impl<'a> Gathering<'a> {
+    /// For subjects on a template's grid. Without memory for several, each is added as it comes.
+    pub fn new(averaging: Averaging, reference: &'a Reference, memory: bool) -> Gathering<'a> {
+        let several = if memory { SEVERAL } else { 1 };
+        Gathering { averaging, reference, waiting: Vec::new(), several, sums: None }
+    }
+
+    /// Takes a contribution. Near the end they are left for [`Gathering::finish`], which then adds them once.
+    ///
+    /// # Errors
+    /// Images of different grids.
+    pub fn add(&mut self, contribution: Arc<Contribution>, is_near_end: bool) -> Result<(), GridMismatch> {
+        self.waiting.push(contribution);
+        if self.several == 1 || self.waiting.len() >= self.several && !is_near_end {
+            let Gathering { averaging, reference, .. } = *self;
+            let all: Vec<&Contribution> = self.waiting.iter().map(Arc::as_ref).collect();
+            self.sums.get_or_insert_with(|| Sums::new(averaging, reference)).add(&all)?;
+            self.waiting.clear();
+        }
+        Ok(())
+    }
+
+    /// The means of all contributions.
+    ///
+    /// # Errors
+    /// Images of different grids.
+    pub fn finish(self) -> Result<Means, GridMismatch> {
+        let Gathering { averaging, reference, waiting, sums, .. } = self;
+        let last: Vec<&Contribution> = waiting.iter().map(Arc::as_ref).collect();
+        match sums {
+            Some(sums) => sums.finish(&last),
+            None => Means::of(averaging, reference, &last),
+        }
+    }
+}
+
+/// Sums of contributions.
+struct Sums {
+    grid: Grid,
+    images: Vec<ImageMean>,
+    warp: Option<WarpMean>,
+    affines: Vec<AffineTransform>,
+    coverage: Coverage,
+}
+
+impl Sums {
+    fn new(averaging: Averaging, reference: &Reference) -> Sums {
+        let grid = reference.images[0].grid.clone();
+        Sums {
+            images: reference.images.iter().map(|_| ImageMean::new(&grid, averaging)).collect(),
+            warp: None,
+            affines: Vec::new(),
+            coverage: Coverage::new(&grid),
+            grid,
+        }
+    }
+
+    fn add(&mut self, all: &[&Contribution]) -> Result<(), GridMismatch> {
+        for (channel, mean) in self.images.iter_mut().enumerate() {
+            mean.add(&images(all, channel))?;
+        }
+        let warps = warps(all);
+        if !warps.is_empty() {
+            self.warp.get_or_insert_with(|| WarpMean::new(&self.grid)).add(&warps)?;
+        }
+        self.affines.extend(affines(all));
+        self.coverage.add(&firsts(all))
+    }
+
+    /// The means of the sums and of the last contributions.
+    fn finish(self, last: &[&Contribution]) -> Result<Means, GridMismatch> {
+        let Sums { images: means, warp, coverage, .. } = self;
+        let finish = |(channel, mean): (usize, ImageMean)| mean.finish(&images(last, channel));
+        let ((images, foreground), warp) = rayon::join(
+            || {
+                let images = || means.into_iter().enumerate().map(finish).collect::<Result<_, _>>();
+                rayon::join(images, || coverage.half(&firsts(last)))
+            },
+            || warp.map(|mean| mean.finish(&warps(last))).transpose(),
+        );
+        let affines = self.affines.into_iter().chain(affines(last)).collect();
+        Ok(Means { images: images?, warp: warp?, affines, foreground: foreground? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_cohort::template::Brightness;
+
+    use super::*;
+
+    fn contribution(grid: &Grid, of: usize) -> Arc<Contribution> {
+        let wave = |n: usize| (0.37 * (n * (of + 2) % 1013) as f32).sin();
+        let image = Volume { grid: grid.clone(), voxels: (0..grid.len()).map(|n| 1.0 + wave(n)).collect() };
+        let vectors = (0..grid.len()).map(|n| [wave(n), wave(n + 5), wave(n + 9)]).collect();
+        let translation = [of as f64, 0.0, 1.0].into();
+        Arc::new(Contribution {
+            affine: AffineTransform { translation, ..AffineTransform::identity() },
+            warp: Some(DisplacementField { grid: grid.clone(), vectors }),
+            brightness: vec![Brightness::of(&image)],
+            warped: vec![image],
+        })
+    }
+
+    #[test]
+    fn means_have_the_same_bits_however_many_are_added_at_once() {
+        let grid = Grid::axis_aligned([11, 7, 5], [1.0; 3]);
+        let all: Vec<_> = (0..2 * SEVERAL + 3).map(|of| contribution(&grid, of)).collect();
+        let reference = Reference::new(all[0].warped.clone());
+        for averaging in [Averaging::Mean, Averaging::Trimmed] {
+            let whole: Vec<&Contribution> = all.iter().map(Arc::as_ref).collect();
+            let expected = Means::of(averaging, &reference, &whole).expect("one grid");
+            // From which contribution on the end is near; whether there is memory; contributions left for the end.
+            for (near, memory, left) in
+                [(100, true, 3), (SEVERAL + 2, true, SEVERAL + 3), (2, true, 15), (2, false, 0)]
+            {
+                let mut gathering = Gathering::new(averaging, &reference, memory);
+                for (n, one) in all.iter().enumerate() {
+                    gathering.add(one.clone(), n >= near).expect("one grid");
+                }
+                assert_eq!(gathering.waiting.len(), left);
+                let found = gathering.finish().expect("one grid");
+                assert_eq!((&found.images, &found.warp), (&expected.images, &expected.warp));
+                assert_eq!((&found.affines, &found.foreground), (&expected.affines, &expected.foreground));
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A subject moved from the template of the last pass before its update to the updated one: its transforms there and back, and
+//! its images there, computed on a device.
+
+use std::sync::Arc;
+
+use antsreg_cohort::template::from_new_template;
+use antsreg_core::{AffineTransform, DisplacementField};
+use antsreg_kernels::{Backend, InverseConsistency, InversionLimits};
+use antsreg_pool::{DeviceBytes, Worker};
+use antsreg_register::resample::{download_field, upload_field};
+use antsreg_register::{Error as RegisterError, Task};
+
+use super::Error as TemplateError;
+use super::contribution::Contribution;
+use super::handed_out::HandingOut;
+use super::plan::Channels;
+use super::resampled::{Resampled, Resampling};
+use crate::Error;
+
+/// The inverse of a final warp, to a small fraction of a voxel.
+const INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.0 };
+
+/// A subject, and its transforms to the template of the last pass before its update.
+pub struct ToMove {
+    /// The transforms.
+    pub contribution: Arc<Contribution>,
+    /// The images.
+    pub images: Arc<Channels>,
+}
+
+/// A subject on the updated template.
+pub struct Moved {
+    /// Template → subject, after `warp`.
+    pub affine: AffineTransform,
+    /// Displacement before the affine.
+    pub warp: DisplacementField,
+    /// The inverse of the warp.
+    pub inverse_warp: DisplacementField,
+    /// How far the warp and its inverse are from being inverse to each other.
+    pub consistency: InverseConsistency,
+    /// The images as they were read.
+    pub images: Arc<Channels>,
+    /// The images on the template's grid.
+    pub warped: Vec<Resampled>,
+}
+
+impl ToMove {
+    /// Moves the subject.
+    ///
+    /// # Errors
+    /// A device that fails; a mean stretch that is singular.
+    pub fn run(self, worker: &mut Worker, handing_out: &HandingOut) -> Result<Moved, Error> {
+        worker.run(Moving { subject: self, handing_out })
+    }
+}
+
+struct Moving<'a> {
+    subject: ToMove,
+    handing_out: &'a HandingOut<'a>,
+}
+
+impl Moving<'_> {
+    fn resampling(&self) -> Resampling<'_> {
+        let HandingOut { session, last, .. } = self.handing_out;
+        let images = self.subject.images.iter().map(Arc::as_ref).collect();
+        Resampling { images, grid: &last.shape.grid, interpolation: session.plan.options.interpolation }
+    }
+}
+
+impl DeviceBytes for Moving<'_> {
+    fn device_bytes(&self) -> u64 {
+        /// Both transforms, joined, before another affine; the result and its inverse; one in the order of main memory.
+        const FIELDS: usize = 7;
+        let resampling = self.resampling();
+        let voxels = resampling.grid.len();
+        4 * (3 * FIELDS * voxels + resampling.scalars().max(voxels)) as u64
+    }
+}
+
+impl Task for Moving<'_> {
+    type Output = Moved;
+    type Error = Error;
+
+    fn run<B: Backend>(self, backend: &B) -> Result<Moved, Error> {
+        let last = &self.handing_out.last;
+        let (grid, Contribution { affine, warp, .. }) = (&last.shape.grid, self.subject.contribution.as_ref());
+        let shape = upload_field(backend, &last.shape).map_err(RegisterError::Device)?;
+        let old = warp.as_ref().map_or_else(|| backend.field(grid.shape), |warp| upload_field(backend, warp));
+        let old = old.map_err(RegisterError::Device)?;
+        let (affine, field) =
+            from_new_template(backend, grid, affine, &old, &last.stretch, &shape).map_err(TemplateError::Shape)?;
+        drop((shape, old));
+        let compute = || {
+            // The inversion starts from the opposite displacements.
+            let mut inverse = backend.field(grid.shape)?;
+            backend.add_scaled(&mut inverse, &field, -1.0)?;
+            backend.invert(&field, &mut inverse, &INVERSION)?;
+            let mask = backend.upload(grid.shape, &last.reference.mask.voxels)?;
+            let consistency = backend.inverse_consistency(&field, &inverse, Some(&mask))?;
+            drop(mask);
+            let warped = self.resampling().run(backend, Some(&field), &affine)?;
+            let [warp, inverse_warp] = [&field, &inverse].map(|field| download_field(backend, grid, field));
+            Ok::<_, antsreg_kernels::Error>((warp?, inverse_warp?, consistency, warped))
+        };
+        let (warp, inverse_warp, consistency, warped) = compute().map_err(RegisterError::Device)?;
+        Ok(Moved { affine, warp, inverse_warp, consistency, images: self.subject.images, warped })
+    }
+}

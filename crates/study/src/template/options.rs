@@ -1,0 +1,113 @@
+//! How a template is made from its subjects: plain data, with ranges.
+
+use std::ops::RangeInclusive;
+
+use antsreg_cohort::template::Averaging;
+use antsreg_register::Interpolation;
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+
+/// How a template is made from its subjects.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TemplateOptions {
+    /// Most passes, within [`TemplateOptions::PASSES`]. More may be added to a template that is finished.
+    pub passes: usize,
+    /// Share of the mean warp by which one step moves the template towards the mean shape, within
+    /// [`TemplateOptions::SHAPE_STEP`]. A pass makes four steps.
+    pub shape_step: f64,
+    /// Whether every average is sharpened by its Laplacian, as ANTs does.
+    pub sharpen: bool,
+    /// Passes end once the template moves by less than this on average, voxels, within [`TemplateOptions::STOP_BELOW_VOXELS`].
+    /// With 0 all passes are run.
+    pub stop_below_voxels: f64,
+    /// Room around the foreground of the first subject, on the grid of a template that is made from it, mm, within
+    /// [`TemplateOptions::MARGIN_MM`].
+    pub margin_mm: f64,
+    /// How the values of the subjects at a voxel are averaged.
+    pub average: Averaging,
+    /// How the subjects' images are read between voxels.
+    pub interpolation: Interpolation,
+}
+
+impl Default for TemplateOptions {
+    fn default() -> TemplateOptions {
+        TemplateOptions {
+            passes: 4,
+            shape_step: 0.25,
+            sharpen: false,
+            stop_below_voxels: 0.02,
+            margin_mm: 10.0,
+            average: Averaging::Mean,
+            interpolation: Interpolation::Sinc,
+        }
+    }
+}
+
+impl TemplateOptions {
+    /// Allowed numbers of passes.
+    pub const PASSES: RangeInclusive<usize> = 1..=1000;
+    /// Allowed steps towards the mean shape, shares of the mean warp.
+    pub const SHAPE_STEP: RangeInclusive<f64> = 0.0..=1.0;
+    /// Allowed movements below which passes end, voxels.
+    pub const STOP_BELOW_VOXELS: RangeInclusive<f64> = 0.0..=100.0;
+    /// Allowed margins, mm.
+    pub const MARGIN_MM: RangeInclusive<f64> = 0.0..=200.0;
+    /// Allowed weights of channels.
+    pub const WEIGHT: RangeInclusive<f64> = 1e-3..=1e3;
+
+    /// Refuses options out of range.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn check(&self) -> Result<(), Error> {
+        check_range("the number of passes", &Self::PASSES, self.passes)?;
+        check_range("the step towards the mean shape", &Self::SHAPE_STEP, self.shape_step)?;
+        check_range(
+            "the movement below which passes end, voxels,",
+            &Self::STOP_BELOW_VOXELS,
+            self.stop_below_voxels,
+        )?;
+        check_range("the margin, mm,", &Self::MARGIN_MM, self.margin_mm)
+    }
+}
+
+/// Refuses a value out of range. `what` is the subject of the message.
+pub(super) fn check_range<T: PartialOrd + std::fmt::Display>(
+    what: &'static str,
+    range: &RangeInclusive<T>,
+    found: T,
+) -> Result<(), Error> {
+    match range.contains(&found) {
+        true => Ok(()),
+        false => Err(Error::Range {
+            what,
+            expected: format!("{} to {}", range.start(), range.end()),
+            found: found.to_string(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_out_of_range_are_refused() {
+        let usual = TemplateOptions::default;
+        assert!(usual().check().is_ok());
+        let ends =
+            TemplateOptions { passes: 1000, shape_step: 1.0, stop_below_voxels: 0.0, margin_mm: 200.0, ..usual() };
+        assert!(ends.check().is_ok());
+        for (options, word) in [
+            (TemplateOptions { passes: 0, ..usual() }, "passes must be 1 to 1000, found 0"),
+            (TemplateOptions { shape_step: 1e9, ..usual() }, "shape must be 0 to 1, found 1000000000"),
+            (TemplateOptions { stop_below_voxels: -0.1, ..usual() }, "must be 0 to 100, found -0.1"),
+            (TemplateOptions { margin_mm: f64::NAN, ..usual() }, "must be 0 to 200, found NaN"),
+        ] {
+            let message = options.check().expect_err(word).to_string();
+            assert!(message.contains(word), "`{word}` is missing in: {message}");
+        }
+    }
+}

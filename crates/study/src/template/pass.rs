@@ -1,0 +1,126 @@
+//! A whole pass on one machine: the registrations, on all devices, then the average and the update. What the next pass needs
+//! stays in memory; the files are written in the background.
+
+mod round;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use antsreg_core::AffineTransform;
+use antsreg_pool::{DeviceWorkers, WriteQueue};
+use serde::Serialize;
+
+use super::contribution::Contribution;
+use super::progress::TemplateProgress;
+use super::reference::Reference;
+use super::session::Session;
+use super::update::{self, Updated};
+use super::{average, registrations};
+use crate::Error;
+use round::Round;
+
+/// The outcome of a pass.
+pub enum Pass {
+    /// It is not needed: the template no longer moves.
+    NotNeeded,
+    /// An earlier run has done it.
+    DoneBefore,
+    /// This run has done it.
+    Done(Box<Done>),
+}
+
+/// The contributions of all subjects, if there is memory for them.
+pub type Kept = Option<Vec<Arc<Contribution>>>;
+
+/// A pass that this run has done.
+pub struct Done {
+    /// Its template.
+    pub updated: Arc<Updated>,
+    /// The mean stretch.
+    pub stretch: AffineTransform,
+    /// The contributions of the subjects.
+    pub contributions: Kept,
+    /// Wall times.
+    pub seconds: PassSeconds,
+}
+
+/// The state before a pass.
+#[derive(Clone, Copy)]
+pub enum Before<'a> {
+    /// Files of an earlier run.
+    Files,
+    /// The first template, made by this run.
+    First(&'a Arc<Reference>),
+    /// The pass before, done by this run.
+    Done(&'a Done),
+}
+
+/// Wall times of a pass.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct PassSeconds {
+    /// Until all subjects were registered, brought to the template and added.
+    pub registering: f64,
+    /// The average and the new template, after that.
+    pub updating: f64,
+}
+
+/// Does what is left of a pass.
+///
+/// # Errors
+/// A subject that cannot be registered; a file that cannot be read or written.
+pub fn run<'a>(
+    session: &'a Session,
+    workers: &mut DeviceWorkers,
+    pass: usize,
+    before: Before,
+    queue: &WriteQueue<'a, Error>,
+    progress: &mut dyn TemplateProgress,
+) -> Result<Pass, Error> {
+    let began = Instant::now();
+    let reference = match before {
+        Before::Done(done) if done.updated.results.converged => return Ok(Pass::NotNeeded),
+        Before::Done(done) => done.updated.reference.clone(),
+        Before::First(reference) => reference.clone(),
+        Before::Files if session.converged_before(pass)?.is_some() => return Ok(Pass::NotNeeded),
+        Before::Files if session.template(Some(pass)).is_ok() => {
+            progress.pass_done_before(pass);
+            return Ok(Pass::DoneBefore);
+        }
+        Before::Files => Arc::new(session.reference(session.before(pass))?),
+    };
+    let resumed = matches!(before, Before::Files);
+    let target = registrations::target(session, pass, &reference)?;
+    let round = Round { session, pass, reference: &reference, target: &target, resumed, queue };
+    let mut pause = None;
+    let (averaged, summed, contributions) = if resumed && session.averaged(pass).is_ok() {
+        (Some(average::read(session, pass, &reference)?), None, None)
+    } else {
+        let (summed, contributions) = round.average(workers, progress, &mut pause)?;
+        (None, Some(Arc::new(summed)), contributions)
+    };
+    let registering = began.elapsed().as_secs_f64();
+    let averaged = averaged.as_ref().or(summed.as_deref().map(|summed| &summed.averaged));
+    let Some(averaged) = averaged else { return Ok(Pass::NotNeeded) };
+    let read = if resumed { update::shape_before(session, pass)? } else { None };
+    let last = match before {
+        Before::Done(before) if pass > 1 => Some(&before.updated.shape),
+        _ => read.as_ref(),
+    };
+    let updated = Arc::new(update::compute(workers.one(), session, pass, averaged, &reference, last)?);
+    drop(pause);
+    let seconds = PassSeconds { registering, updating: began.elapsed().as_secs_f64() - registering };
+    progress.pass_done(&updated.results, began.elapsed().as_secs_f64());
+    let done = Done { updated: updated.clone(), stretch: averaged.stretch, contributions, seconds };
+    if let Some(summed) = summed {
+        queue.push(move || {
+            let record = average::write(session, pass, &summed)?;
+            Ok(move || record().map(drop))
+        });
+    }
+    queue.push(move || {
+        let record = update::write(session, pass, &updated)?;
+        Ok(move || record().map(drop))
+    });
+    queue.check()?;
+    Ok(Pass::Done(Box::new(done)))
+}

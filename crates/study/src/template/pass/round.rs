@@ -1,0 +1,184 @@
+//! The registrations of a pass and their average, while files are written in the background.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use antsreg_pool::{DeviceWorkers, Pause, StageThreads, Target, Worker, WriteQueue};
+
+use super::Kept;
+use crate::Error;
+use crate::template::Error as TemplateError;
+use crate::template::average::{self, Summed, correlation_of};
+use crate::template::contribution::Contribution;
+use crate::template::manifest::Manifest;
+use crate::template::means::{Gathering, fit};
+use crate::template::outliers::outliers;
+use crate::template::plan::Channels;
+use crate::template::progress::{Registered, TemplateProgress};
+use crate::template::reference::Reference;
+use crate::template::register_one::{self, Brought};
+use crate::template::session::Session;
+
+/// A pass under way.
+pub struct Round<'a, 'b> {
+    pub session: &'a Session,
+    pub pass: usize,
+    /// The template that subjects are registered to.
+    pub reference: &'b Reference,
+    /// The same as the fixed side of the registrations.
+    pub target: &'b Arc<Target>,
+    /// Whether an earlier run may have done a part of the pass.
+    pub resumed: bool,
+    pub queue: &'b WriteQueue<'a, Error>,
+}
+
+/// A subject that was registered by an earlier run.
+type Before = Box<(Manifest, Contribution)>;
+
+/// A subject on its way through a pass.
+enum Loaded {
+    /// To be registered.
+    Images(Arc<Channels>),
+    /// Registered by an earlier run.
+    Before(Before),
+}
+
+/// A subject brought to the template.
+enum Found {
+    /// By this run, in so many seconds of a device.
+    Now(Brought, f64),
+    /// By an earlier run.
+    Before(Before),
+}
+
+impl<'a, 'b> Round<'a, 'b> {
+    /// Registers all subjects and averages them. Gives the contributions of the subjects as well, if there is memory for them.
+    /// Near the end the queue is paused, so that the devices do not wait for what is added next.
+    pub fn average(
+        &self,
+        workers: &mut DeviceWorkers,
+        progress: &mut dyn TemplateProgress,
+        pause: &mut Option<Pause<'b, 'a, Error>>,
+    ) -> Result<(Summed, Kept), Error> {
+        let (session, pass) = (self.session, self.pass);
+        let mut kept = fit(session.included.len(), self.reference, !session.is_affine(pass)).then(Vec::new);
+        let mut correlations = Vec::new();
+        let gathering = || Gathering::new(average::averaging(session, pass), self.reference, kept.is_some());
+        // Outliers of the affine pass are known only when all subjects are registered.
+        let mut gathering = (!session.is_affine(pass)).then(gathering);
+        let pause = kept.is_some().then_some(pause);
+        self.register_all(workers, progress, pause, |contribution, correlation, is_near_end| {
+            correlations.push(correlation.unwrap_or(-1.0));
+            kept.iter_mut().for_each(|kept| kept.push(contribution.clone()));
+            gathering.iter_mut().try_for_each(|gathering| gathering.add(contribution.clone(), is_near_end))?;
+            Ok(())
+        })?;
+        let outliers = match session.is_affine(pass) {
+            true => outliers(session, &correlations),
+            false => Vec::new(),
+        };
+        let summed = match (gathering, &kept) {
+            (Some(gathering), _) => Summed::of(session, pass, gathering.finish()?, &[])?,
+            (None, Some(kept)) => average::of_contributions(session, pass, self.reference, kept, &outliers)?,
+            (None, None) => {
+                self.queue.settle()?;
+                average::from_files(session, pass, self.reference)?
+            }
+        };
+        Ok((summed, kept))
+    }
+
+    /// Registers the subjects that are not registered yet. `next` gets the contribution of each, in the order of the subjects,
+    /// with its correlation and whether the end is near.
+    fn register_all(
+        &self,
+        workers: &mut DeviceWorkers,
+        progress: &mut dyn TemplateProgress,
+        mut pause: Option<&mut Option<Pause<'b, 'a, Error>>>,
+        mut next: impl FnMut(Arc<Contribution>, Option<f64>, bool) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Round { session, pass, reference, target, queue, .. } = *self;
+        let all = session.included.len();
+        let read = |job: usize| (job, self.load(session.included[job]));
+        let compute = |worker: &mut Worker, (job, loaded): (usize, Result<Loaded, Error>)| {
+            let began = Instant::now();
+            let computed = loaded.and_then(|loaded| match loaded {
+                Loaded::Before(found) => Ok(Err(found)),
+                Loaded::Images(images) => {
+                    let (subject, fixed) = (session.included[job], (reference, target));
+                    let computed = register_one::compute(worker, session, pass, subject, fixed, &images)?;
+                    Ok(Ok((computed, began.elapsed().as_secs_f64())))
+                }
+            });
+            (job, computed)
+        };
+        let bring = |(job, computed): (usize, Result<Result<_, _>, Error>)| {
+            let brought = computed.and_then(|computed| match computed {
+                Err(found) => Ok(Found::Before(found)),
+                Ok((computed, seconds)) => Ok(Found::Now(register_one::judge(reference, computed)?, seconds)),
+            });
+            (job, brought)
+        };
+        let (threads, notes) = (StageThreads::for_workers(workers.workers()), workers.notes());
+        let (mut waiting, mut following, mut done, mut failed) = (BTreeMap::new(), 0, 0, None);
+        let mut take = |job: usize, found: Found| -> Result<(), Error> {
+            done += 1;
+            // No reader has another subject: the devices will wait for what is added next.
+            let is_near_end = done + threads.readers > all;
+            if let Some(pause) = pause.as_mut().filter(|_| is_near_end) {
+                pause.get_or_insert_with(|| queue.pause());
+            }
+            let subject = session.included[job];
+            let (contribution, correlation, seconds) = match found {
+                Found::Before(found) => {
+                    let (manifest, contribution) = *found;
+                    (Arc::new(contribution), correlation_of(session, pass, subject, &manifest)?, None)
+                }
+                Found::Now(brought, seconds) => {
+                    let (contribution, correlation) = (brought.contribution.clone(), brought.results.correlation);
+                    let about = move |reason| about(session, pass, subject, reason);
+                    queue.push(move || {
+                        let record = register_one::write(session, pass, subject, &brought).map_err(about)?;
+                        Ok(move || record().map(drop).map_err(about))
+                    });
+                    (contribution, correlation, Some(seconds))
+                }
+            };
+            notes.try_iter().for_each(|note| progress.device(&note));
+            let subject = &session.subject(subject).name;
+            progress.registered(&Registered { pass, done, all, subject, correlation, seconds });
+            waiting.insert(job, (contribution, correlation));
+            while let Some((contribution, correlation)) = waiting.remove(&following) {
+                next(contribution, correlation, is_near_end)?;
+                following += 1;
+            }
+            Ok(())
+        };
+        workers.run((0..all).collect(), threads, read, compute, bring, |(job, found)| {
+            let about = |reason| about(session, pass, session.included[job], reason);
+            if let Err(error) = found.map_err(about).and_then(|found| take(job, found)) {
+                failed.get_or_insert(error);
+            }
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// A subject's images, or its contribution if an earlier run registered it.
+    fn load(&self, subject: usize) -> Result<Loaded, Error> {
+        let (session, pass) = (self.session, self.pass);
+        if self.resumed
+            && let Some(manifest) = session.register_stage(pass, subject)?.done()
+        {
+            let contribution = Contribution::read(session, pass, subject, &self.reference.images[0].grid)?;
+            return Ok(Loaded::Before(Box::new((manifest, contribution))));
+        }
+        Ok(Loaded::Images(session.images(subject)?))
+    }
+}
+
+/// A subject's failure, under its name. The other subjects are finished, and a second run has only this one to do.
+fn about(session: &Session, pass: usize, subject: usize, reason: Error) -> Error {
+    let subject = session.subject(subject).name.clone();
+    TemplateError::Subject { pass, subject, reason: Box::new(reason) }.into()
+}

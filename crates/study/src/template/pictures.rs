@@ -1,0 +1,49 @@
+//! Pictures of templates and subjects for the report, drawn while their images are in memory.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use antsreg_core::Volume;
+use antsreg_core::io::nifti;
+
+use super::session::Session;
+use super::slices;
+use crate::Error;
+
+/// The subject of a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Drawn {
+    /// The template of a pass, or the template before all passes.
+    Template(Option<usize>),
+    /// A subject on the last template, by its position in the plan.
+    Subject(usize),
+}
+
+/// Pictures drawn so far, as `data:` addresses.
+#[derive(Debug, Default)]
+pub struct Pictures(Mutex<BTreeMap<Drawn, String>>);
+
+impl Session {
+    /// Draws the first channel of a template or a subject; gives the picture.
+    pub(super) fn draw(&self, drawn: Drawn, first: &Volume) -> Result<String, Error> {
+        let picture = slices::data_address(first)?;
+        let Pictures(pictures) = &self.pictures;
+        pictures.lock().unwrap_or_else(PoisonError::into_inner).insert(drawn, picture.clone());
+        Ok(picture)
+    }
+
+    /// A picture, drawn from its file unless it was drawn before.
+    pub(super) fn picture(&self, drawn: Drawn) -> Result<String, Error> {
+        let Pictures(pictures) = &self.pictures;
+        if let Some(picture) = pictures.lock().unwrap_or_else(PoisonError::into_inner).get(&drawn) {
+            return Ok(picture.clone());
+        }
+        let path = match drawn {
+            Drawn::Template(pass) => self.layout.template(pass).images.swap_remove(0),
+            Drawn::Subject(subject) => {
+                self.layout.subject(&self.subject(subject).name, self.extension()).warped.swap_remove(0)
+            }
+        };
+        self.draw(drawn, &nifti::read_volume(&path)?)
+    }
+}

@@ -1,0 +1,139 @@
+//! The plan of a template, `atlas.json`: subjects with the digests of their files, the registration, the options. Plain data,
+//! from which every step can be run. Its fingerprint tells whether a folder holds the same template.
+
+mod fingerprint;
+mod make;
+mod subject;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use antsreg_core::Volume;
+use antsreg_register::Recipe;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use make::make;
+pub use subject::{PlannedSubject, read_channels};
+
+use super::digest::FileRecord;
+use super::layout::Layout;
+use super::options::TemplateOptions;
+use super::{Error as TemplateError, manifest};
+use crate::Error;
+use crate::pair::Format;
+
+/// The program that plans name.
+const PROGRAM: &str = "antsreg-gpu";
+
+/// The format of plans. Plans without a number are of format 1: they hold a command line in place of data.
+const FORMAT: u64 = 2;
+
+/// The plan of a template.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Name of the program.
+    pub program: String,
+    /// Its version.
+    pub version: String,
+    /// The format of this file.
+    pub plan_format: u64,
+    /// Digest of the fingerprint.
+    pub digest: String,
+    /// Digests of all that the results depend on, each under a name for people.
+    pub fingerprint: BTreeMap<String, String>,
+    /// Names of the channels.
+    pub channels: Vec<String>,
+    /// The first pass: 0 is the affine pass, before which the template is the first subject.
+    pub first_pass: usize,
+    /// The last pass, unless the template stops moving before it.
+    pub last_pass: usize,
+    /// The template before all passes.
+    pub start: StartFrom,
+    /// How subjects are registered, one channel of the deformable stage for each channel.
+    pub recipe: Recipe,
+    /// How the template is made from the subjects.
+    pub options: TemplateOptions,
+    /// Format of the images and warps that are handed out.
+    pub image_format: Format,
+    /// All subjects as given.
+    pub subjects: Vec<PlannedSubject>,
+}
+
+/// The template before all passes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartFrom {
+    /// The average of all subjects, registered affinely to the subject of this name.
+    AverageOnto(String),
+    /// The subject of this name.
+    Subject(String),
+    /// These files, one a channel.
+    Images(Vec<FileRecord>),
+}
+
+/// The images of one subject, one a channel.
+pub type Channels = Vec<std::sync::Arc<Volume>>;
+
+/// The images of each subject of a plan; `None` for subjects that are left out.
+pub type SubjectImages = Vec<Option<Channels>>;
+
+impl Plan {
+    /// Reads the plan in a folder.
+    ///
+    /// # Errors
+    /// A file that cannot be read; a plan of another format ([`TemplateError::PlanFormat`]); a plan that was changed after it
+    /// was made ([`TemplateError::PlanChanged`]).
+    pub fn read(folder: &Path) -> Result<Plan, Error> {
+        let path = Layout::plan(folder);
+        let value = read_value(&path)?;
+        let format = value.get("plan_format").and_then(Value::as_u64).unwrap_or(1);
+        if format != FORMAT {
+            let version = value.get("version").and_then(Value::as_str).unwrap_or("unknown").into();
+            return Err(TemplateError::PlanFormat { path, version, found: format, expected: FORMAT }.into());
+        }
+        let wrap = |source| Error::Json { path: path.clone(), source };
+        let plan: Plan = serde_json::from_value(value).map_err(wrap)?;
+        let found = fingerprint::of(&plan).map_err(wrap)?;
+        let differing = fingerprint::differing(&found, &plan.fingerprint);
+        if !differing.is_empty() || fingerprint::digest(&found) != plan.digest {
+            return Err(TemplateError::PlanChanged { path, differing }.into());
+        }
+        Ok(plan)
+    }
+
+    /// Writes the plan into its folder. Refuses a folder that holds another plan; with `restart` only a folder whose plan is
+    /// none of this program.
+    ///
+    /// # Errors
+    /// [`TemplateError::Changed`]; those of [`Plan::read`]; a file that cannot be written.
+    pub fn settle(&self, folder: &Path, restart: bool) -> Result<(), Error> {
+        let path = Layout::plan(folder);
+        if path.exists() && restart {
+            read_value(&path)?;
+        } else if path.exists() {
+            let differing = fingerprint::differing(&self.fingerprint, &Plan::read(folder)?.fingerprint);
+            if !differing.is_empty() {
+                return Err(TemplateError::Changed { folder: folder.into(), differing }.into());
+            }
+        }
+        manifest::write(&path, self)
+    }
+
+    /// Subjects that take no part, and why.
+    pub fn left_out(&self) -> Vec<String> {
+        self.subjects.iter().filter_map(PlannedSubject::complaint).collect()
+    }
+}
+
+/// The JSON of a plan, whatever its format.
+fn read_value(path: &Path) -> Result<Value, Error> {
+    let text = std::fs::read(path).map_err(|source| Error::Read { path: path.into(), source })?;
+    let value: Option<Value> = serde_json::from_slice(&text).ok();
+    let is_plan = |value: &Value| value.get("program").and_then(Value::as_str) == Some(PROGRAM);
+    value.filter(is_plan).ok_or_else(|| TemplateError::NotAPlan { path: path.into() }.into())
+}
+
+#[cfg(test)]
+mod tests;

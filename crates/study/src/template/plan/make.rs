@@ -1,0 +1,138 @@
+//! A plan from what is asked for: options and names are checked, and all subjects read.
+
+use std::path::PathBuf;
+
+use antsreg_cohort::template::Averaging;
+use antsreg_register::syn::{self, Channel, Metric};
+use antsreg_register::{Model, Recipe};
+use rayon::prelude::*;
+
+use super::subject::{read_channels, records};
+use super::{FORMAT, PROGRAM, Plan, PlannedSubject, StartFrom, SubjectImages, fingerprint};
+use crate::Error;
+use crate::subjects::Listing;
+use crate::template::layout::Layout;
+use crate::template::options::check_range;
+use crate::template::request::{Request, StartImage};
+use crate::template::{Error as TemplateError, TemplateOptions, folder};
+
+/// Checks what is asked for and reads all subjects. Gives the plan, and the images of the subjects in their order.
+///
+/// # Errors
+/// Options out of range; names that outputs cannot have; a folder that cannot be used; too few subjects that can be read; a
+/// start that is not there.
+pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
+    let Request { listing: Listing { subjects, channels }, options, .. } = request;
+    check(request)?;
+    folder::check(&request.folder, request.inputs())?;
+    let read: Vec<_> = subjects.clone().into_par_iter().map(PlannedSubject::read).collect();
+    let (subjects, images): (Vec<PlannedSubject>, SubjectImages) = read.into_iter().unzip();
+    let included: Vec<&PlannedSubject> = subjects.iter().filter(|subject| subject.left_out.is_none()).collect();
+    let found = included.len();
+    if found < 2 {
+        let reasons: Vec<String> = subjects.iter().filter_map(PlannedSubject::complaint).collect();
+        return Err(match reasons.is_empty() {
+            true => TemplateError::TooFew { found },
+            false => TemplateError::TooFewRead { found, reasons },
+        }
+        .into());
+    }
+    if options.average == Averaging::Trimmed && found < 4 {
+        return Err(TemplateError::TooFewToTrim { found }.into());
+    }
+    let start = start(&request.start, channels, &included)?;
+    let mut plan = Plan {
+        program: PROGRAM.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        plan_format: FORMAT,
+        digest: String::new(),
+        fingerprint: fingerprint::Fingerprint::new(),
+        channels: channels.clone(),
+        first_pass: usize::from(!matches!(start, StartFrom::AverageOnto(_))),
+        last_pass: options.passes,
+        start,
+        recipe: recipe(request),
+        options: options.clone(),
+        image_format: request.format,
+        subjects,
+    };
+    let wrap = |source| Error::Json { path: Layout::plan(&request.folder), source };
+    plan.fingerprint = fingerprint::of(&plan).map_err(wrap)?;
+    plan.digest = fingerprint::digest(&plan.fingerprint);
+    Ok((plan, images))
+}
+
+/// Refuses options and names, before anything is read.
+fn check(request: &Request) -> Result<(), Error> {
+    let Request { listing: Listing { subjects, channels }, recipe, options, weights, .. } = request;
+    options.check()?;
+    if recipe.model != Model::Syn {
+        return Err(TemplateError::Model { found: recipe.model }.into());
+    }
+    if !weights.is_empty() && weights.len() != channels.len() {
+        let (expected, found) = (channels.len(), weights.len());
+        return Err(TemplateError::Count { what: "weights, one a channel", expected, found }.into());
+    }
+    for weight in weights {
+        check_range("the weight of a channel", &TemplateOptions::WEIGHT, *weight)?;
+    }
+    let names = || subjects.iter().map(|subject| subject.name.as_str());
+    names().chain(channels.iter().map(String::as_str)).try_for_each(check_name)?;
+    Layout::new(&request.folder, channels).check_names(names(), request.format.extension())?;
+    Ok(())
+}
+
+/// Refuses a name that file names or the rules of a workflow cannot hold.
+fn check_name(name: &str) -> Result<(), TemplateError> {
+    let plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    match name.starts_with(char::is_alphanumeric) && name.chars().all(plain) {
+        true => Ok(()),
+        false => Err(TemplateError::BadName { name: name.into() }),
+    }
+}
+
+/// The recipe of every registration: all channels by the metric of the first, nothing but transforms wanted.
+fn recipe(request: &Request) -> Recipe {
+    let Request { recipe, weights, listing, .. } = request;
+    let metric = recipe.syn.channels.first().map_or_else(Metric::default, |channel| channel.metric);
+    let weight = |channel: usize| weights.get(channel).copied().unwrap_or(1.0);
+    let channels = (0..listing.channels.len()).map(|channel| Channel { metric, weight: weight(channel) }).collect();
+    let syn = syn::Options { channels, ..recipe.syn.clone() };
+    Recipe { syn, inverse_warp: false, scores: false, images: None, ..recipe.clone() }
+}
+
+fn start(start: &StartImage, channels: &[String], included: &[&PlannedSubject]) -> Result<StartFrom, Error> {
+    match start {
+        StartImage::Average => Ok(StartFrom::AverageOnto(included[0].name.clone())),
+        StartImage::Subject(name) => match included.iter().any(|subject| subject.name == *name) {
+            true => Ok(StartFrom::Subject(name.clone())),
+            false => {
+                let there = included.iter().map(|subject| subject.name.clone()).collect();
+                Err(TemplateError::NoSubject { name: name.clone(), there }.into())
+            }
+        },
+        StartImage::Images(files) => start_images(files, channels),
+    }
+}
+
+fn start_images(files: &[PathBuf], channels: &[String]) -> Result<StartFrom, Error> {
+    if files.len() != channels.len() {
+        let (expected, found) = (channels.len(), files.len());
+        return Err(TemplateError::Count { what: "images of the template, one a channel", expected, found }.into());
+    }
+    read_channels(files)?;
+    Ok(StartFrom::Images(records(files)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_must_do_for_files_and_rules() {
+        assert!(check_name("sub-01_ses-1").is_ok());
+        for name in ["", "-a", "../a", "a b", ".a"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! A subject of a plan: its files with their digests, read and checked.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Channels;
+use crate::subjects::Subject;
+use crate::template::digest::FileRecord;
+use crate::{Error, inputs};
+
+/// A subject of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedSubject {
+    /// Its name.
+    pub name: String,
+    /// Its images, one a channel.
+    pub images: Vec<FileRecord>,
+    /// Its labels.
+    pub labels: Option<FileRecord>,
+    /// Why it takes no part.
+    pub left_out: Option<String>,
+}
+
+impl PlannedSubject {
+    /// Its name and why it takes no part, if it does not.
+    pub fn complaint(&self) -> Option<String> {
+        self.left_out.as_ref().map(|reason| format!("{} ({reason})", self.name))
+    }
+
+    /// Reads a subject. One that cannot be read is left out.
+    pub(super) fn read(subject: Subject) -> (PlannedSubject, Option<Channels>) {
+        let Subject { name, images, labels, .. } = subject;
+        match read(&images, labels.as_deref()) {
+            Ok((images, labels, volumes)) => (PlannedSubject { name, images, labels, left_out: None }, Some(volumes)),
+            Err(error) => {
+                let unread = |path: PathBuf| FileRecord { path, bytes: 0, sha256: String::new() };
+                let (images, labels) = (images.into_iter().map(unread).collect(), labels.map(unread));
+                (PlannedSubject { name, images, labels, left_out: Some(error.to_string()) }, None)
+            }
+        }
+    }
+}
+
+type Read = (Vec<FileRecord>, Option<FileRecord>, Channels);
+
+fn read(images: &[PathBuf], labels: Option<&Path>) -> Result<Read, Error> {
+    let volumes = read_channels(images)?;
+    if let Some(labels) = labels {
+        inputs::labels_of(labels, &images[0], &volumes[0].grid)?;
+    }
+    Ok((records(images)?, labels.map(record).transpose()?, volumes))
+}
+
+/// Reads the channels of one subject, or of a template, which lie on one grid.
+///
+/// # Errors
+/// A file that cannot be read or lies on another grid.
+pub fn read_channels(paths: &[PathBuf]) -> Result<Channels, Error> {
+    let mut volumes: Channels = Vec::with_capacity(paths.len());
+    for path in paths {
+        let mut volume = inputs::image(path)?;
+        if let Some(first) = volumes.first() {
+            inputs::check_grid(path, &volume.grid, &paths[0], &first.grid, "linear")?;
+            volume.grid = first.grid.clone();
+        }
+        volumes.push(Arc::new(volume));
+    }
+    Ok(volumes)
+}
+
+/// The records of files, under their absolute paths.
+pub(super) fn records(paths: &[PathBuf]) -> Result<Vec<FileRecord>, Error> {
+    paths.iter().map(|path| record(path)).collect()
+}
+
+fn record(path: &Path) -> Result<FileRecord, Error> {
+    let absolute = std::path::absolute(path).map_err(|source| Error::Read { path: path.into(), source })?;
+    FileRecord::of(path, absolute)
+}

@@ -1,0 +1,37 @@
+//! What a caller can follow of the building of a template.
+
+use antsreg_pool::DeviceNote;
+
+use super::finish::FinishResults;
+use super::update::TemplateResults;
+
+/// Follows the building of a template. Methods are called from one thread at a time.
+pub trait TemplateProgress {
+    /// A device is ready, or is not used.
+    fn device(&mut self, note: &DeviceNote);
+    /// A subject is registered, brought to the template and its part of the average known.
+    fn registered(&mut self, registered: &Registered);
+    /// A pass was done by an earlier run.
+    fn pass_done_before(&mut self, pass: usize);
+    /// A pass is done, after so many seconds.
+    fn pass_done(&mut self, results: &TemplateResults, seconds: f64);
+    /// The template is finished.
+    fn finished(&mut self, results: &FinishResults);
+}
+
+/// A subject that was registered in a pass.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Registered<'a> {
+    /// The pass.
+    pub pass: usize,
+    /// Subjects of this pass that are registered, this one included.
+    pub done: usize,
+    /// Subjects of this pass.
+    pub all: usize,
+    /// The subject's name.
+    pub subject: &'a str,
+    /// Pearson's correlation with the template's first channel in its foreground.
+    pub correlation: Option<f64>,
+    /// Seconds that its device took; `None` if an earlier run had registered it.
+    pub seconds: Option<f64>,
+}

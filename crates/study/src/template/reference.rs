@@ -1,0 +1,34 @@
+//! The template that a pass registers to, with its mask and centre.
+
+use std::sync::Arc;
+
+use antsreg_cohort::template::{brighter, foreground_in, sparse};
+use antsreg_core::Volume;
+use nalgebra::Point3;
+
+/// The template that a pass registers to.
+pub struct Reference {
+    /// Each channel, on one grid.
+    pub images: Vec<Arc<Volume>>,
+    /// 1 in the foreground (the head or brain) of the first channel, else 0.
+    pub mask: Volume,
+    /// The voxels of the mask from which affine parts of warps are computed.
+    pub sparse: Volume,
+    /// Centre of mass of the first channel, RAS mm.
+    pub centre: Point3<f64>,
+}
+
+impl Reference {
+    /// The template of these channels.
+    pub fn new(images: Vec<Volume>) -> Reference {
+        let foreground = foreground_in(&images[0]);
+        Reference::with(images, foreground)
+    }
+
+    /// The template of these channels; voxels of the first one above `foreground` are its foreground.
+    pub fn with(images: Vec<Volume>, foreground: f32) -> Reference {
+        let centre = || images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
+        let (mask, centre) = rayon::join(|| brighter(&images[0], foreground), centre);
+        Reference { images: images.into_iter().map(Arc::new).collect(), sparse: sparse(&mask), mask, centre }
+    }
+}

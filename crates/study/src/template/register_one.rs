@@ -1,0 +1,190 @@
+//! One subject registered to the template of the pass before, and brought to its grid.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use antsreg_cohort::template::{likeness, nearest_affine, warp_before};
+use antsreg_core::io::{itk, outputs};
+use antsreg_core::{AffineTransform, DisplacementField, Volume};
+use antsreg_kernels::Backend;
+use antsreg_pool::{DeviceBytes, Target, Worker};
+use antsreg_register::resample::download_field;
+use antsreg_register::{
+    Continuation, Course, Description, Error as RegisterError, Interpolation, OnDevice, WarpsOnDevice,
+};
+use serde::{Deserialize, Serialize};
+
+use super::content::{Content, write_all};
+use super::contribution::Contribution;
+use super::manifest::Manifest;
+use super::plan::Channels;
+use super::reference::Reference;
+use super::registrations;
+use super::resampled::{Resampled, Resampling};
+use super::session::Session;
+use crate::Error;
+
+/// Figures of a registration.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RegistrationResults {
+    /// Cost of the affine stage.
+    pub affine_cost: f64,
+    /// Energy at the end of each level of the deformable stage.
+    pub energies: Vec<f64>,
+    /// Pearson's correlation with the template's first channel in its foreground.
+    pub correlation: Option<f64>,
+    /// Mean of the positive voxels of the first channel.
+    pub mean_intensity: f64,
+}
+
+/// The part of a registration that a device computed.
+pub struct Computed {
+    affine: AffineTransform,
+    warp: Option<DisplacementField>,
+    warped: Vec<Resampled>,
+    affine_cost: f64,
+    energies: Vec<f64>,
+    device: String,
+}
+
+/// A subject on the template's grid. Its affine is written, its other files are not.
+pub struct Brought {
+    /// Its part of the average.
+    pub contribution: Arc<Contribution>,
+    /// Figures.
+    pub results: RegistrationResults,
+    device: String,
+}
+
+/// Registers a subject's images and resamples them onto the template's grid.
+///
+/// # Errors
+/// A registration that fails; an affine that cannot be written.
+pub fn compute(
+    worker: &mut Worker,
+    session: &Session,
+    pass: usize,
+    subject: usize,
+    (reference, target): (&Reference, &Arc<Target>),
+    images: &Channels,
+) -> Result<Computed, Error> {
+    outputs::make_folder(&session.layout.registrations(pass))?;
+    let bringing = Bringing {
+        reference,
+        images,
+        place: session.layout.registration(pass, &session.subject(subject).name).affine,
+        // Other templates are compared with the affine average: it is read as is usual for them.
+        interpolation: match session.is_affine(pass) {
+            true => Interpolation::Linear,
+            false => session.plan.options.interpolation,
+        },
+        device: device_name(worker.description()),
+    };
+    worker.register_and(target, &registrations::side(session, pass, images), bringing)
+}
+
+/// The work after a registration, while its warp is on the device: writes the affine and resamples the images.
+struct Bringing<'a> {
+    reference: &'a Reference,
+    images: &'a Channels,
+    /// The file of the affine.
+    place: PathBuf,
+    interpolation: Interpolation,
+    device: String,
+}
+
+impl Bringing<'_> {
+    fn resampling(&self) -> Resampling<'_> {
+        let images = self.images.iter().map(Arc::as_ref).collect();
+        Resampling { images, grid: &self.reference.images[0].grid, interpolation: self.interpolation }
+    }
+}
+
+impl DeviceBytes for Bringing<'_> {
+    fn device_bytes(&self) -> u64 {
+        /// The warp before another affine, the field that is added to it, and one in the order of main memory.
+        const FIELDS: usize = 3;
+        let resampling = self.resampling();
+        4 * (3 * FIELDS * resampling.grid.len() + resampling.scalars()) as u64
+    }
+}
+
+impl Continuation for Bringing<'_> {
+    type Output = Computed;
+    type Error = Error;
+
+    fn run<B: Backend>(self, backend: &B, found: OnDevice<B>) -> Result<Computed, Error> {
+        let OnDevice { affine: first, courses, warps, .. } = found;
+        let (mut affine_cost, mut energies) = (f64::NAN, Vec::new());
+        for course in courses {
+            match course {
+                Course::Linear(outcome) => affine_cost = outcome.cost,
+                Course::Deformable(levels) => {
+                    energies.extend(levels.iter().filter_map(|level| level.energies.last()));
+                }
+            }
+        }
+        let warp = warps.map(|WarpsOnDevice { warps, .. }| warps.warp);
+        let (resampling, sparse) = (self.resampling(), &self.reference.sparse);
+        let grid = resampling.grid;
+        let nearest = match &warp {
+            Some(warp) => nearest_affine(backend, &first, grid, warp, sparse).map_err(RegisterError::Device)?,
+            None => first,
+        };
+        itk::write_affine(&self.place, &nearest, self.reference.centre)?;
+        // All later work uses the numbers of the file, so that a run that goes on from the file gives the same bytes.
+        let affine = itk::read_affine(&self.place)?;
+        let before = |warp| Ok(warp_before(backend, &affine, &first, grid, &warp)?.unwrap_or(warp));
+        let field = warp.map(before).transpose().map_err(RegisterError::Device)?;
+        let warped = resampling.run(backend, field.as_ref(), &affine).map_err(RegisterError::Device)?;
+        let warp = field.map(|field| download_field(backend, grid, &field)).transpose();
+        let warp = warp.map_err(RegisterError::Device)?;
+        Ok(Computed { affine, warp, warped, affine_cost, energies, device: self.device })
+    }
+}
+
+/// Computes how well the subject fits the template, on the CPU.
+///
+/// # Errors
+/// Images of different grids.
+pub fn judge(reference: &Reference, computed: Computed) -> Result<Brought, Error> {
+    let Computed { affine, warp, warped, affine_cost, energies, device } = computed;
+    let (warped, brightness) = Resampled::brightness(warped);
+    let results = RegistrationResults {
+        affine_cost,
+        energies,
+        correlation: likeness(&reference.images[0], &warped[0], &reference.mask)?,
+        mean_intensity: brightness[0].mean,
+    };
+    let contribution = Contribution { affine, warp, warped, brightness };
+    Ok(Brought { contribution: Arc::new(contribution), results, device })
+}
+
+/// Writes the files of a registration; the function that it gives writes the manifest.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write<'a>(
+    session: &'a Session,
+    pass: usize,
+    subject: usize,
+    brought: &Brought,
+) -> Result<impl FnOnce() -> Result<Manifest, Error> + Send + use<'a>, Error> {
+    let Brought { contribution, results, device } = brought;
+    let files = session.layout.registration(pass, &session.subject(subject).name);
+    let mut outputs: Vec<(&Path, Content)> = vec![(&files.affine, Content::Written)];
+    outputs.extend(contribution.warp.as_ref().map(|warp| (files.warp.as_path(), Content::Warp(warp))));
+    let warped = files.warped.iter().zip(&contribution.warped);
+    outputs.extend(warped.map(|(path, image): (&PathBuf, &Volume)| (path.as_path(), Content::Image(image))));
+    let written = write_all(&session.layout, &outputs)?;
+    let (results, device) = (results.clone(), device.clone());
+    Ok(move || session.register_stage(pass, subject)?.finish(Some(device), written, results))
+}
+
+/// A device's name without its number: devices of one name compute the same bytes.
+fn device_name(description: &Description) -> String {
+    match description {
+        Description::Cpu => "cpu".into(),
+        Description::Cuda { name, .. } => name.clone(),
+    }
+}

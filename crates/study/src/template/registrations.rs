@@ -1,0 +1,93 @@
+//! The registrations of a pass: their options, their fixed side, and the memory of a GPU that they take.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use antsreg_pool::{DeviceNote, Devices, Target};
+use antsreg_register::{DeviceChoice, Grids, Mask, Options, Recipe, Side, Stage};
+
+use super::plan::Channels;
+use super::reference::Reference;
+use super::session::Session;
+use crate::Error;
+use crate::subjects::largest_grid;
+
+/// The options of the registrations of a pass. The affine pass has the linear stage alone.
+///
+/// # Errors
+/// A recipe that does not suit the template, or is out of range.
+pub fn options(session: &Session, pass: usize) -> Result<Options, Error> {
+    let grid = session.grid()?;
+    let mut options = session.plan.recipe.options(grid.shape)?;
+    options.check()?;
+    options.check_levels(&grid)?;
+    if session.is_affine(pass) {
+        options.stages.retain(|stage| matches!(stage, Stage::Linear(_)));
+    }
+    Ok(options)
+}
+
+/// The fixed side of the registrations of a pass, and their options.
+///
+/// # Errors
+/// Those of [`options`].
+pub fn target(session: &Session, pass: usize, reference: &Reference) -> Result<Arc<Target>, Error> {
+    Ok(Target::new(side(session, pass, &reference.images), options(session, pass)?))
+}
+
+/// A side of a registration in a pass. The affine pass looks at the first channel alone.
+pub fn side(session: &Session, pass: usize, images: &Channels) -> Side {
+    let channels = if session.is_affine(pass) { Vec::new() } else { images[1..].to_vec() };
+    Side { image: images[0].clone(), channels, mask: Mask::None }
+}
+
+/// Memory that a GPU must have free to be of use, bytes. Registering takes more of it than all other steps.
+///
+/// # Errors
+/// Those of [`options`].
+pub fn device_bytes(session: &Session) -> Result<u64, Error> {
+    let (options, grid) = (options(session, session.plan.last_pass)?, session.grid()?);
+    let subjects = session.included.iter().flat_map(|subject| &session.subject(*subject).images);
+    let files: Vec<&PathBuf> = subjects.map(|file| &file.path).collect();
+    let moving = largest_grid(&files).unwrap_or_else(|| grid.clone());
+    let further = session.plan.channels.len() - 1;
+    let grids = Grids {
+        images: [&grid, &moving],
+        channels: [vec![&grid; further], vec![&moving; further]],
+        masked: [false; 2],
+    };
+    Ok(options.device_bytes(&grids) + options.prepared_device_bytes(&grids))
+}
+
+/// The devices for the registrations of a recipe. `auto` is the CPU where no GPU has the window of the correlation; then the
+/// reason comes beside it. All steps of a template make the same choice, so that their bytes are the same.
+pub fn suitable_devices(recipe: &Recipe, asked: &Devices) -> (Devices, Option<DeviceNote>) {
+    let auto = *asked == Devices::One(DeviceChoice::Auto);
+    match recipe.too_wide_for_gpu(false).filter(|_| auto) {
+        Some(too_wide) => (Devices::One(DeviceChoice::Cpu), Some(DeviceNote::CpuBecause(too_wide.to_string()))),
+        None => (asked.clone(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_kernels::{CcDerivative, CcParameters};
+    use antsreg_register::{Preset, syn};
+
+    use super::*;
+
+    #[test]
+    fn auto_is_the_cpu_for_windows_that_no_gpu_has() {
+        let recipe = |radius| {
+            let usual = Recipe::new(Preset::Default);
+            Recipe { syn: syn::Options { radius, derivative: CcDerivative::Exact, ..usual.syn }, ..usual }
+        };
+        let (auto, gpu) = (Devices::default(), Devices::One(DeviceChoice::Cuda(0)));
+        let wide = recipe(CcParameters::MOST_TILED_RADIUS + 1);
+        let (chosen, why) = suitable_devices(&wide, &auto);
+        assert_eq!(chosen, Devices::One(DeviceChoice::Cpu));
+        assert!(matches!(why, Some(DeviceNote::CpuBecause(_))));
+        assert_eq!(suitable_devices(&wide, &gpu), (gpu, None));
+        assert_eq!(suitable_devices(&recipe(2), &auto), (auto, None));
+    }
+}

@@ -1,0 +1,55 @@
+//! A template as it is asked for: plain data.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_register::Recipe;
+
+use super::options::TemplateOptions;
+use crate::pair::Format;
+use crate::subjects::Listing;
+
+/// A template as it is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The folder of all outputs: new, empty, or that of a template to go on with.
+    pub folder: PathBuf,
+    /// The subjects. Their masks are not used.
+    pub listing: Listing,
+    /// The tables that list subjects, which no output may replace.
+    pub tables: Vec<PathBuf>,
+    /// The weight of each channel in the registrations, within [`TemplateOptions::WEIGHT`]; empty where all count alike.
+    pub weights: Vec<f64>,
+    /// The template before all passes.
+    pub start: StartImage,
+    /// How subjects are registered; the metric of its first channel is that of all channels. Which results are wanted of a
+    /// registration does not count.
+    pub recipe: Recipe,
+    /// How the template is made from the subjects.
+    pub options: TemplateOptions,
+    /// Format of the images and warps that are handed out.
+    pub format: Format,
+}
+
+/// The template before all passes.
+#[derive(Debug, Clone, Default)]
+pub enum StartImage {
+    /// The average of all subjects, registered affinely to the first.
+    #[default]
+    Average,
+    /// The subject of this name.
+    Subject(String),
+    /// These images, one a channel, on one grid.
+    Images(Vec<PathBuf>),
+}
+
+impl Request {
+    /// Every file that is read.
+    pub fn inputs(&self) -> impl Iterator<Item = &Path> {
+        let start: &[PathBuf] = match &self.start {
+            StartImage::Images(files) => files,
+            StartImage::Average | StartImage::Subject(_) => &[],
+        };
+        let subjects = self.listing.subjects.iter().flat_map(|subject| subject.images.iter().chain(&subject.labels));
+        subjects.chain(&self.tables).chain(start).map(PathBuf::as_path)
+    }
+}

@@ -1,0 +1,73 @@
+//! Images resampled onto a template's grid, on a device.
+
+use antsreg_cohort::template::{Brightness, foreground_on};
+use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_kernels::{Backend, Error};
+use antsreg_register::Interpolation;
+use antsreg_register::resample::{Kernel, Sampler};
+
+/// Images of one space, to be resampled onto a grid.
+#[derive(Debug, Clone)]
+pub struct Resampling<'a> {
+    /// The images.
+    pub images: Vec<&'a Volume>,
+    /// The grid.
+    pub grid: &'a Grid,
+    /// How the images are read between voxels.
+    pub interpolation: Interpolation,
+}
+
+/// An image on a template's grid.
+pub struct Resampled {
+    /// The image.
+    pub image: Volume,
+    /// Voxels above this value are foreground.
+    pub foreground: f32,
+}
+
+impl Resampled {
+    /// The images, and the brightness of each.
+    pub fn brightness(resampled: Vec<Resampled>) -> (Vec<Volume>, Vec<Brightness>) {
+        let of = |Resampled { image, foreground }: Resampled| {
+            let brightness = Brightness::with(&image, foreground);
+            (image, brightness)
+        };
+        resampled.into_iter().map(of).unzip()
+    }
+}
+
+impl Resampling<'_> {
+    /// Resamples the images. A point of the grid is moved by `field` (voxels of the grid), if there is one, then by `affine`
+    /// (RAS mm) into the images' world; outside the images there is zero. Values stay within the range of each image, beyond
+    /// which smooth interpolation goes at edges.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn run<B: Backend>(
+        &self,
+        backend: &B,
+        field: Option<&B::Field>,
+        affine: &AffineTransform,
+    ) -> Result<Vec<Resampled>, Error> {
+        let Resampling { images, grid, interpolation } = self;
+        let mut out = backend.image(grid.shape)?;
+        let resample = |image: &&Volume| {
+            let voxels = backend.upload(image.grid.shape, &image.voxels)?;
+            let (low, high) = backend.quantiles(&voxels, 0.0, 1.0)?.low_high.unwrap_or_default();
+            let sampler = Sampler::of(backend, voxels, &image.grid, (*interpolation).into())?;
+            sampler.read(backend, grid, field, affine, &mut out)?;
+            // Zero lies outside the image.
+            backend.clip(&mut out, (low.min(0.0), high.max(0.0)), 0.0, 1.0)?;
+            let foreground = foreground_on(backend, &out)?;
+            Ok(Resampled { image: Volume { grid: (*grid).clone(), voxels: backend.download(&out)? }, foreground })
+        };
+        images.iter().map(resample).collect()
+    }
+
+    /// Scalars that this takes of a GPU's memory at once, beside the field.
+    pub fn scalars(&self) -> usize {
+        let largest = self.images.iter().map(|image| image.voxels.len()).max().unwrap_or(0);
+        let coefficients = usize::from(Kernel::from(self.interpolation) == Kernel::Spline);
+        self.grid.len() + largest * (1 + coefficients)
+    }
+}

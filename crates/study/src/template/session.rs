@@ -1,0 +1,265 @@
+//! A template that is being built: its plan, its files, the subjects' images, and which steps are done.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use antsreg_core::Grid;
+use antsreg_core::io::nifti;
+
+use super::digest::FileRecord;
+use super::layout::Layout;
+use super::manifest::{Manifest, Stage, results_of};
+use super::pictures::Pictures;
+use super::plan::{Channels, Plan, PlannedSubject, SubjectImages, read_channels};
+use super::reference::Reference;
+use super::step::Step;
+use super::update::TemplateResults;
+use super::{Error as TemplateError, verify};
+use crate::Error;
+
+/// Voxels of subjects that are kept in memory. Images beyond them are read again in every pass.
+pub const KEPT_VOXELS: usize = 1 << 30;
+
+/// A template that is being built.
+pub struct Session {
+    /// The place of every file.
+    pub(super) layout: Layout,
+    /// The plan.
+    pub(super) plan: Plan,
+    /// Positions in the plan of the subjects that take part.
+    pub(super) included: Vec<usize>,
+    /// Pictures for the report.
+    pub(super) pictures: Pictures,
+    /// Whether the subjects' files may have changed since the plan was made.
+    planned_before: bool,
+    images: Vec<OnceLock<Arc<Channels>>>,
+    kept_voxels: Mutex<usize>,
+    /// Manifests that were found to be up to date.
+    done: Mutex<BTreeMap<Step, Arc<Manifest>>>,
+    grid: OnceLock<Grid>,
+}
+
+impl Session {
+    /// Opens the template that is planned in a folder.
+    ///
+    /// # Errors
+    /// Those of [`Plan::read`].
+    pub fn open(folder: &Path) -> Result<Session, Error> {
+        Ok(Session { planned_before: true, ..Session::new(Plan::read(folder)?, folder) })
+    }
+
+    /// A template whose plan was just made.
+    pub(super) fn new(plan: Plan, folder: &Path) -> Session {
+        let layout = Layout::new(folder, &plan.channels);
+        let included = (0..plan.subjects.len()).filter(|&n| plan.subjects[n].left_out.is_none()).collect();
+        Session {
+            layout,
+            included,
+            pictures: Pictures::default(),
+            planned_before: false,
+            images: plan.subjects.iter().map(|_| OnceLock::new()).collect(),
+            kept_voxels: Mutex::default(),
+            done: Mutex::default(),
+            grid: OnceLock::new(),
+            plan,
+        }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Keeps images that were read with the plan.
+    pub(super) fn keep(&self, images: SubjectImages) {
+        for (subject, images) in images.into_iter().enumerate() {
+            if let Some(images) = images {
+                self.kept(subject, Arc::new(images));
+            }
+        }
+    }
+
+    fn kept(&self, subject: usize, images: Arc<Channels>) -> Arc<Channels> {
+        let mut voxels = self.kept_voxels.lock().unwrap_or_else(PoisonError::into_inner);
+        let more: usize = images.iter().map(|image| image.voxels.len()).sum();
+        if *voxels + more <= KEPT_VOXELS && self.images[subject].set(images.clone()).is_ok() {
+            *voxels += more;
+        }
+        images
+    }
+
+    /// A subject, by its position in the plan.
+    pub(super) fn subject(&self, subject: usize) -> &PlannedSubject {
+        &self.plan.subjects[subject]
+    }
+
+    /// The position of a subject in the plan.
+    pub(super) fn position(&self, name: &str) -> Result<usize, TemplateError> {
+        let subjects = &self.plan.subjects;
+        subjects.iter().position(|subject| subject.name == name).ok_or_else(|| TemplateError::NoSubject {
+            name: name.into(),
+            there: subjects.iter().map(|subject| subject.name.clone()).collect(),
+        })
+    }
+
+    /// A subject's images.
+    pub(super) fn images(&self, subject: usize) -> Result<Arc<Channels>, Error> {
+        if let Some(images) = self.images[subject].get() {
+            return Ok(images.clone());
+        }
+        let files = &self.subject(subject).images;
+        self.check_inputs(files)?;
+        let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+        Ok(self.kept(subject, Arc::new(read_channels(&paths)?)))
+    }
+
+    /// Refuses inputs that changed after the plan was made.
+    pub(super) fn check_inputs(&self, files: &[FileRecord]) -> Result<(), TemplateError> {
+        if self.planned_before { verify::check_inputs(files) } else { Ok(()) }
+    }
+
+    /// The extension of the images and warps that are handed out.
+    pub(super) fn extension(&self) -> &'static str {
+        self.plan.image_format.extension()
+    }
+
+    /// The pass before, or `None` before the first.
+    pub(super) fn before(&self, pass: usize) -> Option<usize> {
+        (pass > self.plan.first_pass).then(|| pass - 1)
+    }
+
+    /// Refuses a pass that is not planned.
+    pub(super) fn check_pass(&self, pass: usize) -> Result<(), TemplateError> {
+        let (first, last) = (self.plan.first_pass, self.plan.last_pass);
+        if (first..=last).contains(&pass) { Ok(()) } else { Err(TemplateError::NoPass { pass, first, last }) }
+    }
+
+    /// Whether a pass is the affine one.
+    pub(super) fn is_affine(&self, pass: usize) -> bool {
+        pass == 0
+    }
+
+    /// A step with its inputs.
+    pub(super) fn stage(&self, step: Step, inputs: Vec<FileRecord>) -> Stage<'_> {
+        Stage::new(&self.layout, &self.plan.digest, step, inputs)
+    }
+
+    /// The manifest of a step that must be done; kept from then on.
+    fn required<'a>(
+        &'a self,
+        step: Step,
+        stage: impl FnOnce() -> Result<Stage<'a>, Error>,
+    ) -> Result<Arc<Manifest>, Error> {
+        if let Some(known) = self.done.lock().unwrap_or_else(PoisonError::into_inner).get(&step) {
+            return Ok(known.clone());
+        }
+        let manifest = Arc::new(stage()?.require()?);
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).insert(step, manifest.clone());
+        Ok(manifest)
+    }
+
+    /// The first template.
+    pub(super) fn start_stage(&self) -> Stage<'_> {
+        self.stage(Step::Start, Vec::new())
+    }
+
+    /// The registration of a subject in a pass.
+    pub(super) fn register_stage(&self, pass: usize, subject: usize) -> Result<Stage<'_>, Error> {
+        let template = self.template(self.before(pass))?;
+        let subject = self.subject(subject);
+        let inputs = [images_of(&template), subject.images.clone()].concat();
+        Ok(self.stage(Step::Register { pass, subject: subject.name.clone() }, inputs))
+    }
+
+    /// The manifest of a registration, which must be done.
+    pub(super) fn registered(&self, pass: usize, subject: usize) -> Result<Manifest, Error> {
+        Ok(self.register_stage(pass, subject)?.require()?)
+    }
+
+    /// The average of a pass, all of whose registrations must be done.
+    pub(super) fn average_stage(&self, pass: usize) -> Result<Stage<'_>, Error> {
+        let mut inputs = Vec::new();
+        for &subject in &self.included {
+            inputs.extend(self.registered(pass, subject)?.outputs);
+        }
+        Ok(self.stage(Step::Average { pass }, inputs))
+    }
+
+    /// The manifest of an average, which must be done.
+    pub(super) fn averaged(&self, pass: usize) -> Result<Arc<Manifest>, Error> {
+        self.required(Step::Average { pass }, || self.average_stage(pass))
+    }
+
+    /// The template of a pass, whose average must be done.
+    pub(super) fn update_stage(&self, pass: usize) -> Result<Stage<'_>, Error> {
+        let inputs = self.averaged(pass)?.outputs.clone();
+        Ok(self.stage(Step::Update { pass }, inputs))
+    }
+
+    /// The manifest of a template, which must be done.
+    pub(super) fn template(&self, pass: Option<usize>) -> Result<Arc<Manifest>, Error> {
+        match pass {
+            None => self.required(Step::Start, || Ok(self.start_stage())),
+            Some(pass) => self.required(Step::Update { pass }, || self.update_stage(pass)),
+        }
+    }
+
+    /// The template of a pass, or the template before all passes, from its files.
+    pub(super) fn reference(&self, pass: Option<usize>) -> Result<Reference, Error> {
+        self.template(pass)?;
+        // Headers are rounded when they are written. With the numbers of the first template throughout, it makes no
+        // difference whether a template was read from its file.
+        let grid = self.grid()?;
+        let read = |path: &PathBuf| {
+            let mut image = nifti::read_volume(path)?;
+            image.grid = grid.clone();
+            Ok(image)
+        };
+        let images = self.layout.template(pass).images.iter().map(read).collect::<Result<_, Error>>()?;
+        Ok(Reference::new(images))
+    }
+
+    /// The grid of all templates.
+    pub(super) fn grid(&self) -> Result<Grid, Error> {
+        if let Some(grid) = self.grid.get() {
+            return Ok(grid.clone());
+        }
+        let grid = nifti::inspect(&self.layout.template(None).images[0])?.grid;
+        Ok(self.set_grid(grid))
+    }
+
+    /// Sets the grid of all templates, unless it is known; gives it.
+    pub(super) fn set_grid(&self, grid: Grid) -> Grid {
+        self.grid.get_or_init(|| grid).clone()
+    }
+
+    /// The pass after which the template no longer moved, if that was before `pass`.
+    pub(super) fn converged_before(&self, pass: usize) -> Result<Option<usize>, Error> {
+        let Some(before) = self.before(pass) else { return Ok(None) };
+        let manifest = self.template(Some(before))?;
+        if manifest.converged_after.is_some() {
+            return Ok(manifest.converged_after);
+        }
+        let results: TemplateResults = results_of(&manifest, self.layout.template(Some(before)).manifest)?;
+        Ok(results.converged.then_some(before))
+    }
+
+    /// The last pass that was needed, which must be done.
+    pub(super) fn final_pass(&self) -> Result<usize, Error> {
+        for pass in self.plan.first_pass..=self.plan.last_pass {
+            if let Some(after) = self.converged_before(pass)? {
+                return Ok(after);
+            }
+        }
+        self.template(Some(self.plan.last_pass))?;
+        Ok(self.plan.last_pass)
+    }
+}
+
+/// The images among a template's files.
+fn images_of(template: &Manifest) -> Vec<FileRecord> {
+    let is_image =
+        |file: &&FileRecord| file.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("template"));
+    template.outputs.iter().filter(is_image).cloned().collect()
+}

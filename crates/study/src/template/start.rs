@@ -1,0 +1,115 @@
+//! The template before all passes: a subject, or given images.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use antsreg_cohort::template::grid_around;
+use antsreg_core::io::{nifti, outputs};
+use antsreg_core::{Grid, TransformChain, Volume};
+use antsreg_kernels::apply;
+
+use super::Error as TemplateError;
+use super::content::{Content, write_all};
+use super::manifest::Manifest;
+use super::pictures::Drawn;
+use super::plan::{StartFrom, read_channels};
+use super::reference::Reference;
+use super::session::Session;
+use crate::{Error, memory};
+
+/// The first template, not written yet.
+pub struct First {
+    /// The template as it will be read from its files.
+    pub reference: Arc<Reference>,
+    /// Its grid before the header of its file rounds it.
+    grid: Grid,
+}
+
+/// Makes the first template, unless it is there. Writes nothing: a device may still turn out to be missing.
+///
+/// # Errors
+/// Images that cannot be read; a template with more voxels than there is memory for.
+pub fn make(session: &Session) -> Result<Option<First>, Error> {
+    if session.start_stage().done().is_some() {
+        return Ok(None);
+    }
+    let mut images: Vec<Volume> = match &session.plan.start {
+        StartFrom::Images(files) => {
+            let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+            let images = read_channels(&paths)?;
+            check_size(&images[0].grid, images.len())?;
+            images.into_iter().map(Arc::unwrap_or_clone).collect()
+        }
+        StartFrom::Subject(name) | StartFrom::AverageOnto(name) => {
+            let images = session.images(session.position(name)?)?;
+            let grid = grid_around(&images[0], session.plan.options.margin_mm);
+            check_size(&grid, images.len())?;
+            // Voxels of this grid are voxels of the image: no value is interpolated.
+            let linear = apply::Interpolation::Linear;
+            let onto = |image: &Arc<Volume>| apply::resample(image, &grid, &TransformChain::new(), linear, 0.0);
+            images.iter().map(onto).collect()
+        }
+    };
+    let grid = images[0].grid.clone();
+    let stored = session.set_grid(nifti::stored_grid(&session.layout.template(None).images[0], &grid)?);
+    images.iter_mut().for_each(|image| image.grid = stored.clone());
+    Ok(Some(First { reference: Arc::new(Reference::new(images)), grid }))
+}
+
+/// Refuses a template for which there is too little memory, before any is taken: a wide margin around an image of small voxels
+/// has many of them.
+fn check_size(grid: &Grid, channels: usize) -> Result<(), TemplateError> {
+    check_size_within(grid, channels, memory::available())
+}
+
+fn check_size_within(grid: &Grid, channels: usize, available: Option<u64>) -> Result<(), TemplateError> {
+    /// Bytes of a scalar.
+    const SCALAR: f64 = 4.0;
+    /// Scalars a voxel held at once, beside those of the channels: a subject's warp, the mean warp and the shape update.
+    const FIELDS: usize = 3 * 3;
+    // Numbers of voxels may be beyond the integers.
+    let voxels: f64 = grid.shape.iter().map(|voxels| *voxels as f64).product();
+    // The template, its average and one subject of each channel.
+    let bytes = SCALAR * voxels * (FIELDS + 3 * channels) as f64;
+    match available {
+        Some(available) if bytes > available as f64 => {
+            let (needed_mb, free_mb) = ((bytes / 1e6).ceil() as u64, available / 1_000_000);
+            Err(TemplateError::TooLarge { shape: grid.shape, needed_mb, free_mb })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the files of the first template; the function that it gives writes the manifest.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write<'a>(
+    session: &'a Session,
+    first: &First,
+) -> Result<impl FnOnce() -> Result<Manifest, Error> + Send + use<'a>, Error> {
+    outputs::make_folder(&session.layout.start())?;
+    let files = session.layout.template(None);
+    let unrounded = |image: &Arc<Volume>| Volume { grid: first.grid.clone(), voxels: image.voxels.clone() };
+    let images: Vec<Volume> = first.reference.images.iter().map(unrounded).collect();
+    let outputs: Vec<_> = files.images.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image)).collect();
+    session.draw(Drawn::Template(None), &images[0])?;
+    let written = write_all(&session.layout, &outputs)?;
+    Ok(move || session.start_stage().finish(None, written, ()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_that_does_not_fit_into_memory_is_refused() {
+        let check = |shape, available| check_size_within(&Grid::axis_aligned(shape, [1.0; 3]), 2, Some(available));
+        // 15 scalars of 4 bytes a voxel.
+        assert!(check([100, 100, 100], 60_000_000).is_ok());
+        let message = check([100, 100, 100], 59_999_999).expect_err("refused").to_string();
+        assert!(message.contains("100 × 100 × 100 voxels") && message.contains("60 MB"), "{message}");
+        assert!(message.contains("59 MB are free"), "{message}");
+        assert!(check([400_000_000; 3], u64::MAX).is_err(), "more voxels than an integer holds");
+    }
+}

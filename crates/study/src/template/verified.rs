@@ -1,0 +1,52 @@
+//! Whether the files of a manifest are as they were written.
+//!
+//! A manifest holds the digest of each file. Reading all files again whenever a step looks for its inputs would take longer
+//! than the steps, so the identity of each file (size, time of change, inode) is kept beside the manifest. A file with
+//! another identity is read, and its digest compared.
+
+use std::path::Path;
+
+use antsreg_core::io::outputs;
+
+use super::digest::FileRecord;
+use super::layout::Layout;
+use crate::FileIdentity;
+
+/// Whether all files that a manifest records are there and have the digests in it.
+pub fn are_unchanged(layout: &Layout, manifest: &Path, records: &[FileRecord]) -> bool {
+    let known = read(&layout.identities(manifest));
+    let mut compared = false;
+    for record in records {
+        let path = layout.root().join(&record.path);
+        let Some(now) = FileIdentity::of(&path).filter(|now| now.bytes == record.bytes) else { return false };
+        if known.contains(&now) {
+            continue;
+        }
+        if FileRecord::of(&path, record.path.clone()).ok().as_ref() != Some(record) {
+            return false;
+        }
+        compared = true;
+    }
+    if compared {
+        remember(layout, manifest, records);
+    }
+    true
+}
+
+/// Keeps the identities of files that are known to have the digests of their manifest.
+pub fn remember(layout: &Layout, manifest: &Path, records: &[FileRecord]) {
+    let paths: Vec<_> = records.iter().map(|record| layout.root().join(&record.path)).collect();
+    let place = layout.identities(manifest);
+    // Without the identities the digests are compared again: this may fail.
+    if let (Some(folder), Ok(text)) =
+        (place.parent(), serde_json::to_vec(&FileIdentity::of_all(paths.iter().map(|path| path.as_path()))))
+        && outputs::make_folder(folder).is_ok()
+    {
+        let _ = outputs::write_file(&place, &text);
+    }
+}
+
+fn read(path: &Path) -> Vec<FileIdentity> {
+    let text = std::fs::read(path).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
