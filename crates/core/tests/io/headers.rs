@@ -1,7 +1,9 @@
 //! Headers alone: where ITK reads them differently, and grids without their voxels.
 
 use antsreg_core::io::ErrorKind;
-use antsreg_core::io::nifti::{HeaderDoubt, inspect, read_grid, read_volume};
+use antsreg_core::io::nifti::{GridRule, HeaderDoubt, inspect, read_grid, read_volume};
+use antsreg_core::{AffineTransform, GridError};
+use nalgebra::{Matrix3, Vector3};
 
 use crate::support::{RawNifti, gzip, save};
 
@@ -76,4 +78,52 @@ fn a_grid_is_read_without_its_voxels() {
     let series = RawNifti { dim: [4, 20, 30, 20, 2, 1, 1, 1], ..raw };
     let series = save(folder.path(), "series.nii", &series.bytes());
     assert!(matches!(read_grid(&series).unwrap_err().kind, ErrorKind::SeveralVolumes { count: 2, .. }));
+}
+
+#[test]
+fn itk_has_a_rule_of_its_own_for_the_grid() {
+    // By the sform the second axis comes first; by the qform 3 and 4 mm away, the axes being those of the world.
+    let rows = [[0.0, -3.0, 0.0, 5.0], [2.0, 0.0, 0.0, 6.0], [0.0, 0.0, 1.0, 7.0]];
+    let pixdim = [1.0, 1.5, 2.0, 2.5, 1.0, 1.0, 1.0, 1.0];
+    let plain = RawNifti { rows, pixdim, ..RawNifti::new([5, 4, 2], 2, vec![0; 40]) };
+    let grid = |raw: &RawNifti| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = save(folder.path(), "a.nii", &raw.bytes());
+        let grid = GridRule::Itk.read_grid(&path);
+        assert_eq!(GridRule::Itk.read_volume(&path).ok().map(|volume| volume.grid), grid.as_ref().ok().cloned());
+        grid.map(|grid| grid.voxel_to_world()).map_err(|error| error.kind)
+    };
+    let with = |sform_code, qform_code| {
+        let quaternion = [0.0, 0.0, 0.0, 3.0, -4.0, 0.0];
+        RawNifti { sform_code, qform_code, quaternion, ..plain.clone() }
+    };
+    // Read by SimpleITK 2.5 (ITK 5.4): the directions of the form that is taken, the sizes of pixdim.
+    let by_sform = AffineTransform {
+        matrix: Matrix3::new(0.0, -2.0, 0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 2.5),
+        translation: Vector3::new(5.0, 6.0, 7.0),
+    };
+    let sizes = Vector3::new(1.5, 2.0, 2.5);
+    let by_qform =
+        AffineTransform { matrix: Matrix3::from_diagonal(&sizes), translation: Vector3::new(3.0, -4.0, 0.0) };
+    for (sform_code, qform_code) in [(1, 0), (1, 1), (1, 2), (2, 0), (4, 0)] {
+        assert_eq!(grid(&with(sform_code, qform_code)).unwrap(), by_sform, "{sform_code} {qform_code}");
+    }
+    for (sform_code, qform_code) in [(0, 1), (0, 2), (2, 1), (4, 2)] {
+        assert_eq!(grid(&with(sform_code, qform_code)).unwrap(), by_qform, "{sform_code} {qform_code}");
+    }
+    let alone = Matrix3::from_diagonal(&Vector3::new(-1.5, -2.0, 2.5));
+    assert_eq!(grid(&with(0, 0)).unwrap().matrix, alone);
+    // An sform that is sheared leaves the qform, if there is one.
+    let sheared = |qform_code| {
+        let rows = [[0.0, -3.0, 0.3, 5.0], rows[1], rows[2]];
+        RawNifti { rows, ..with(1, qform_code) }
+    };
+    assert_eq!(grid(&sheared(1)).unwrap(), by_qform);
+    assert!(matches!(grid(&sheared(0)), Err(ErrorKind::Grid(GridError::Sheared(_)))));
+    // A negative size turns its axis round, by either form.
+    let negative = |raw: RawNifti| RawNifti { pixdim: [1.0, -1.5, 2.0, 2.5, 1.0, 1.0, 1.0, 1.0], ..raw };
+    let turned = |matrix: Matrix3<f64>| matrix * Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0));
+    assert_eq!(grid(&negative(with(1, 1))).unwrap().matrix, turned(by_sform.matrix));
+    assert_eq!(grid(&negative(with(0, 1))).unwrap().matrix, turned(by_qform.matrix));
+    assert_eq!(grid(&negative(with(0, 0))).unwrap().matrix, turned(alone));
 }

@@ -14,20 +14,26 @@ mod warp;
 
 use std::path::Path;
 
-use super::{Error, nifti, small};
+use super::nifti::{self, GridRule};
+use super::{Error, small};
 use crate::Transform;
 
 pub use affine::{read_affine, stays_in_plane, write_affine, write_affine_of_slices};
-pub use warp::{read_warp, write_warp};
+pub use warp::{read_warp, read_warp_by, write_warp};
 
 /// Reads whatever the file holds, told by its contents: an affine map, a displacement field, or, in a composite, several
 /// of both. They come in the order in which they act on a point.
 pub fn read_transforms(path: &Path) -> Result<Vec<Transform>, Error> {
+    read_transforms_by(GridRule::default(), path)
+}
+
+/// The same with the grid of a field by `rule`.
+pub fn read_transforms_by(rule: GridRule, path: &Path) -> Result<Vec<Transform>, Error> {
     let (start, _) = small::read_start(path, composite::SIGNATURE.len() as u64)?;
     if start == composite::SIGNATURE {
         composite::read(path)
     } else if nifti::starts_like_nifti(&start) {
-        Ok(vec![Transform::Displacement(read_warp(path)?)])
+        Ok(vec![Transform::Displacement(read_warp_by(rule, path)?)])
     } else {
         Ok(vec![Transform::Affine(read_affine(path)?)])
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::nifti::{self, Vectors};
+use super::super::nifti::{self, GridRule, Vectors};
 use super::super::{Error, Target};
 use crate::DisplacementField;
 
@@ -15,7 +15,12 @@ const DISPLACEMENT_INTENT: i16 = 1006;
 
 /// Reads a displacement field; its vectors become RAS mm.
 pub fn read_warp(path: &Path) -> Result<DisplacementField, Error> {
-    let Vectors { grid, mut vectors, intent } = nifti::read_vectors(path)?;
+    read_warp_by(GridRule::default(), path)
+}
+
+/// The same with the grid by `rule`.
+pub fn read_warp_by(rule: GridRule, path: &Path) -> Result<DisplacementField, Error> {
+    let Vectors { grid, mut vectors, intent } = nifti::read_vectors(rule, path)?;
     if intent != DISPLACEMENT_INTENT {
         vectors.iter_mut().for_each(|vector| *vector = std::array::from_fn(|axis| FLIP[axis] * vector[axis]));
     }

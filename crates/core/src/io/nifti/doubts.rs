@@ -3,6 +3,7 @@
 use ::nifti::NiftiHeader;
 use nalgebra::{Point3, Vector3};
 
+use super::grid_rule::SCANNER;
 use super::header;
 use crate::AffineTransform;
 
@@ -63,7 +64,6 @@ pub(super) fn of(header: &NiftiHeader, shape: [usize; 3]) -> Vec<HeaderDoubt> {
 /// Where both forms are given and ITK takes the other one, unless they agree: where the sform is not said to be the
 /// scanner's.
 fn forms_apart(header: &NiftiHeader, shape: [usize; 3]) -> Option<HeaderDoubt> {
-    const SCANNER: i16 = 1;
     if header.qform_code <= 0 || header.sform_code <= SCANNER {
         return None;
     }

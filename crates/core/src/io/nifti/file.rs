@@ -6,6 +6,7 @@ use ::nifti::NiftiHeader;
 
 use super::super::source::Source;
 use super::super::{Error, ErrorKind};
+use super::grid_rule::GridRule;
 use super::header;
 use super::voxels::Encoding;
 use crate::{Grid, memory};
@@ -19,6 +20,8 @@ pub(super) struct NiftiFile {
     pub header: NiftiHeader,
     /// How the voxels are stored.
     pub encoding: Encoding,
+    /// What says where they lie.
+    rule: GridRule,
     /// The file of the voxels: the header's own, or the `.img` beside a `.hdr`.
     path: PathBuf,
     source: Source,
@@ -28,7 +31,7 @@ pub(super) struct NiftiFile {
 
 impl NiftiFile {
     /// Opens `path`: `.nii`, or either file of a `.hdr` and `.img` pair, gzipped or not.
-    pub fn open(path: &Path) -> Result<NiftiFile, Error> {
+    pub fn open(path: &Path, rule: GridRule) -> Result<NiftiFile, Error> {
         let pair = Pair::of(path);
         let path = pair.as_ref().map_or(path, |pair| &pair.header);
         let wrap = |kind| Error::new(path, kind);
@@ -38,14 +41,14 @@ impl NiftiFile {
         let header = header::parse(&bytes[..filled]).map_err(wrap)?.ok_or_else(|| wrap(source.truncated(348)))?;
         let encoding = Encoding::of(&header).map_err(wrap)?;
         if header.magic == *b"n+1\0" {
-            return Ok(NiftiFile { header, encoding, path: path.to_owned(), source, end: 0 });
+            return Ok(NiftiFile { header, encoding, rule, path: path.to_owned(), source, end: 0 });
         }
         let Some(pair) = &pair else {
             let found = "the header of a .hdr and .img pair under another name".into();
             return Err(wrap(ErrorKind::Format { expected: "a NIfTI file", found }));
         };
         let source = Source::open(&pair.image)?;
-        Ok(NiftiFile { header, encoding, path: pair.image.clone(), source, end: 0 })
+        Ok(NiftiFile { header, encoding, rule, path: pair.image.clone(), source, end: 0 })
     }
 
     /// The grid of a file that holds one volume of scalars.
@@ -78,6 +81,7 @@ impl NiftiFile {
         Ok((self.volume_grid(extents)?, components))
     }
 
+    /// The grid of the first three dimensions.
     fn volume_grid(&self, extents: [u64; 7]) -> Result<Grid, ErrorKind> {
         // At most 32767 each.
         let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
@@ -85,7 +89,7 @@ impl NiftiFile {
         if shape[..2].contains(&1) {
             return Err(ErrorKind::Flat { shape });
         }
-        header::grid(&self.header, shape)
+        self.rule.grid(&self.header, shape)
     }
 
     /// Makes sure that the file can hold `count` values, and goes to the first one.

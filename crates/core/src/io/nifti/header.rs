@@ -6,8 +6,6 @@ use nalgebra::{Matrix3, Matrix4, Quaternion, Rotation3, UnitQuaternion, Vector3}
 use super::super::{ErrorKind, foreign};
 use crate::{AffineTransform, Grid};
 
-/// A voxel thinner than this, in the header's unit, has no thickness given.
-const LEAST_THICKNESS: f64 = 1e-6;
 /// Length of a header with the four bytes after it that say whether extensions follow.
 pub(super) const WITH_EXTENDER: usize = 352;
 /// Length of a header.
@@ -74,24 +72,6 @@ pub(super) fn extents(header: &NiftiHeader) -> Result<[u64; 7], ErrorKind> {
     Ok(extents)
 }
 
-/// Where the voxels lie: sform if its code is positive, else qform, else the voxel sizes alone.
-pub(super) fn grid(header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, ErrorKind> {
-    let mut voxel_to_world = match (header.sform_code > 0, header.qform_code > 0) {
-        (true, _) => sform(header),
-        (false, true) => qform(header)?,
-        (false, false) => sizes_alone(sizes(header)),
-    };
-    let to_mm = unit_mm(header);
-    if shape[2] == 1 && voxel_to_world.matrix.column(2).norm() < LEAST_THICKNESS {
-        // Two-dimensional headers may say nothing of the third axis.
-        let [x, y] = [0, 1].map(|axis| voxel_to_world.matrix.column(axis).normalize());
-        voxel_to_world.matrix.set_column(2, &x.cross(&y));
-    }
-    voxel_to_world.matrix *= to_mm;
-    voxel_to_world.translation *= to_mm;
-    Ok(Grid::from_voxel_to_world(shape, &voxel_to_world)?)
-}
-
 /// The sform as it stands, in the header's unit.
 pub(super) fn sform(header: &NiftiHeader) -> AffineTransform {
     let rows = [header.srow_x, header.srow_y, header.srow_z];
@@ -117,7 +97,8 @@ pub(super) fn unit_mm(header: &NiftiHeader) -> f64 {
 
 /// The grid of a header that gives voxel sizes alone. Programs disagree about its axes; this is ITK's choice, so that the
 /// transforms written here mean the same to ANTs: first axis to the left, second to the back, third up.
-fn sizes_alone(spacing: Vector3<f64>) -> AffineTransform {
+pub(super) fn sizes_alone(header: &NiftiHeader) -> AffineTransform {
+    let spacing = sizes(header);
     let axes = Vector3::new(-spacing.x, -spacing.y, spacing.z);
     AffineTransform { matrix: Matrix3::from_diagonal(&axes), translation: Vector3::zeros() }
 }

@@ -7,6 +7,7 @@ use ::nifti::Endianness;
 use super::super::Error;
 use super::doubts::{self, HeaderDoubt};
 use super::file::NiftiFile;
+use super::grid_rule::GridRule;
 use super::header;
 use crate::Grid;
 
@@ -40,22 +41,32 @@ pub struct Inspection {
 /// # Errors
 /// A file that is missing, no NIfTI-1, or whose header has impossible dimensions, unknown voxels or no usable grid.
 pub fn inspect(path: &Path) -> Result<Inspection, Error> {
-    let NiftiFile { header, encoding, .. } = NiftiFile::open(path)?;
-    let wrap = |kind| Error::new(path, kind);
-    let extents = header::extents(&header).map_err(wrap)?;
-    let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
-    let grid = header::grid(&header, shape).map_err(wrap)?;
-    let text = header.descrip.split(|&byte| byte == 0).next().unwrap_or_default();
-    Ok(Inspection {
-        dim: header::dimensions(&header),
-        datatype: format!("{:?}", encoding.datatype),
-        big_endian: header.endianness == Endianness::Big,
-        scaling: encoding.scaling,
-        qform_code: header.qform_code,
-        sform_code: header.sform_code,
-        doubts: doubts::of(&header, shape),
-        intent_code: header.intent_code,
-        description: String::from_utf8_lossy(text).into_owned(),
-        grid,
-    })
+    GridRule::default().inspect(path)
+}
+
+impl GridRule {
+    /// [`inspect`] by this rule.
+    ///
+    /// # Errors
+    /// Those of [`inspect`].
+    pub fn inspect(self, path: &Path) -> Result<Inspection, Error> {
+        let NiftiFile { header, encoding, .. } = NiftiFile::open(path, self)?;
+        let wrap = |kind| Error::new(path, kind);
+        let extents = header::extents(&header).map_err(wrap)?;
+        let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
+        let grid = self.grid(&header, shape).map_err(wrap)?;
+        let text = header.descrip.split(|&byte| byte == 0).next().unwrap_or_default();
+        Ok(Inspection {
+            dim: header::dimensions(&header),
+            datatype: format!("{:?}", encoding.datatype),
+            big_endian: header.endianness == Endianness::Big,
+            scaling: encoding.scaling,
+            qform_code: header.qform_code,
+            sform_code: header.sform_code,
+            doubts: doubts::of(&header, shape),
+            intent_code: header.intent_code,
+            description: String::from_utf8_lossy(text).into_owned(),
+            grid,
+        })
+    }
 }

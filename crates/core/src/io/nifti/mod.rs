@@ -2,6 +2,7 @@
 
 mod doubts;
 mod file;
+mod grid_rule;
 mod header;
 mod inspect;
 mod read;
@@ -11,6 +12,7 @@ mod write;
 mod write_series;
 
 pub use doubts::HeaderDoubt;
+pub use grid_rule::GridRule;
 pub use inspect::{Inspection, inspect};
 pub(crate) use read::{Vectors, read_vectors};
 pub use read::{read_grid, read_labels, read_volume};

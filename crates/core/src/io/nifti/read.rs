@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::super::{Error, ErrorKind};
 use super::file::NiftiFile;
+use super::grid_rule::GridRule;
 use super::voxels::Encoding;
 use crate::{Grid, LabelVolume, Volume};
 
@@ -14,12 +15,22 @@ use crate::{Grid, LabelVolume, Volume};
 /// A file that is missing, damaged, cut short, no NIfTI-1, of complex or vector voxels, of several volumes, whose header
 /// describes no usable grid, that does not fit into memory, or with a voxel that is NaN or infinite.
 pub fn read_volume(path: &Path) -> Result<Volume, Error> {
-    let wrap = |kind| Error::new(path, kind);
-    let mut file = NiftiFile::open(path)?;
-    let grid = file.scalar_grid().map_err(wrap)?;
-    let voxels = file.read(grid.len() as u64, Encoding::append_f32)?;
-    check_finite(&voxels, grid.shape).map_err(wrap)?;
-    Ok(Volume { grid, voxels })
+    GridRule::default().read_volume(path)
+}
+
+impl GridRule {
+    /// [`read_volume`] by this rule.
+    ///
+    /// # Errors
+    /// Those of [`read_volume`].
+    pub fn read_volume(self, path: &Path) -> Result<Volume, Error> {
+        let wrap = |kind| Error::new(path, kind);
+        let mut file = NiftiFile::open(path, self)?;
+        let grid = file.scalar_grid().map_err(wrap)?;
+        let voxels = file.read(grid.len() as u64, Encoding::append_f32)?;
+        check_finite(&voxels, grid.shape).map_err(wrap)?;
+        Ok(Volume { grid, voxels })
+    }
 }
 
 /// The grid of a file that [`read_volume`] reads, by its header alone: no voxel is looked at.
@@ -27,10 +38,20 @@ pub fn read_volume(path: &Path) -> Result<Volume, Error> {
 /// # Errors
 /// Those of [`read_volume`], as far as the header and the file's length show them.
 pub fn read_grid(path: &Path) -> Result<Grid, Error> {
-    let mut file = NiftiFile::open(path)?;
-    let grid = file.scalar_grid().map_err(|kind| Error::new(path, kind))?;
-    file.begin(grid.len() as u64)?;
-    Ok(grid)
+    GridRule::default().read_grid(path)
+}
+
+impl GridRule {
+    /// [`read_grid`] by this rule.
+    ///
+    /// # Errors
+    /// Those of [`read_grid`].
+    pub fn read_grid(self, path: &Path) -> Result<Grid, Error> {
+        let mut file = NiftiFile::open(path, self)?;
+        let grid = file.scalar_grid().map_err(|kind| Error::new(path, kind))?;
+        file.begin(grid.len() as u64)?;
+        Ok(grid)
+    }
 }
 
 /// Reads a volume of whole numbers, whatever type they are stored in; its grid is that of [`read_volume`].
@@ -38,28 +59,38 @@ pub fn read_grid(path: &Path) -> Result<Grid, Error> {
 /// # Errors
 /// Those of [`read_volume`], or voxels that are not whole numbers within 32 bits.
 pub fn read_labels(path: &Path) -> Result<LabelVolume, Error> {
-    let wrap = |kind| Error::new(path, kind);
-    let mut file = NiftiFile::open(path)?;
-    let grid = file.scalar_grid().map_err(wrap)?;
-    let (mut count, mut first) = (0, None);
-    let mut block = Vec::new();
-    let voxels = file.read(grid.len() as u64, |encoding, bytes, out: &mut Vec<i32>| {
-        block.clear();
-        encoding.append_f64(bytes, &mut block);
-        out.extend(block.iter().map(|&value| value as i32));
-        // The conversion makes 0 of NaN and the nearest bound of what is out of range: neither equals what was stored.
-        let start = out.len() - block.len();
-        let is_label = |at: usize| f64::from(out[start + at]) == block[at];
-        let wrong = (0..block.len()).filter(|&at| !is_label(at)).count();
-        if wrong > 0 {
-            count += wrong;
-            let at = (0..block.len()).find(|&at| !is_label(at)).unwrap_or(0);
-            first = first.or(Some((start + at, block[at])));
+    GridRule::default().read_labels(path)
+}
+
+impl GridRule {
+    /// [`read_labels`] by this rule.
+    ///
+    /// # Errors
+    /// Those of [`read_labels`].
+    pub fn read_labels(self, path: &Path) -> Result<LabelVolume, Error> {
+        let wrap = |kind| Error::new(path, kind);
+        let mut file = NiftiFile::open(path, self)?;
+        let grid = file.scalar_grid().map_err(wrap)?;
+        let (mut count, mut first) = (0, None);
+        let mut block = Vec::new();
+        let voxels = file.read(grid.len() as u64, |encoding, bytes, out: &mut Vec<i32>| {
+            block.clear();
+            encoding.append_f64(bytes, &mut block);
+            out.extend(block.iter().map(|&value| value as i32));
+            // The conversion makes 0 of NaN and the nearest bound of what is out of range: neither equals what was stored.
+            let start = out.len() - block.len();
+            let is_label = |at: usize| f64::from(out[start + at]) == block[at];
+            let wrong = (0..block.len()).filter(|&at| !is_label(at)).count();
+            if wrong > 0 {
+                count += wrong;
+                let at = (0..block.len()).find(|&at| !is_label(at)).unwrap_or(0);
+                first = first.or(Some((start + at, block[at])));
+            }
+        })?;
+        match first {
+            Some((at, value)) => Err(wrap(ErrorKind::NotLabels { count, first: index(at, grid.shape), value })),
+            None => Ok(LabelVolume { grid, voxels }),
         }
-    })?;
-    match first {
-        Some((at, value)) => Err(wrap(ErrorKind::NotLabels { count, first: index(at, grid.shape), value })),
-        None => Ok(LabelVolume { grid, voxels }),
     }
 }
 
@@ -74,9 +105,9 @@ pub(crate) struct Vectors {
 }
 
 /// Reads an image of vectors of three components, or of two in a slice: what moves in a plane does not move across it.
-pub(crate) fn read_vectors(path: &Path) -> Result<Vectors, Error> {
+pub(crate) fn read_vectors(rule: GridRule, path: &Path) -> Result<Vectors, Error> {
     let wrap = |kind| Error::new(path, kind);
-    let mut file = NiftiFile::open(path)?;
+    let mut file = NiftiFile::open(path, rule)?;
     let (grid, components) = file.vector_grid().map_err(wrap)?;
     let intent = file.header.intent_code;
     let voxels = grid.len();

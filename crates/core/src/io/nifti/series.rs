@@ -6,6 +6,7 @@ use ::nifti::NiftiHeader;
 
 use super::super::Error;
 use super::file::NiftiFile;
+use super::grid_rule::GridRule;
 use super::read::check_finite;
 use super::voxels::Encoding;
 use crate::{Grid, Volume, memory};
@@ -62,7 +63,15 @@ impl SeriesReader {
     /// Those of [`read_volume`](super::read_volume), as far as the header and the file's length show them; but several
     /// volumes are taken.
     pub fn open(path: &Path) -> Result<SeriesReader, Error> {
-        let mut file = NiftiFile::open(path)?;
+        SeriesReader::open_by(GridRule::default(), path)
+    }
+
+    /// The same with the grid by `rule`.
+    ///
+    /// # Errors
+    /// Those of [`SeriesReader::open`].
+    pub fn open_by(rule: GridRule, path: &Path) -> Result<SeriesReader, Error> {
+        let mut file = NiftiFile::open(path, rule)?;
         let (grid, count) = file.series_grid().map_err(|kind| Error::new(path, kind))?;
         let timing = Timing {
             start: file.header.toffset,

@@ -8,6 +8,7 @@ use ::nifti::NiftiType;
 use super::super::replace::replace;
 use super::super::target::Target;
 use super::super::{Error, ErrorKind, gzip};
+use super::grid_rule::GridRule;
 use super::header;
 use crate::{Grid, LabelVolume, Volume};
 
@@ -76,7 +77,7 @@ pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], facto
 /// A grid as it is read back from a file at `path`: headers have single precision.
 pub fn stored_grid(path: &Path, grid: &Grid) -> Result<Grid, Error> {
     let header = header::for_grid(grid, NiftiType::Float32, None);
-    header.and_then(|header| header::grid(&header, grid.shape)).map_err(|kind| Error::new(path, kind))
+    header.and_then(|header| GridRule::default().grid(&header, grid.shape)).map_err(|kind| Error::new(path, kind))
 }
 
 /// Whether a file of this name is compressed; refuses names of other formats.
