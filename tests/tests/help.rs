@@ -3,7 +3,7 @@
 use antsreg_tests::Workplace;
 
 /// All but `register`, whose help is looked at by itself.
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 17] = [
     "batch",
     "atlas",
     "atlas register-one",
@@ -19,6 +19,8 @@ const VERBS: [&str; 15] = [
     "convert",
     "info",
     "completions",
+    "as",
+    "links",
 ];
 
 #[test]

@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::common::{Common, available_threads};
 use crate::error::CliError;
 use crate::progress::Console;
-use crate::{apply, atlas, batch, compare, completions, convert, info, jacobian, labels, overlap, register};
+use crate::{apply, atlas, batch, compare, completions, convert, foreign, info, jacobian, labels, overlap, register};
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
 ///
@@ -25,6 +25,14 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    #[command(flatten)]
+    Own(OwnVerb),
+    As(foreign::Args),
+}
+
+/// The verbs that take the common options.
+#[derive(Debug, Subcommand)]
+enum OwnVerb {
     Register(Box<register::Args>),
     Batch(Box<batch::Args>),
     Apply(apply::Args),
@@ -36,39 +44,47 @@ enum Verb {
     Convert(convert::Args),
     Info(info::Args),
     Completions(completions::Args),
+    Links(foreign::LinksArgs),
 }
 
 impl Cli {
     /// How many of the first GPUs the command can use, where that is known before the driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         match &self.verb {
-            Verb::Register(args) => args.first_gpus(),
-            Verb::Batch(args) => args.first_gpus(),
-            Verb::Labels(args) => args.first_gpus(),
-            Verb::Atlas(args) => args.first_gpus(),
-            _ => None,
+            Verb::As(args) => args.invocation().ok()?.first_gpus(),
+            Verb::Own(OwnVerb::Register(args)) => args.first_gpus(),
+            Verb::Own(OwnVerb::Batch(args)) => args.first_gpus(),
+            Verb::Own(OwnVerb::Labels(args)) => args.first_gpus(),
+            Verb::Own(OwnVerb::Atlas(args)) => args.first_gpus(),
+            Verb::Own(_) => None,
         }
     }
 }
 
 /// Runs what was typed.
 pub fn run(cli: Cli) -> Result<(), CliError> {
+    let verb = match cli.verb {
+        // Its threads and messages are those of the command that is named.
+        Verb::As(args) => return args.invocation()?.run(),
+        Verb::Own(verb) => verb,
+    };
     let threads = cli.common.threads.unwrap_or_else(available_threads);
     // The one pool all work runs in; this thread waits meanwhile, so that no more than `threads` compute.
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(CliError::Threads)?;
     let mut console = Console::new(&cli.common, threads)?;
-    match cli.verb {
-        Verb::Register(args) => register::run(*args, &mut console),
-        Verb::Batch(args) => batch::run(&args, &mut console),
-        Verb::Apply(args) => apply::run(args, &mut console),
-        Verb::Labels(args) => labels::run(&args, &mut console),
-        Verb::Atlas(args) => atlas::run(&args, &mut console),
-        Verb::Overlap(args) => overlap::run(&args, &mut console),
-        Verb::Compare(args) => compare::run(&args, &mut console),
-        Verb::Jacobian(args) => jacobian::run(&args, &mut console),
-        Verb::Convert(args) => convert::run(&args, &mut console),
-        Verb::Info(args) => info::run(&args, &mut console),
-        Verb::Completions(args) => completions::run(&args, Cli::command()),
+    match verb {
+        OwnVerb::Register(args) => register::run(*args, &mut console),
+        OwnVerb::Batch(args) => batch::run(&args, &mut console),
+        OwnVerb::Apply(args) => apply::run(args, &mut console),
+        OwnVerb::Labels(args) => labels::run(&args, &mut console),
+        OwnVerb::Atlas(args) => atlas::run(&args, &mut console),
+        OwnVerb::Overlap(args) => overlap::run(&args, &mut console),
+        OwnVerb::Compare(args) => compare::run(&args, &mut console),
+        OwnVerb::Jacobian(args) => jacobian::run(&args, &mut console),
+        OwnVerb::Convert(args) => convert::run(&args, &mut console),
+        OwnVerb::Info(args) => info::run(&args, &mut console),
+        OwnVerb::Completions(args) => completions::run(&args, Cli::command()),
+        OwnVerb::Links(args) => foreign::links(&args),
     }
 }
 

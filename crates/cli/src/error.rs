@@ -14,12 +14,25 @@ use antsreg_study::labels::AtlasesError;
 
 pub use usage::UsageError;
 
+use crate::foreign::Refusal;
+
 /// Why a command stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// The options do not go together.
     #[error("{0}")]
     Usage(#[from] UsageError),
+    /// A part of a command line of another program cannot be honoured.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A command of another program stopped.
+    #[error("{command}: {source}")]
+    Foreign {
+        /// Its name.
+        command: &'static str,
+        /// Why.
+        source: Box<CliError>,
+    },
     /// The thread pool could not be made.
     #[error("the threads could not be started: {0}; try a smaller --threads")]
     Threads(#[source] rayon::ThreadPoolBuildError),
@@ -171,6 +184,8 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             CliError::Usage(_) => 2,
+            CliError::Refused(_) => Refusal::EXIT_CODE,
+            CliError::Foreign { source, .. } => source.exit_code(),
             CliError::Study { source } => of_study(source),
             CliError::Register { source } => match **source {
                 register::Error::Shrink { .. } | register::Error::Window(_) => 2,

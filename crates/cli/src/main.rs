@@ -13,10 +13,12 @@ mod completions;
 mod convert;
 mod device_notes;
 mod error;
+mod foreign;
 mod info;
 mod interruption;
 mod jacobian;
 mod labels;
+mod opening;
 mod options;
 mod output;
 mod overlap;
@@ -29,6 +31,8 @@ mod values;
 use std::process::ExitCode;
 
 use clap::Parser;
+
+use crate::error::CliError;
 
 /// Lets the driver see the first GPUs only: it takes 0.1 s longer to start for each that it sees.
 #[cfg(feature = "cuda")]
@@ -48,12 +52,22 @@ fn show_first(gpus: usize) {
 fn show_first(_: usize) {}
 
 fn main() -> ExitCode {
-    let cli = args::Cli::parse();
-    if let Some(gpus) = cli.first_gpus() {
+    match foreign::invoked() {
+        Some(invocation) => start(invocation.first_gpus(), || invocation.run()),
+        None => {
+            let cli = args::Cli::parse();
+            start(cli.first_gpus(), || args::run(cli))
+        }
+    }
+}
+
+/// Runs a command that can use so many of the first GPUs; all where that is not known.
+fn start(first_gpus: Option<usize>, run: impl FnOnce() -> Result<(), CliError>) -> ExitCode {
+    if let Some(gpus) = first_gpus {
         show_first(gpus);
     }
     interruption::clean_up_on_signals();
-    let result = args::run(cli);
+    let result = run();
     interruption::clean_up();
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -12,6 +12,7 @@ use super::profile::Profile;
 use super::show;
 use crate::command_line::command_line;
 use crate::error::{CliError, UsageError, advice};
+use crate::opening;
 use crate::progress::{Console, Watcher};
 
 /// Runs a job. Gives the overlap of the labels, if there were any to score.
@@ -107,18 +108,13 @@ fn choose(job: &Job, console: &mut Console) -> Result<DeviceChoice, CliError> {
     })
 }
 
-/// Reads the files, and refuses what cannot be registered, while the device gets ready. The device is waited for even then: a
-/// program must not end while a driver starts.
+/// Reads the files, and refuses what cannot be registered, while the device gets ready.
 fn read_and_open(
     job: &Job,
     device: DeviceChoice,
     console: &mut Console,
 ) -> Result<(Inputs, Options, Opened), CliError> {
-    let (read, opened) = std::thread::scope(|scope| {
-        let opening = scope.spawn(|| device.open());
-        let read = read(job);
-        (read, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    });
+    let (read, opened) = opening::while_reading(device, || read(job));
     let (inputs, options) = read?;
     let prefix = &job.files.prefix;
     if Path::new(prefix).is_dir() && !prefix.ends_with('/') {

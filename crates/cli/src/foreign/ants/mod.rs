@@ -1,0 +1,30 @@
+//! Commands of ANTs.
+
+pub mod affine_initializer;
+
+use std::path::Path;
+
+use antsreg_core::Grid;
+
+use super::Refusal;
+
+/// The dimension that a command is called for: 2 or 3.
+fn dimension(word: &str) -> Result<u8, Refusal> {
+    match word {
+        "2" => Ok(2),
+        "3" => Ok(3),
+        _ => Err(Refusal::new(format!("dimension {word}"), "expected 2 or 3")),
+    }
+}
+
+/// Refuses volumes where slices are meant, and slices where volumes are.
+fn check_dimension(slices: bool, images: [(&Path, &Grid); 2]) -> Result<(), Refusal> {
+    match images.into_iter().find(|(_, grid)| grid.is_slice() != slices) {
+        None => Ok(()),
+        Some((path, grid)) => {
+            let [expected, found] = [slices, grid.is_slice()].map(|slice| if slice { "2" } else { "3" });
+            let why = format!("expected an image of {expected} dimensions, found {found}");
+            Err(Refusal::new(path.display(), why))
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Opening a device while files are read.
+
+use antsreg_register::{DeviceChoice, Error, Opened};
+
+/// Opens a device while `read` runs. The device is waited for even where what was read is refused: a program must not end
+/// while a driver starts.
+pub fn while_reading<T>(device: DeviceChoice, read: impl FnOnce() -> T) -> (T, Result<Opened, Error>) {
+    std::thread::scope(|scope| {
+        let opening = scope.spawn(move || device.open());
+        let read = read();
+        (read, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
