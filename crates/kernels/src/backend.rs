@@ -37,6 +37,12 @@ pub trait Backend: Sized + Sync {
     /// Scratch memory of [`relax`](Backend::relax) for one shape, and what it has still to examine.
     type Relaxation: Send;
 
+    /// How many costs of `samples` samples each a caller should ask for in one call, at least one, if it is to be able to
+    /// stop between calls. Costs do not depend on the others of their call.
+    fn costs_in_one_call(&self, _samples: usize) -> usize {
+        usize::MAX
+    }
+
     /// A volume of zeros.
     fn image(&self, shape: [usize; 3]) -> Result<Self::Image, Error>;
     /// Copies voxels (x fastest) to the device.

@@ -31,14 +31,18 @@ pub(crate) struct Level<'a, B: Backend> {
 }
 
 impl<B: Backend> Level<'_, B> {
-    /// The cost of each set of parameters, in one call of the device; 1 where they do not make a transform. The observer is
-    /// polled afterwards.
+    /// The cost of each set of parameters; 1 where they do not make a transform. The observer is polled after each call of
+    /// the device.
     pub fn costs(&self, frame: &Frame, batch: &[Parameters], progress: &mut Progress) -> Result<Vec<f64>, Error> {
         let transforms: Vec<Option<AffineTransform>> =
             batch.iter().map(|parameters| self.voxel_map(frame, parameters)).collect();
         let usable: Vec<AffineTransform> = transforms.iter().flatten().copied().collect();
-        let mut costs = self.measured(&usable)?.into_iter();
-        progress.poll()?;
+        let mut costs = Vec::with_capacity(usable.len());
+        for call in usable.chunks(self.backend.costs_in_one_call(self.fixed.grid.len())) {
+            costs.extend(self.measured(call)?);
+            progress.poll()?;
+        }
+        let mut costs = costs.into_iter();
         Ok(transforms.iter().map(|usable| usable.and_then(|_| costs.next()).unwrap_or(1.0)).collect())
     }
 

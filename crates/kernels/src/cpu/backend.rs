@@ -15,6 +15,10 @@ use crate::{
     MiParameters, Moments, RelaxRound, Sampling,
 };
 
+/// Samples of costs that one thread computes in one call of a caller that wants to be able to stop: some hundredths of a
+/// second.
+const SAMPLES_IN_ONE_CALL: usize = 1 << 21;
+
 impl Backend for Cpu {
     type Image = Image;
     type Field = Field;
@@ -23,6 +27,10 @@ impl Backend for Cpu {
     type CcPending = CcScores;
     type MiWorkspace = MiWorkspace;
     type Relaxation = Relaxation;
+
+    fn costs_in_one_call(&self, samples: usize) -> usize {
+        (rayon::current_num_threads() * SAMPLES_IN_ONE_CALL / samples.max(1)).max(1)
+    }
 
     fn image(&self, shape: [usize; 3]) -> Result<Image, Error> {
         Ok(Image::zeros(shape))
@@ -33,7 +41,7 @@ impl Backend for Cpu {
     }
 
     fn download(&self, image: &Image) -> Result<Vec<f32>, Error> {
-        Ok(image.voxels.clone())
+        Ok(image.voxels.to_vec())
     }
 
     fn field(&self, shape: [usize; 3]) -> Result<Field, Error> {

@@ -14,7 +14,6 @@ use rayon::prelude::*;
 
 use super::image::Image;
 use crate::Error;
-use backdrop::Backdrop;
 use piece::{Moments, Piece};
 use slices::Slices;
 
@@ -52,7 +51,7 @@ pub(super) fn bin_fixed(
     // A float cast saturates, and NaN goes to 0: only the upper clamp is left to do.
     let bin = fixed.voxels.iter().map(|value| (((value - low) * scale) as usize).min(bins - 1) as u16).collect();
     let extents = weight.map(|weight| weight.voxels.chunks_exact(fixed.shape[0]).map(extent).collect());
-    Ok(FixedBins { shape: fixed.shape, bins, bin, weight: weight.map(|weight| weight.voxels.clone()), extents })
+    Ok(FixedBins { shape: fixed.shape, bins, bin, weight: weight.map(|weight| weight.voxels.to_vec()), extents })
 }
 
 /// From the first positive weight of a row to behind the last.
@@ -82,14 +81,12 @@ pub(super) fn costs(
     let slab_slices = SLAB_SAMPLES.div_ceil(slice_samples.max(1));
     let slabs = fixed.shape[2].div_ceil(slab_slices);
     let count = fixed_to_moving.len();
-    // It takes a pass over the moving image to know its backdrop.
-    let samples = fixed.bin.len() * count;
-    let backdrop = (samples >= moving.voxels.len()).then(|| Backdrop::of(moving));
+    let backdrop = moving.backdrop();
     // Neighbouring tasks read the same slab, and about the same part of the moving image, while it is in cache.
     let pieces: Vec<Vec<Moments>> = (0..slabs * count)
         .into_par_iter()
         .map_init(
-            || Piece::new(fixed, moving, moving_weight, edge_voxels, backdrop.as_ref()),
+            || Piece::new(fixed, moving, moving_weight, edge_voxels, &backdrop),
             |piece, task| {
                 let (slab, transform) = (task / count, task % count);
                 let slices = slab * slab_slices..((slab + 1) * slab_slices).min(fixed.shape[2]);

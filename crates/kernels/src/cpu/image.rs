@@ -1,24 +1,62 @@
 //! A scalar volume in memory and how to read between its voxels.
 
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, OnceLock};
+
 use wide::f32x4;
 
+use super::correlation_ratio::backdrop::Backdrop;
 use crate::Error;
 
 /// A scalar volume, x fastest.
 #[derive(Debug, Clone)]
 pub struct Image {
     pub(super) shape: [usize; 3],
-    pub(super) voxels: Vec<f32>,
+    pub(super) voxels: Voxels,
+}
+
+/// The values of a volume, and where they are nothing but backdrop.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Voxels {
+    values: Vec<f32>,
+    /// Made when first asked for, forgotten when the values are written.
+    backdrop: OnceLock<Arc<Backdrop>>,
 }
 
 impl Image {
     pub(super) fn zeros(shape: [usize; 3]) -> Image {
-        Image { shape, voxels: vec![0.0; shape.iter().product()] }
+        Image { shape, voxels: vec![0.0; shape.iter().product()].into() }
     }
 
     pub(super) fn from_voxels(shape: [usize; 3], voxels: &[f32]) -> Result<Image, Error> {
         Error::check_length("upload", shape, voxels.len())?;
-        Ok(Image { shape, voxels: voxels.to_vec() })
+        Ok(Image { shape, voxels: voxels.to_vec().into() })
+    }
+
+    /// Where the image is nothing but backdrop.
+    pub(super) fn backdrop(&self) -> Arc<Backdrop> {
+        self.voxels.backdrop.get_or_init(|| Arc::new(Backdrop::of(self))).clone()
+    }
+}
+
+impl From<Vec<f32>> for Voxels {
+    fn from(values: Vec<f32>) -> Voxels {
+        Voxels { values, backdrop: OnceLock::new() }
+    }
+}
+
+impl Deref for Voxels {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.values
+    }
+}
+
+impl DerefMut for Voxels {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        self.backdrop.take();
+        &mut self.values
     }
 }
 

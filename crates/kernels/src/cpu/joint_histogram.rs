@@ -32,8 +32,8 @@ pub(super) fn histogram(
     if let Some(Slices { moving, weight, maps }) = Slices::of(fixed.shape, moving, moving_weight, edge_voxels, maps) {
         return histogram(fixed, &moving, weight.as_ref(), edge_voxels, parameters, &maps[0]);
     }
-    let backdrop = Backdrop::of(moving);
-    let joint = Joint::new(fixed, moving, moving_weight, edge_voxels, parameters, Some(&backdrop))?;
+    let backdrop = moving.backdrop();
+    let joint = Joint::new(fixed, moving, moving_weight, edge_voxels, parameters, &backdrop)?;
     Ok(joint.histogram(fixed_to_moving, rayon::current_num_threads()))
 }
 
@@ -51,10 +51,8 @@ pub(super) fn entropies(
     {
         return entropies(fixed, &moving, weight.as_ref(), edge_voxels, parameters, &maps);
     }
-    // It takes a pass over the moving image to know its backdrop.
-    let samples = fixed.bin.len() * fixed_to_moving.len();
-    let backdrop = (samples >= moving.voxels.len()).then(|| Backdrop::of(moving));
-    let joint = Joint::new(fixed, moving, moving_weight, edge_voxels, parameters, backdrop.as_ref())?;
+    let backdrop = moving.backdrop();
+    let joint = Joint::new(fixed, moving, moving_weight, edge_voxels, parameters, &backdrop)?;
     let pieces = rayon::current_num_threads().div_ceil(fixed_to_moving.len().max(1));
     Ok(fixed_to_moving
         .par_iter()
@@ -109,7 +107,7 @@ impl<'a> Joint<'a> {
         moving_weight: Option<&'a Image>,
         edge_voxels: [f64; 3],
         parameters: &JointParameters,
-        backdrop: Option<&'a Backdrop>,
+        backdrop: &'a Backdrop,
     ) -> Result<Self, Error> {
         Error::check_shapes("joint_histogram", moving.shape, moving_weight.map(|weight| weight.shape))?;
         let JointParameters { sampling, bins, low_high: (low, _) } = *parameters;

@@ -7,7 +7,6 @@ use std::ops::Range;
 use antsreg_core::AffineTransform;
 use rayon::prelude::*;
 
-use super::correlation_ratio::backdrop::Backdrop;
 use super::correlation_ratio::extent;
 use super::correlation_ratio::slices::Slices;
 use super::image::Image;
@@ -39,15 +38,15 @@ pub(super) fn moments(
     let extents: Option<Vec<[u32; 2]>> =
         fixed_weight.map(|weight| weight.voxels.chunks_exact(fixed.shape[0]).map(extent).collect());
     let count = fixed_to_moving.len();
-    let backdrop = (fixed.voxels.len() * count >= moving.voxels.len()).then(|| Backdrop::of(moving));
+    let backdrop = moving.backdrop();
     let operands = Operands {
         shape: fixed.shape,
-        fixed_weight: fixed_weight.map(|weight| weight.voxels.as_slice()),
+        fixed_weight: fixed_weight.map(|weight| &*weight.voxels),
         extents: extents.as_deref(),
         moving,
         moving_weight,
         edge_voxels,
-        backdrop: backdrop.as_ref(),
+        backdrop: &backdrop,
     };
     let slab_slices = SLAB_SAMPLES.div_ceil((fixed.shape[0] * fixed.shape[1]).max(1));
     let slabs = fixed.shape[2].div_ceil(slab_slices);

@@ -32,7 +32,7 @@ pub(super) struct Operands<'a> {
     pub moving: &'a Image,
     pub moving_weight: Option<&'a Image>,
     pub edge_voxels: [f64; 3],
-    pub backdrop: Option<&'a Backdrop>,
+    pub backdrop: &'a Backdrop,
 }
 
 /// A block of samples of one row.
@@ -129,17 +129,15 @@ impl<'a> Samples<'a> {
             let sampled = values.as_flattened();
             weights.as_flattened_mut().iter_mut().zip(sampled).for_each(|(weight, other)| *weight *= other);
         }
-        let empty = operands.backdrop.filter(|backdrop| {
-            let cell = |lane: usize| cell_of(row, first + lane, operands.moving.shape);
-            backdrop.covers_cells(cell(0), cell(count - 1))
-        });
-        match (empty, INTERPOLATED) {
-            (Some(backdrop), true) => values.as_flattened_mut().fill(backdrop.value),
-            (Some(backdrop), false) => cells.pairs.as_flattened_mut().iter_mut().for_each(|pairs| {
+        let cell = |lane: usize| cell_of(row, first + lane, operands.moving.shape);
+        let backdrop = operands.backdrop;
+        match (backdrop.covers_cells(cell(0), cell(count - 1)), INTERPOLATED) {
+            (true, true) => values.as_flattened_mut().fill(backdrop.value),
+            (true, false) => cells.pairs.as_flattened_mut().iter_mut().for_each(|pairs| {
                 pairs.as_flattened_mut().fill(backdrop.value);
             }),
-            (None, true) => cells.interpolate(operands.moving, count, values),
-            (None, false) => cells.gather(operands.moving, count),
+            (false, true) => cells.interpolate(operands.moving, count, values),
+            (false, false) => cells.gather(operands.moving, count),
         }
     }
 }

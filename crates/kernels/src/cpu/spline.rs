@@ -9,7 +9,7 @@ use crate::spline;
 
 /// See [`Backend::spline_coefficients`](crate::Backend::spline_coefficients).
 pub(super) fn coefficients(image: &Image) -> Image {
-    Image { shape: image.shape, voxels: spline::coefficients(image.shape, &image.voxels) }
+    Image { shape: image.shape, voxels: spline::coefficients(image.shape, &image.voxels).into() }
 }
 
 /// out(x) = spline(m(x + u(x))).

@@ -1,5 +1,6 @@
 //! Every operation of the CPU backend against the naive ones, on odd shapes, masks and points outside.
 
+mod calls;
 mod fields;
 mod images;
 mod information;

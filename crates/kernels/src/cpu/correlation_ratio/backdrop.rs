@@ -14,6 +14,7 @@ use crate::cpu::image::Image;
 const BLOCK: usize = 8;
 
 /// The parts of an image that have one value, that of its first voxel.
+#[derive(Debug)]
 pub(in crate::cpu) struct Backdrop {
     pub value: f32,
     /// Entries along each axis: blocks and one.

@@ -20,7 +20,7 @@ pub(super) struct Piece<'a> {
     moving: &'a Image,
     moving_weight: Option<&'a Image>,
     edge_voxels: [f64; 3],
-    backdrop: Option<&'a Backdrop>,
+    backdrop: &'a Backdrop,
     /// Twice the sums of each bin, taken in turns: neighbours in one bin need not wait for each other's store.
     table: Vec<[[f64; 4]; 2]>,
     scratch: Scratch,
@@ -47,7 +47,7 @@ impl<'a> Piece<'a> {
         moving: &'a Image,
         moving_weight: Option<&'a Image>,
         edge_voxels: [f64; 3],
-        backdrop: Option<&'a Backdrop>,
+        backdrop: &'a Backdrop,
     ) -> Self {
         let table = vec![[[0.0; 4]; 2]; fixed.bins];
         Piece { fixed, moving, moving_weight, edge_voxels, backdrop, table, scratch: Scratch::new() }
@@ -98,21 +98,19 @@ impl<'a> Piece<'a> {
     #[inline(always)]
     fn inner(&mut self, number: usize, row: &Row, range: Range<usize>) {
         let mut pending = range.start;
-        if let Some(backdrop) = self.backdrop {
-            let bins = &self.fixed.bin[number * self.fixed.shape[0]..];
-            let value = f64::from(backdrop.value);
-            for first in range.clone().step_by(LANES) {
-                let part = first..range.end.min(first + LANES);
-                let bin = bins[first];
-                let differ = bins[part.clone()].iter().fold(0, |differ, other| differ | (bin ^ other));
-                if differ == 0 && backdrop.covers(row, &part) {
-                    self.segment::<false>(number, row, pending..first);
-                    pending = part.end;
-                    let count = part.len() as f64;
-                    let sum = &mut self.table[usize::from(bin)][0];
-                    for (moment, add) in [1.0, value, value * value].into_iter().enumerate() {
-                        sum[moment] += count * add;
-                    }
+        let bins = &self.fixed.bin[number * self.fixed.shape[0]..];
+        let value = f64::from(self.backdrop.value);
+        for first in range.clone().step_by(LANES) {
+            let part = first..range.end.min(first + LANES);
+            let bin = bins[first];
+            let differ = bins[part.clone()].iter().fold(0, |differ, other| differ | (bin ^ other));
+            if differ == 0 && self.backdrop.covers(row, &part) {
+                self.segment::<false>(number, row, pending..first);
+                pending = part.end;
+                let count = part.len() as f64;
+                let sum = &mut self.table[usize::from(bin)][0];
+                for (moment, add) in [1.0, value, value * value].into_iter().enumerate() {
+                    sum[moment] += count * add;
                 }
             }
         }
