@@ -1,24 +1,29 @@
 //! Measures how long a registration on the CPU runs on after it was told to stop: `stop_latency FIXED MOVING`.
+//!
+//! Prints the longest times between two calls of the observer, and for nine moments of the run: when the observer next was
+//! called, and when the registration then returned.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use antsreg_core::io::nifti;
-use antsreg_core::report::{Observer, Report};
+use antsreg_core::report::{Observer, Report, Step};
 use antsreg_register::{Device, Error, Preset, Progress, Recipe, Side, register};
 
-/// Stops at the first call after a time, and keeps the longest time between two calls.
+/// Stops at the first call after a time, and keeps the times between calls.
 struct Stop {
     at: Option<Duration>,
     start: Instant,
     last: Instant,
-    longest: Duration,
+    /// Between two calls, with the last report before.
+    gaps: Vec<(Duration, Option<Step>)>,
+    step: Option<Step>,
 }
 
 impl Stop {
     fn called(&mut self) -> ControlFlow<()> {
         let now = Instant::now();
-        self.longest = self.longest.max(now - self.last);
+        self.gaps.push((now - self.last, self.step));
         self.last = now;
         match self.at {
             Some(at) if now - self.start > at => ControlFlow::Break(()),
@@ -28,8 +33,10 @@ impl Stop {
 }
 
 impl Observer for Stop {
-    fn report(&mut self, _: &Report) -> ControlFlow<()> {
-        self.called()
+    fn report(&mut self, report: &Report) -> ControlFlow<()> {
+        let flow = self.called();
+        self.step = Some(report.step);
+        flow
     }
 
     fn poll(&mut self) -> ControlFlow<()> {
@@ -49,20 +56,29 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Recipe::new(Preset::Default).options(fixed.grid().shape)?;
     let run = |at: Option<Duration>| {
         let start = Instant::now();
-        let mut stop = Stop { at, start, last: start, longest: Duration::ZERO };
+        let mut stop = Stop { at, start, last: start, gaps: Vec::new(), step: None };
         let stopped = match register(&fixed, &moving, &options, &Device::cpu(), &mut stop) {
             Ok(_) => false,
             Err(Error::Stopped) => true,
             Err(error) => return Err(error),
         };
-        Ok((stopped, start.elapsed(), stop.longest))
+        Ok((stopped, start.elapsed(), stop))
     };
-    let (_, whole, longest) = run(None)?;
-    println!("whole registration: {whole:.2?}; longest time between two calls: {longest:.3?}");
+    let (_, whole, mut stop) = run(None)?;
+    stop.gaps.push((whole - (stop.last - stop.start), stop.step));
+    stop.gaps.sort_by_key(|(gap, _)| std::cmp::Reverse(*gap));
+    println!("whole registration: {whole:.2?}; longest times between two calls:");
+    for (gap, step) in stop.gaps.iter().take(8) {
+        println!("  {gap:.3?} after {step:?}");
+    }
     for tenth in 1..10 {
         let at = whole * tenth / 10;
-        let (stopped, end, _) = run(Some(at))?;
-        println!("told to stop after {at:.2?}: stopped {stopped}, ended {:.3?} later", end.saturating_sub(at));
+        let (stopped, end, stop) = run(Some(at))?;
+        let called = stop.last - stop.start;
+        let (waited, returned) = (called.saturating_sub(at), end - called);
+        println!(
+            "told to stop after {at:.2?}: stopped {stopped}, called {waited:.3?} later, returned {returned:.3?} after that"
+        );
     }
     Ok(())
 }
