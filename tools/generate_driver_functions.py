@@ -12,7 +12,7 @@ CALLED_THROUGH_SYS = """
 cuArray3DCreate_v2 cuArrayDestroy cuMemcpy3DAsync_v2 cuTexObjectCreate cuTexObjectDestroy cuSurfObjectCreate
 cuSurfObjectDestroy cuLaunchKernel cuMemAlloc_v2 cuMemFree_v2 cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2
 cuMemcpyDtoDAsync_v2 cuMemsetD32Async cuFuncSetAttribute cuMemGetInfo_v2 cuDeviceGetAttribute
-cuMemAllocAsync cuMemFreeAsync cuDeviceGetDefaultMemPool cuMemPoolSetAttribute cuStreamSynchronize cuOccupancyMaxActiveBlocksPerMultiprocessor
+cuMemAllocAsync cuMemFreeAsync cuDeviceGetDefaultMemPool cuMemPoolSetAttribute cuMemPoolGetAttribute cuMemPoolTrimTo cuStreamSynchronize cuOccupancyMaxActiveBlocksPerMultiprocessor
 """.split()
 ANSWERED_WITHOUT_A_DRIVER = {"cuGetErrorString", "cuGetErrorName"}
 
@@ -29,6 +29,9 @@ use crate::library::{Code, listed, resolve};
 
 macro_rules! forward {
     ($( fn $name:ident($($argument:ident: $type:ty),*); )*) => { $(
+        // A library that is loaded into a process of others, such as Python's, must not offer the driver's names to them.
+        #[cfg(target_os = "linux")]
+        std::arch::global_asm!(concat!(".globl ", stringify!($name), "\n.hidden ", stringify!($name)));
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> Code {
             static SLOT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());

@@ -11,6 +11,10 @@ use crate::library::{Code, listed, resolve};
 
 macro_rules! forward {
     ($( fn $name:ident($($argument:ident: $type:ty),*); )*) => { $(
+        // A library that is loaded into a process of others, such as Python's, must not offer the driver's names to them.
+        #[cfg(target_os = "linux")]
+        std::arch::global_asm!(concat!(".globl ", stringify!($name), "
+.hidden ", stringify!($name)));
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> Code {
             static SLOT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
@@ -100,7 +104,9 @@ forward! {
     fn cuMemFreeHost(p: *mut c_void);
     fn cuMemFree_v2(dptr: CUdeviceptr);
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
+    fn cuMemPoolGetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void);
     fn cuMemPoolSetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void);
+    fn cuMemPoolTrimTo(pool: CUmemoryPool, minBytesToKeep: usize);
     fn cuMemPrefetchAsync(devPtr: CUdeviceptr, count: usize, dstDevice: CUdevice, hStream: CUstream);
     fn cuMemcpy2D_v2(pCopy: *const CUDA_MEMCPY2D);
     fn cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream);

@@ -26,6 +26,15 @@ fn text(slot: &AtomicPtr<c_void>, name: &CStr, code: Code, out: *mut *const c_ch
     0
 }
 
+// As for the forwarded functions: other libraries of the process must not find these names here.
+#[cfg(target_os = "linux")]
+std::arch::global_asm!(
+    ".globl cuGetErrorString",
+    ".hidden cuGetErrorString",
+    ".globl cuGetErrorName",
+    ".hidden cuGetErrorName"
+);
+
 /// The description of an error.
 ///
 /// # Safety

@@ -205,6 +205,12 @@ impl Options {
         Options { cost, bins: cost.default_bins(), ..Options::default() }
     }
 
+    /// The same by another cost, with the bins that are usual for that one.
+    pub fn with_cost(self, cost: Cost) -> Options {
+        let bins = if cost == self.cost { self.bins } else { cost.default_bins() };
+        Options { cost, bins, ..self }
+    }
+
     /// Refuses values out of range.
     ///
     /// # Errors

@@ -144,6 +144,8 @@ pub(crate) use with_backend;
 pub struct Memory {
     /// Not in use by any program.
     pub free: u64,
+    /// Kept by this process from what it has freed, for what comes next; not part of `free`.
+    pub kept: u64,
     /// All there is.
     pub total: u64,
 }
@@ -192,10 +194,29 @@ impl Device {
             On::Cpu(_) => Ok(None),
             #[cfg(feature = "cuda")]
             On::Cuda(cuda) => {
-                let kernels::cuda::Memory { free, total } = cuda.memory()?;
-                Ok(Some(Memory { free, total }))
+                let kernels::cuda::Memory { free, kept, total } = cuda.memory()?;
+                Ok(Some(Memory { free, kept, total }))
             }
         }
+    }
+
+    /// Gives memory of a GPU that this process keeps for what comes next back to the system, once all work is done.
+    ///
+    /// # Errors
+    /// A GPU that fails.
+    pub fn release_kept_memory(&self) -> Result<(), Error> {
+        match &self.on {
+            On::Cpu(_) => Ok(()),
+            #[cfg(feature = "cuda")]
+            On::Cuda(cuda) => Ok(cuda.release_kept_memory()?),
+        }
+    }
+
+    /// Runs work that uses GPUs, and makes the GPU that was the calling thread's own its own again.
+    pub fn keeping_the_threads<T>(work: impl FnOnce() -> T) -> T {
+        #[cfg(feature = "cuda")]
+        let _kept = kernels::cuda::KeptContext::new();
+        work()
     }
 
     /// The GPU, if it is one: for measurements of kernels.

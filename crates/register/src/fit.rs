@@ -62,15 +62,25 @@ impl Fitted {
 }
 
 impl Opened {
-    /// This device for a registration, or the CPU where [`DeviceChoice::Auto`] was asked for and the GPU has too little free
-    /// memory. A GPU that was asked for by its number stays: see [`Fitted::check_memory`].
+    /// This device for a registration, or the CPU where [`DeviceChoice::Auto`] was asked for and the GPU lacks a window of
+    /// the correlation or has too little free memory. A GPU that was asked for by its number stays: see
+    /// [`Options::check_device`] and [`Fitted::check_memory`].
     ///
     /// # Errors
     /// A GPU that fails.
     pub fn fit(self, asked: DeviceChoice, options: &Options, grids: &Grids) -> Result<Fitted, Error> {
-        let memory = self.device.memory()?.map(|memory| memory.free);
+        let too_wide = options.too_wide_for_gpu(grids.masked.contains(&true));
+        if let Some(too_wide) = too_wide.filter(|_| asked == DeviceChoice::Auto && self.device.is_gpu()) {
+            return Ok(on_cpu(WhyCpu::Window(too_wide)));
+        }
+        let memory = self.device.memory()?.map(|memory| memory.free + memory.kept);
         Ok(fit(self, asked, options.device_bytes(grids), memory))
     }
+}
+
+/// The CPU, for this reason.
+fn on_cpu(reason: WhyCpu) -> Fitted {
+    Fitted { device: Device::cpu(), memory: None, instead_of_gpu: Some(reason) }
 }
 
 fn fit(opened: Opened, asked: DeviceChoice, planned_bytes: u64, free_bytes: Option<u64>) -> Fitted {
@@ -78,9 +88,7 @@ fn fit(opened: Opened, asked: DeviceChoice, planned_bytes: u64, free_bytes: Opti
     let no_gpu = instead_of_gpu.map(WhyCpu::NoGpu);
     let Some(free_bytes) = free_bytes else { return Fitted { device, memory: None, instead_of_gpu: no_gpu } };
     match TooLittleMemory::of(device.description().choice(), planned_bytes, free_bytes) {
-        Some(too_little) if asked == DeviceChoice::Auto => {
-            Fitted { device: Device::cpu(), memory: None, instead_of_gpu: Some(WhyCpu::Memory(too_little)) }
-        }
+        Some(too_little) if asked == DeviceChoice::Auto => on_cpu(WhyCpu::Memory(too_little)),
         _ => Fitted { device, memory: Some(PlannedMemory { planned_bytes, free_bytes }), instead_of_gpu: no_gpu },
     }
 }
@@ -88,6 +96,37 @@ fn fit(opened: Opened, asked: DeviceChoice, planned_bytes: u64, free_bytes: Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_its_window_auto_takes_the_cpu() {
+        use antsreg_core::{Grid, Volume};
+        use antsreg_syn as syn;
+
+        use crate::{Description, Side, Stage};
+
+        let description = Description::Cuda {
+            index: 0,
+            name: "a GPU".into(),
+            compute_capability: "9.0".into(),
+            driver_cuda: "13.0".into(),
+            memory_bytes: u64::MAX,
+        };
+        let opened =
+            || Opened { device: Device::cpu_described_as(description.clone()), seconds: None, instead_of_gpu: None };
+        let side = Side::from(Volume::filled(Grid::axis_aligned([8; 3], [1.0; 3]), 0.0));
+        let with_radius = |radius| Options {
+            stages: vec![Stage::Deformable(syn::Options { radius, ..Default::default() })],
+            ..Default::default()
+        };
+        let grids = Grids::of([&side, &side]);
+        for (asked, radius, taken) in
+            [(DeviceChoice::Auto, 16, false), (DeviceChoice::Auto, 2, true), (DeviceChoice::Cuda(0), 16, true)]
+        {
+            let fitted = opened().fit(asked, &with_radius(radius), &grids).expect("a device");
+            assert_eq!(fitted.device.is_gpu(), taken, "{asked} {radius}");
+            assert_eq!(matches!(fitted.instead_of_gpu, Some(WhyCpu::Window(_))), !taken, "{asked} {radius}");
+        }
+    }
 
     /// The CPU under the name of a GPU, which is all that is looked at.
     fn opened() -> Opened {

@@ -1,7 +1,7 @@
 //! Named sets of defaults, and the lists of stages that they make.
 
 use antsreg_core::schedule::Level;
-use antsreg_linear::{self as linear, AngleSearch, Dof, Search};
+use antsreg_linear::{self as linear, AngleSearch, Dof, Search, Start};
 use antsreg_syn as syn;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,12 @@ impl Model {
             Model::Affine | Model::Syn => Some(Dof::Affine12),
             Model::SynOnly => None,
         }
+    }
+
+    /// Where a registration starts unless it is told: one without a linear stage has no search that could make up for a
+    /// start that is off, and goes by the headers.
+    pub fn usual_start(self) -> Start {
+        if self == Model::SynOnly { Start::Headers } else { Start::CentreOfMass }
     }
 
     /// Whether there is a deformable stage.

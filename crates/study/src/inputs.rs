@@ -22,18 +22,27 @@ pub fn image(path: &Path) -> Result<Volume, Error> {
         return Err(Error::NotUtf8 { path: path.into() });
     }
     let volume = nifti::read_volume(path)?;
+    check_contrast(&volume, path)?;
+    Ok(volume)
+}
+
+/// Refuses an image without contrast, or with values beyond [`RANGE`]; `name` is what messages call it.
+///
+/// # Errors
+/// [`Error::Constant`], [`Error::Range`].
+pub fn check_contrast(volume: &Volume, name: &Path) -> Result<(), Error> {
     let wider = |a: [f32; 2], b: [f32; 2]| [a[0].min(b[0]), a[1].max(b[1])];
     let none = [f32::INFINITY, f32::NEG_INFINITY];
     let ranges = volume.voxels.par_chunks(1 << 16).map(|part| part.iter().fold(none, |all, v| wider(all, [*v, *v])));
     let [least, most] = ranges.reduce(|| none, wider);
     if least == most {
-        return Err(Error::Constant { path: path.into(), value: least });
+        return Err(Error::Constant { path: name.into(), value: least });
     }
     // Both may be huge: their difference, too.
     if !(RANGE[0]..=RANGE[1]).contains(&(f64::from(most) - f64::from(least))) {
-        return Err(Error::Range { path: path.into(), least, most });
+        return Err(Error::Range { path: name.into(), least, most });
     }
-    Ok(volume)
+    Ok(())
 }
 
 /// Reads the grid of an image without its voxels.
@@ -96,13 +105,20 @@ pub fn doubt(doubt: &HeaderDoubt) -> String {
 /// # Errors
 /// A file that cannot be read; another grid; an empty mask.
 pub fn mask(path: &Path, image: &Path, grid: &Grid) -> Result<Volume, Error> {
-    let mut mask = nifti::read_volume(path)?;
-    check_grid(path, &mask.grid, image, grid, "nearest")?;
+    as_mask(nifti::read_volume(path)?, path, image, grid)
+}
+
+/// A volume as a mask on the grid of an image: 1 where it is above 0.5, else 0. `name` is what messages call it.
+///
+/// # Errors
+/// Another grid; an empty mask.
+pub fn as_mask(mut mask: Volume, name: &Path, image: &Path, grid: &Grid) -> Result<Volume, Error> {
+    check_grid(name, &mask.grid, image, grid, "nearest")?;
     // The image's own numbers, so that later comparisons are exact.
     mask.grid = grid.clone();
     mask.voxels.iter_mut().for_each(|value| *value = if *value > 0.5 { 1.0 } else { 0.0 });
     if mask.voxels.iter().all(|value| *value == 0.0) {
-        return Err(Error::EmptyMask { path: path.into() });
+        return Err(Error::EmptyMask { path: name.into() });
     }
     Ok(mask)
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Refusal;
+use crate::command_line;
 use crate::error::CliError;
 use crate::output::say;
 
@@ -20,8 +21,7 @@ pub fn exec(name: &str, arguments: &[OsString], refused: CliError) -> CliError {
         return refuse(format!("and ANTSREG_FALLBACK=1 led back to antsreg-gpu; the next {name} on PATH calls it"));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let own = std::env::current_exe().ok();
-    let Some(next) = next_on_path(name, std::env::split_paths(&path), own.as_deref()) else {
+    let Some(next) = next_on_path(name, std::env::split_paths(&path), command_line::program()) else {
         return refuse(format!("and ANTSREG_FALLBACK=1 finds no other {name} on PATH"));
     };
     say(format_args!("{name}: {refused}; {} runs instead", next.display()));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use antsreg_core::io::outputs;
 
 use super::{Refusal, served};
+use crate::command_line;
 use crate::error::CliError;
 use crate::output::print;
 
@@ -35,7 +36,8 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         let path = path.to_owned();
         move |source| CliError::Write { path, source }
     };
-    let own = std::env::current_exe().and_then(|own| own.canonicalize()).map_err(wrap(Path::new("antsreg-gpu")))?;
+    let own = command_line::program().unwrap_or(Path::new("antsreg-gpu"));
+    let own = own.canonicalize().map_err(wrap(own))?;
     outputs::make_folder(&args.folder)?;
     let folder = args.folder.canonicalize().map_err(wrap(&args.folder))?;
     let wanted = |name: &&'static str| args.only.is_empty() || args.only.iter().any(|only| only == name);

@@ -56,12 +56,11 @@ impl Args {
     }
 }
 
-/// The command whose name this program was called by, if it is one.
-pub fn invoked() -> Option<Invocation> {
-    let mut words = std::env::args_os();
-    let own = words.next()?;
-    let command = command(Path::new(&own).file_name()?.to_str()?)?;
-    Some(Invocation { command, arguments: words.collect() })
+/// The command whose name this program was called by, the first of these words, if it is one.
+pub fn invoked(words: &[OsString]) -> Option<Invocation> {
+    let (own, arguments) = words.split_first()?;
+    let command = command(Path::new(own).file_name()?.to_str()?)?;
+    Some(Invocation { command, arguments: arguments.to_vec() })
 }
 
 impl Invocation {

@@ -81,17 +81,15 @@ impl LinearArgs {
 
     /// Puts what was typed into a recipe. Options that the cost does not use are refused.
     pub fn apply(&self, recipe: &mut Recipe) -> Result<(), UsageError> {
-        let usual = recipe.linear.clone();
-        let cost = self.cost.unwrap_or(usual.cost);
-        let usual_bins = if cost == usual.cost { usual.bins } else { cost.default_bins() };
+        let cost = self.cost.unwrap_or(recipe.linear.cost);
+        let usual = recipe.linear.clone().with_cost(cost);
         recipe.dof = self.dof;
         recipe.search_degrees = self.search_degrees;
         recipe.linear = linear::Options {
             search: self.search(usual.search),
             optimiser: self.optimiser.unwrap_or(usual.optimiser),
-            cost,
             histogram: self.histogram.unwrap_or(usual.histogram),
-            bins: self.bins.map_or(usual_bins, usize::from),
+            bins: self.bins.map_or(usual.bins, usize::from),
             finest_mm: self.finest_mm.unwrap_or(usual.finest_mm),
             robust_shares: self.robust_range.map_or(usual.robust_shares, |typed| typed.0),
             ..usual

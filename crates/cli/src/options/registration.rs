@@ -59,8 +59,7 @@ impl RegistrationArgs {
     pub fn start(&self) -> StartFile {
         match &self.initial_transform {
             Some(Start(start)) => start.clone(),
-            None if self.model() == Model::SynOnly => StartFile::Headers,
-            None => StartFile::CentreOfMass,
+            None => StartFile::usual(self.model()),
         }
     }
 

@@ -66,7 +66,7 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
         scope.spawn(|| drop(device));
         let found = computed.finish([fixed, moving], &options)?;
         let warnings = found.warnings.clone();
-        let written = write(&of, found, seconds, |_| console.elapsed().as_secs_f64())?;
+        let written = write(&of, &found, seconds, |_| console.elapsed().as_secs_f64())?;
         Ok::<_, CliError>((written, warnings))
     })?;
     for path in paths {

@@ -36,6 +36,8 @@ pub struct DeviceInfo {
 pub struct Memory {
     /// Not in use by anyone.
     pub free: u64,
+    /// Kept by this process from what it has freed, for its next allocations; not part of `free`.
+    pub kept: u64,
     /// All there is.
     pub total: u64,
 }
@@ -77,6 +79,36 @@ pub fn first_visible(now: Option<&str>, count: usize) -> Option<String> {
         Some(now) => first(&mut now.split(',').map(str::to_owned)),
         None => first(&mut (0..count).map(|number| number.to_string())),
     })
+}
+
+/// Keeps the calling thread's context: it is current again when this is dropped. For work on a thread of a program that uses
+/// the driver as well, and expects its own device to stay current.
+pub struct KeptContext(Option<sys::CUcontext>);
+
+impl KeptContext {
+    /// The context that is current now, if there is a driver.
+    pub fn new() -> KeptContext {
+        let mut context = std::ptr::null_mut();
+        let there = antsreg_cuda_driver::load().is_ok();
+        // SAFETY: `context` is valid for writing. Before the driver has started the call fails, and changes nothing.
+        let found = there && unsafe { sys::cuCtxGetCurrent(&mut context) } == sys::CUresult::CUDA_SUCCESS;
+        KeptContext(found.then_some(context))
+    }
+}
+
+impl Default for KeptContext {
+    fn default() -> KeptContext {
+        KeptContext::new()
+    }
+}
+
+impl Drop for KeptContext {
+    fn drop(&mut self) {
+        if let Some(context) = self.0 {
+            // SAFETY: it was current on this thread, or is null, which stands for none. The driver refuses one that is gone.
+            let _ = unsafe { sys::cuCtxSetCurrent(context) };
+        }
+    }
 }
 
 /// Opens the driver and counts devices.
@@ -173,7 +205,40 @@ impl Device {
     pub(super) fn memory(&self) -> Result<Memory, Error> {
         self.bind("memory")?;
         let (free, total) = cust::memory::mem_get_info().map_err(|error| driver_error("memory", error))?;
-        Ok(Memory { free: free as u64, total: total as u64 })
+        Ok(Memory { free: free as u64, kept: self.kept(), total: total as u64 })
+    }
+
+    /// The memory pool, where there is one.
+    fn pool(&self) -> Option<sys::CUmemoryPool> {
+        let device = CudaDevice::get_device(self.info.index as u32).ok().filter(|_| self.pooled)?;
+        let mut pool = std::ptr::null_mut();
+        // SAFETY: `pool` is valid for writing.
+        let found = unsafe { sys::cuDeviceGetDefaultMemPool(&mut pool, device.as_raw()) };
+        (found == sys::CUresult::CUDA_SUCCESS).then_some(pool)
+    }
+
+    /// Bytes that the pool has reserved and nothing uses. 0 where the driver does not tell.
+    fn kept(&self) -> u64 {
+        use sys::CUmemPool_attribute::{CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_CURRENT};
+        let Some(pool) = self.pool() else { return 0 };
+        let bytes = |attribute| {
+            let mut bytes = 0u64;
+            // SAFETY: the attribute is a number of 64 bits, and `bytes` is valid for writing.
+            let result = unsafe { sys::cuMemPoolGetAttribute(pool, attribute, (&raw mut bytes).cast()) };
+            (result == sys::CUresult::CUDA_SUCCESS).then_some(bytes)
+        };
+        let [reserved, used] = [CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_CURRENT].map(bytes);
+        reserved.zip(used).map_or(0, |(reserved, used)| reserved.saturating_sub(used))
+    }
+
+    /// Gives the memory that is kept back to the system.
+    pub(super) fn release_kept_memory(&self) -> Result<(), Error> {
+        self.synchronize("release memory")?;
+        match self.pool() {
+            // SAFETY: the pool is the device's own.
+            Some(pool) => check("release memory", unsafe { sys::cuMemPoolTrimTo(pool, 0) }),
+            None => Ok(()),
+        }
     }
 
     /// Device memory of this many bytes, its contents undefined.

@@ -47,7 +47,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use bins::FixedBins;
 pub use code::{Code, Ptx};
 pub use cross_correlation::{CcPending, CcWorkspace};
-pub use device::{DeviceInfo, Memory, VISIBLE_DEVICES, first_visible};
+pub use device::{DeviceInfo, KeptContext, Memory, VISIBLE_DEVICES, first_visible};
 pub use direct::DirectCc;
 pub use field::Field;
 pub use image::Image;
@@ -133,6 +133,14 @@ impl Cuda {
     /// Free and total memory of the device now.
     pub fn memory(&self) -> Result<Memory, Error> {
         self.device.memory()
+    }
+
+    /// Gives memory that this process keeps for its next allocations back to the system, once all work is done.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn release_kept_memory(&self) -> Result<(), Error> {
+        self.device.release_kept_memory()
     }
 
     /// Lets the correlation ratio sample the moving image through the texture unit's own filter, whose weights have eight

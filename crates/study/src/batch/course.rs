@@ -172,7 +172,7 @@ fn finish(batch: &Batch, job: &Job, registered: Registered, seconds: Seconds) ->
         device_memory: None,
         profile: None,
     };
-    Ok(write(&of, found, seconds, Seconds::sum)?.record)
+    Ok(write(&of, &found, seconds, Seconds::sum)?.record)
 }
 
 /// Reports iterations under the subject's name.

@@ -1,5 +1,6 @@
 //! How the labels of several atlases become one label map.
 
+pub use antsreg_cohort::fusion::Atlas as CarriedAtlas;
 use antsreg_cohort::fusion::{self, Fused, FusionError, JointOptions};
 use antsreg_core::Volume;
 use serde::{Deserialize, Serialize};
@@ -36,13 +37,18 @@ impl Fusion {
 
     /// Fuses the labels of atlases on the grid of the target.
     pub(super) fn fuse(&self, target: &Volume, atlases: &[Propagated]) -> Result<Fused, FusionError> {
+        let carried = atlases.iter().map(|atlas| fusion::Atlas { image: &atlas.image, labels: &atlas.labels });
+        self.fuse_carried(target, &carried.collect::<Vec<_>>())
+    }
+
+    /// Fuses the labels of atlases whose images and labels were brought onto the grid of the target.
+    ///
+    /// # Errors
+    /// Options out of range; no atlas; another grid.
+    pub fn fuse_carried(&self, target: &Volume, atlases: &[CarriedAtlas]) -> Result<Fused, FusionError> {
         match self {
-            Fusion::Majority => fusion::majority(&atlases.iter().map(|atlas| &atlas.labels).collect::<Vec<_>>()),
-            Fusion::Joint(options) => {
-                let atlases =
-                    atlases.iter().map(|atlas| fusion::Atlas { image: &atlas.image, labels: &atlas.labels });
-                fusion::joint(target, &atlases.collect::<Vec<_>>(), options)
-            }
+            Fusion::Majority => fusion::majority(&atlases.iter().map(|atlas| atlas.labels).collect::<Vec<_>>()),
+            Fusion::Joint(options) => fusion::joint(target, atlases, options),
         }
     }
 }

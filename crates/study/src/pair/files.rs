@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use antsreg_core::io::outputs;
 use antsreg_kernels::apply::LabelInterpolation;
+use antsreg_register::Model;
 use antsreg_register::linear::Start;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +70,14 @@ pub enum StartFile {
 }
 
 impl StartFile {
+    /// The start of a registration that is not told one.
+    pub fn usual(model: Model) -> StartFile {
+        match model.usual_start() {
+            Start::Headers => StartFile::Headers,
+            Start::CentreOfMass | Start::Transform(_) => StartFile::CentreOfMass,
+        }
+    }
+
     /// The start itself.
     ///
     /// # Errors

@@ -136,8 +136,12 @@ impl Inputs {
 
     /// The error of a registration of these inputs, with the names of the files.
     pub fn blame(&self, files: &PairFiles, error: register::Error) -> Error {
-        let paths = [files.fixed.as_path(), &files.moving];
-        name_files(error, paths, self.sides().map(Side::grid), &self.fixed.start_file)
+        self.blame_on([&files.fixed, &files.moving], error)
+    }
+
+    /// The same for images of these names.
+    pub fn blame_on(&self, names: [&Path; 2], error: register::Error) -> Error {
+        name_files(error, names, self.sides().map(Side::grid), &self.fixed.start_file)
     }
 }
 
@@ -183,10 +187,16 @@ fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
 /// Reads an image that may have a grid of its own, and lies where the first image of its side does.
 fn aligned(path: &Path, other: &Path, first: &Volume) -> Result<Volume, Error> {
     let volume = inputs::image(path)?;
-    inputs::check_alike([path, other], [&volume.grid, &first.grid])?;
+    check_aligned([path, other], [&volume.grid, &first.grid])?;
+    Ok(volume)
+}
+
+/// Refuses an image that lies nowhere where the first image of its side does.
+pub(super) fn check_aligned([path, other]: [&Path; 2], [grid, first]: [&Grid; 2]) -> Result<(), Error> {
+    inputs::check_alike([path, other], [grid, first])?;
     let unmoved = TransformChain::from(vec![Transform::Affine(AffineTransform::identity())]);
-    match unmoved.check(&first.grid, Some(&volume.grid)) {
-        Ok(_) => Ok(volume),
+    match unmoved.check(first, Some(grid)) {
+        Ok(_) => Ok(()),
         Err(_) => Err(Error::Elsewhere { path: path.into(), other: other.into() }),
     }
 }

@@ -4,6 +4,7 @@ mod files;
 mod inputs;
 mod overlap;
 mod record;
+mod volumes;
 mod write;
 
 pub use files::{ChannelFiles, Format, Labels, Names, PairFiles, StartFile, Writing};
@@ -13,4 +14,5 @@ pub use record::{
     Consistency, DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, JacobianSummary, LinearLevel, LinearRecord,
     OverlapRecord, Parameters, Record, Seconds, SynLevel, SynRecord,
 };
-pub use write::{Context, Written, write};
+pub use volumes::{Named, SideVolumes};
+pub use write::{Context, Written, record, write};

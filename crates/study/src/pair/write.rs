@@ -58,20 +58,20 @@ pub struct Context<'a> {
 /// A file that cannot be written.
 pub fn write(
     of: &Context,
-    found: Registration,
+    found: &Registration,
     mut seconds: Seconds,
     total: impl FnOnce(&Seconds) -> f64,
 ) -> Result<Written, Error> {
-    seconds.add(&found);
+    seconds.add(found);
     let began = Instant::now();
     let mut outputs = Outputs::new();
-    write_volumes(of, &found, &mut outputs)?;
+    write_volumes(of, found, &mut outputs)?;
     let overlap = overlap::write(of.files, of.names, of.inputs, &found.forward, &mut outputs)?;
     seconds.outputs += began.elapsed().as_secs_f64();
     seconds.total = total(&seconds);
     let files_written = outputs.written().map_err(Error::from)?;
     let files_written = files_written.into_iter().map(|(path, bytes)| WrittenFile { path, bytes }).collect();
-    let record = Record { files_written, ..record(of, &found, overlap.as_ref(), seconds) };
+    let record = Record { files_written, ..record(of, found, overlap.as_ref(), seconds) };
     outputs.write(&of.names.record, |path| {
         let json =
             serde_json::to_string_pretty(&record).map_err(|source| Error::Json { path: path.into(), source })?;
@@ -105,7 +105,8 @@ fn write_volumes(of: &Context, found: &Registration, outputs: &mut Outputs) -> R
     outputs.write_all(all)
 }
 
-fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, seconds: Seconds) -> Record {
+/// The record of a registration, before any file is written.
+pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, seconds: Seconds) -> Record {
     let Context { files, names, inputs, .. } = of;
     let matrix = found.affine.to_homogeneous();
     let [fixed, moving] = inputs.sides();

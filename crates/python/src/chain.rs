@@ -1,0 +1,214 @@
+//! Transforms in sequence for Python: from files, arrays and registrations.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use antsreg_core::io::{fsl, itk};
+use antsreg_core::{DisplacementField, Transform, TransformChain};
+use antsreg_study::transforms::{self, TransformFile};
+use ndarray::ArrayView4;
+use numpy::{PyReadonlyArray4, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+
+use crate::error::{Class, Failure, chain};
+use crate::process;
+use crate::registration::Result as Found;
+use crate::space::{Matrix, Space, affine_of, matrix};
+use crate::view;
+
+/// Transforms in sequence, from points of an output to points of an input, the first to act on a point first.
+#[pyclass(frozen, module = "antsreg_gpu._native")]
+#[derive(Clone)]
+pub struct Chain(Steps);
+
+#[derive(Clone)]
+enum Steps {
+    Own(Arc<TransformChain>),
+    Forward(Arc<Found>),
+    Backward(Arc<Found>),
+}
+
+#[pymethods]
+impl Chain {
+    /// What a file holds: ITK's affines, warps and composites.
+    #[staticmethod]
+    fn read(py: Python, path: PathBuf, inverted: bool) -> Result<Chain, Failure> {
+        process::compute(py, || Ok(transforms::read_chain(&[TransformFile { path, inverted }])?.into()))
+    }
+
+    /// FLIRT's matrix between two images.
+    #[staticmethod]
+    fn read_fsl(path: PathBuf, fixed: &Space, moving: &Space) -> Result<Chain, Failure> {
+        let affine = fsl::read_matrix(&path, &fixed.grid, &moving.grid)?;
+        Ok(TransformChain::from(vec![Transform::Affine(affine)]).into())
+    }
+
+    /// An affine, 4×4, RAS mm.
+    #[staticmethod]
+    fn of_affine(given: Matrix, inverted: bool, name: &str) -> Result<Chain, Failure> {
+        let mut steps = TransformChain::new();
+        let affine = Transform::Affine(affine_of(&given, name.as_ref())?);
+        steps.push(name, affine, inverted).map_err(chain)?;
+        Ok(steps.into())
+    }
+
+    /// Displacements, X×Y×Z×3, RAS mm, with their voxel-to-world matrix.
+    #[staticmethod]
+    fn of_warp(py: Python, vectors: PyReadonlyArray4<f32>, affine: Matrix, name: &str) -> Result<Chain, Failure> {
+        let shape = vectors.shape();
+        if shape[3] != 3 {
+            let text = format!("{name}: a warp of {} components, expected X×Y×Z×3", shape[3]);
+            return Err(Failure::own(Class::Input, text));
+        }
+        let Space { grid, .. } = Space::new(shape[..3].to_vec(), affine, name.into())?;
+        let view = vectors.as_array();
+        process::compute(py, || {
+            let vectors = rows_of(view);
+            let mut steps = TransformChain::new();
+            let field = Transform::Displacement(DisplacementField { grid, vectors });
+            steps.push(name, field, false).map_err(chain)?;
+            Ok(steps.into())
+        })
+    }
+
+    /// Chains one after the other: a point goes through the first one first.
+    #[staticmethod]
+    fn joined(chains: Vec<PyRef<Chain>>) -> Chain {
+        match &chains[..] {
+            [one] => (*one).clone(),
+            several => {
+                let steps = several.iter().flat_map(|chain| chain.steps().steps.iter().cloned()).collect();
+                TransformChain { steps }.into()
+            }
+        }
+    }
+
+    /// Where each step leads: `affine` or `warp`.
+    #[getter]
+    fn kinds(&self) -> Vec<&'static str> {
+        let kind = |transform: &Transform| match transform {
+            Transform::Affine(_) => "affine",
+            Transform::Displacement(_) => "warp",
+        };
+        self.steps().steps.iter().map(|step| kind(&step.transform)).collect()
+    }
+
+    /// The matrix of a step that is an affine, 4×4, RAS mm.
+    fn affine(&self, step: usize) -> Option<Matrix> {
+        match &self.steps().steps.get(step)?.transform {
+            Transform::Affine(affine) => Some(matrix(affine)),
+            Transform::Displacement(_) => None,
+        }
+    }
+
+    /// The vectors of a step that is a warp, X×Y×Z×3, RAS mm.
+    fn vectors<'py>(slf: &Bound<'py, Self>, step: usize) -> Result<Bound<'py, PyAny>, Failure> {
+        view::vectors(slf, |chain| chain.field(step).map(|field| (&field.grid, field.vectors.as_slice())))
+    }
+
+    /// Where the vectors of a step lie.
+    fn space(&self, step: usize) -> Option<Space> {
+        let grid = self.field(step)?.grid.clone();
+        Some(Space { grid, name: "a warp".into(), planar: false })
+    }
+
+    /// The affine of all steps together, where all are affine.
+    fn whole_affine(&self) -> Option<Matrix> {
+        self.as_affine().map(|affine| matrix(&affine))
+    }
+
+    /// In words, from which space to which each step goes.
+    fn explain(&self) -> String {
+        self.steps().explain().to_string()
+    }
+
+    /// Writes an affine for ITK (`.mat`, `.txt`, `.tfm`), or a warp (`.nii`, `.nii.gz`).
+    fn write(&self, py: Python, path: PathBuf, centre: [f64; 3]) -> Result<(), Failure> {
+        let name = path.to_string_lossy().to_lowercase();
+        if transforms::is_nifti(&path) {
+            return match &self.steps().steps[..] {
+                [step] => match &step.transform {
+                    Transform::Displacement(field) => {
+                        process::compute(py, || Ok(itk::write_warp(path.as_path(), field)?))
+                    }
+                    Transform::Affine(_) => {
+                        Err(unsuitable(&path, "an affine; give a name that ends in .mat or .txt"))
+                    }
+                },
+                _ => Err(unsuitable(&path, "several transforms; write one after the other")),
+            };
+        }
+        if ![".mat", ".txt", ".tfm"].iter().any(|extension| name.ends_with(extension)) {
+            return Err(unsuitable(&path, "a name that ends in none of .mat, .txt, .tfm, .nii and .nii.gz"));
+        }
+        match self.as_affine() {
+            Some(affine) => Ok(itk::write_affine(&path, &affine, centre.into())?),
+            None => Err(unsuitable(&path, "a warp; give a name that ends in .nii.gz or .nii")),
+        }
+    }
+
+    /// Writes an affine as FLIRT's matrix between two images.
+    fn write_fsl(&self, path: PathBuf, fixed: &Space, moving: &Space) -> Result<(), Failure> {
+        match self.as_affine() {
+            Some(affine) => Ok(fsl::write_matrix(&path, &affine, &fixed.grid, &moving.grid)?),
+            None => Err(unsuitable(&path, "a warp, which FSL's matrices cannot hold")),
+        }
+    }
+}
+
+impl Chain {
+    /// From fixed to moving points of a registration.
+    pub fn forward(found: Arc<Found>) -> Chain {
+        Chain(Steps::Forward(found))
+    }
+
+    /// From moving to fixed points of a registration.
+    pub fn backward(found: Arc<Found>) -> Chain {
+        Chain(Steps::Backward(found))
+    }
+
+    /// The steps.
+    pub fn steps(&self) -> &TransformChain {
+        match &self.0 {
+            Steps::Own(chain) => chain,
+            Steps::Forward(found) => &found.found.forward,
+            Steps::Backward(found) => &found.found.backward,
+        }
+    }
+
+    fn field(&self, step: usize) -> Option<&DisplacementField> {
+        match &self.steps().steps.get(step)?.transform {
+            Transform::Displacement(field) => Some(field),
+            Transform::Affine(_) => None,
+        }
+    }
+
+    fn as_affine(&self) -> Option<antsreg_core::AffineTransform> {
+        let identity = antsreg_core::AffineTransform::identity();
+        self.steps().steps.iter().try_fold(identity, |whole, step| match &step.transform {
+            Transform::Affine(affine) => Some(affine.after(&whole)),
+            Transform::Displacement(_) => None,
+        })
+    }
+}
+
+impl From<TransformChain> for Chain {
+    fn from(steps: TransformChain) -> Chain {
+        Chain(Steps::Own(Arc::new(steps)))
+    }
+}
+
+fn unsuitable(path: &std::path::Path, found: &str) -> Failure {
+    Failure::own(Class::Input, format!("{}: cannot be written: {found}", path.display()))
+}
+
+/// The vectors of an array of any strides, first axis fastest.
+fn rows_of(view: ArrayView4<f32>) -> Vec<[f32; 3]> {
+    let (nx, ny, nz, _) = view.dim();
+    let at = |voxel: usize| {
+        let (i, j, k) = (voxel % nx, voxel / nx % ny, voxel / nx / ny);
+        [0, 1, 2].map(|axis| view[(i, j, k, axis)])
+    };
+    (0..nx * ny * nz).into_par_iter().map(at).collect()
+}

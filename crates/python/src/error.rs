@@ -1,0 +1,136 @@
+//! Failures of the libraries as exceptions of the package, with the libraries' texts.
+
+use antsreg_core::io::{self, ErrorKind};
+use antsreg_core::{ChainError, GridMismatch};
+use antsreg_register as register;
+use antsreg_study as study;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+/// Why a call fails.
+#[derive(Debug)]
+pub enum Failure {
+    /// Something of the library.
+    Study(Box<study::Error>),
+    /// An exception of Python: Ctrl-C, or one that a callback raised.
+    Python(PyErr),
+    /// Something of this module.
+    Own(Class, String),
+}
+
+/// The exceptions of `antsreg_gpu`, defined in `_errors.py`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Images, transforms or labels that cannot be used.
+    Input,
+    /// Options that are unknown, out of range or do not go together.
+    Option,
+    /// A file that cannot be read or written.
+    File,
+    /// A file that is not there.
+    Missing,
+    /// A device that cannot be used, or fails.
+    Device,
+    /// A device with too little memory.
+    DeviceMemory,
+    /// A registration that was stopped from elsewhere.
+    Stopped,
+    /// A process that was forked after the library had started its threads.
+    Forked,
+}
+
+impl Class {
+    fn name(self) -> &'static str {
+        match self {
+            Class::Input => "InputError",
+            Class::Option => "OptionError",
+            Class::File => "FileError",
+            Class::Missing => "MissingFileError",
+            Class::Device => "DeviceError",
+            Class::DeviceMemory => "DeviceMemoryError",
+            Class::Stopped => "StoppedError",
+            Class::Forked => "ForkedError",
+        }
+    }
+
+    /// An exception of this class.
+    fn exception(self, text: String) -> PyErr {
+        static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+        Python::attach(|py| {
+            let module = MODULE.get_or_try_init(py, || Ok(PyModule::import(py, "antsreg_gpu._errors")?.unbind()));
+            let class = module
+                .and_then(|module: &Py<PyModule>| Ok(module.bind(py).getattr(self.name())?.cast_into::<PyType>()?));
+            class.map_or_else(|error| error, |class| PyErr::from_type(class, text))
+        })
+    }
+
+    /// The class of a failure of the libraries.
+    fn of(error: &study::Error) -> Class {
+        match error {
+            study::Error::File(error) => match &error.kind {
+                ErrorKind::Missing | ErrorKind::MissingFolder => Class::Missing,
+                ErrorKind::System(_) | ErrorKind::Output(_) | ErrorKind::NotAFile(_) => Class::File,
+                _ => Class::Input,
+            },
+            study::Error::Read { .. } | study::Error::Output(_) | study::Error::Json { .. } => Class::File,
+            study::Error::Recipe(_) => Class::Option,
+            study::Error::Register(error) => Class::of_register(error),
+            study::Error::Pool(antsreg_pool::Error::Register(error)) => Class::of_register(error),
+            study::Error::Pool(_) => Class::Device,
+            study::Error::Atlas { source, .. } => Class::of(source),
+            _ => Class::Input,
+        }
+    }
+
+    fn of_register(error: &register::Error) -> Class {
+        use register::{Error, linear, syn};
+        match error {
+            Error::NoStage | Error::LinearAfterDeformable { .. } | Error::Shrink { .. } => Class::Option,
+            Error::NoDevice { .. } | Error::Window(_) | Error::Device(_) => Class::Device,
+            Error::Linear { source: linear::Error::Device(_), .. } => Class::Device,
+            Error::Deformable { source: syn::Error::Device(_), .. } => Class::Device,
+            Error::DeviceMemory(_) => Class::DeviceMemory,
+            Error::Stopped => Class::Stopped,
+            _ => Class::Input,
+        }
+    }
+}
+
+impl Failure {
+    /// A failure of this module.
+    pub fn own(class: Class, text: impl Into<String>) -> Failure {
+        Failure::Own(class, text.into())
+    }
+}
+
+impl<E: Into<study::Error>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::Study(Box::new(error.into()))
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> PyErr {
+        match failure {
+            Failure::Study(error) => Class::of(&error).exception(error.to_string()),
+            Failure::Python(error) => error,
+            Failure::Own(class, text) => class.exception(text),
+        }
+    }
+}
+
+/// What a file or an array called `name` cannot be.
+pub fn refused(name: &std::path::Path, kind: ErrorKind) -> Failure {
+    io::Error { path: name.into(), kind }.into()
+}
+
+/// Transforms that do not make a chain.
+pub fn chain(error: ChainError) -> Failure {
+    study::Error::from(error).into()
+}
+
+/// Two volumes that are not on one grid.
+pub fn grids(error: GridMismatch) -> Failure {
+    study::Error::from(error).into()
+}

@@ -1,0 +1,42 @@
+//! Fuses the labels of several atlases.
+
+use antsreg_study::labels::{CarriedAtlas, Fusion};
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::error::Failure;
+use crate::image::Image;
+use crate::labels::Labels;
+use crate::plan::{merge, read, unreadable};
+use crate::process;
+
+/// One label map from those of atlases whose images and labels were brought onto the grid of the target. The options are JSON
+/// with a `kind`; those that are not given have their defaults.
+#[pyfunction]
+pub fn fuse(
+    py: Python,
+    target: &Image,
+    images: Vec<PyRef<Image>>,
+    labels: Vec<PyRef<Labels>>,
+    options: &str,
+) -> Result<Labels, Failure> {
+    let given: Value = read(options)?;
+    let usual = serde_json::to_value(Fusion::default()).map_err(unreadable)?;
+    let value = match given.get("kind") == usual.get("kind") {
+        true => {
+            let mut value = usual;
+            merge(&mut value, given);
+            value
+        }
+        false => given,
+    };
+    let fusion: Fusion = serde_json::from_value(value).map_err(unreadable)?;
+    let atlases = images.iter().zip(&labels);
+    let carried: Vec<CarriedAtlas> =
+        atlases.map(|(image, labels)| CarriedAtlas { image: &image.volume, labels: &labels.labels }).collect();
+    process::compute(py, || {
+        fusion.check()?;
+        let fused = fusion.fuse_carried(&target.volume, &carried)?;
+        Ok(Labels { labels: fused.labels, name: "the fused labels".into(), planar: target.planar })
+    })
+}

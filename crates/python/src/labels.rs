@@ -1,0 +1,63 @@
+//! Label maps of Python.
+
+use std::path::PathBuf;
+
+use antsreg_core::LabelVolume;
+use antsreg_core::io::nifti;
+use antsreg_study::inputs;
+use numpy::PyReadonlyArrayDyn;
+use pyo3::prelude::*;
+
+use crate::error::Failure;
+use crate::image::first_axis_fastest;
+use crate::process;
+use crate::space::{Matrix, Space, matrix};
+use crate::view;
+
+/// A label map in memory; 0 is background.
+#[pyclass(frozen, module = "antsreg_gpu._native")]
+#[derive(Debug)]
+pub struct Labels {
+    /// The labels and their grid.
+    pub labels: LabelVolume,
+    /// What messages call it.
+    pub name: PathBuf,
+    /// Whether it came, and goes, as an array of two axes.
+    pub planar: bool,
+}
+
+#[pymethods]
+impl Labels {
+    /// Reads a label map.
+    #[staticmethod]
+    fn read(py: Python, path: PathBuf) -> Result<Labels, Failure> {
+        process::compute(py, || Ok(Labels { labels: inputs::labels(&path)?, planar: false, name: path }))
+    }
+
+    /// Copies an array (X×Y×Z, or X×Y of a slice) with its voxel-to-world matrix (4×4, RAS mm).
+    #[staticmethod]
+    fn copy(py: Python, array: PyReadonlyArrayDyn<i32>, affine: Matrix, name: PathBuf) -> Result<Labels, Failure> {
+        let Space { grid, name, planar } = Space::new(array.as_array().shape().to_vec(), affine, name)?;
+        let view = array.as_array();
+        process::compute(py, || {
+            Ok(Labels { labels: LabelVolume { grid, voxels: first_axis_fastest(view) }, name, planar })
+        })
+    }
+
+    /// Writes the label map, `.nii` or `.nii.gz`, in the smallest integer type that holds it.
+    fn write(&self, py: Python, path: PathBuf) -> Result<(), Failure> {
+        process::compute(py, || Ok(nifti::write_labels(path.as_path(), &self.labels)?))
+    }
+
+    /// The labels, X×Y×Z or X×Y, read-only and not copied.
+    #[getter]
+    fn array<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>, Failure> {
+        view::labels(slf, slf.get().planar, |map| &map.labels)
+    }
+
+    /// From voxel indices to the world, 4×4, RAS mm.
+    #[getter]
+    fn affine(&self) -> Matrix {
+        matrix(&self.labels.grid.voxel_to_world())
+    }
+}

@@ -1,0 +1,81 @@
+//! Follows a registration for Python: its callback, Ctrl-C, and a stop from another thread.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use antsreg_core::report::{Observer, Report, Stage};
+use antsreg_register::{self as register, Progress};
+use pyo3::prelude::*;
+
+use crate::error::Failure;
+
+/// From one look at the signals to the next.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Follows one registration.
+pub struct Watcher {
+    /// Called with every report.
+    callback: Option<Py<PyAny>>,
+    /// Set by another thread to stop the registration.
+    stop: Arc<AtomicBool>,
+    looked: Instant,
+    /// Why the registration was stopped.
+    raised: Option<PyErr>,
+}
+
+impl Watcher {
+    /// With a callback if there is one.
+    pub fn new(callback: Option<Py<PyAny>>, stop: Arc<AtomicBool>) -> Watcher {
+        Watcher { callback, stop, looked: Instant::now(), raised: None }
+    }
+
+    /// Why a registration failed: the exception that stopped it, or its own error.
+    pub fn failure(&mut self, error: register::Error) -> Failure {
+        match (error, self.raised.take()) {
+            (register::Error::Stopped, Some(raised)) => Failure::Python(raised),
+            (error, _) => error.into(),
+        }
+    }
+
+    fn end_at(&mut self, result: PyResult<()>) -> ControlFlow<()> {
+        match result {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(raised) => {
+                self.raised = Some(raised);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+impl Observer for Watcher {
+    fn report(&mut self, report: &Report) -> ControlFlow<()> {
+        self.poll()?;
+        let Some(callback) = &self.callback else { return ControlFlow::Continue(()) };
+        let stage = match report.step.stage() {
+            Stage::Linear => "affine",
+            Stage::Deformable => "syn",
+        };
+        let Report { step, level, levels, iteration, iterations, energy } = report;
+        let told = (stage, step.to_string(), level + 1, *levels, *iteration, *iterations, *energy);
+        let called = Python::attach(|py| callback.call1(py, told).map(drop));
+        self.end_at(called)
+    }
+
+    fn poll(&mut self) -> ControlFlow<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        if self.looked.elapsed() < PAUSE {
+            return ControlFlow::Continue(());
+        }
+        self.looked = Instant::now();
+        // Python handles signals on its main thread; on any other this does nothing.
+        let checked = Python::attach(|py| py.check_signals());
+        self.end_at(checked)
+    }
+}
+
+impl Progress for Watcher {}

@@ -1,0 +1,236 @@
+//! Registers: two sides once, or many to one that was prepared.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, TryLockError};
+use std::time::Duration;
+
+use antsreg_core::{AffineTransform, Grid};
+use antsreg_register::linear::Start;
+use antsreg_register::{self as registering, Computed, Grids, Options, compute};
+use antsreg_study::pair::{Inputs, SideVolumes, StartFile};
+use antsreg_study::transforms::TransformFile;
+use pyo3::prelude::*;
+
+use crate::devices::Lease;
+use crate::error::{Class, Failure};
+use crate::image::Image;
+use crate::observer::Watcher;
+use crate::plan::Plan;
+use crate::process;
+use crate::registration::Registration;
+use crate::space::{Matrix, affine_of};
+
+/// The fixed or the moving side of a registration, checked.
+#[pyclass(frozen, module = "antsreg_gpu._native")]
+#[derive(Debug, Clone)]
+pub struct Side {
+    /// Its volumes.
+    pub side: registering::Side,
+    /// What messages call its first image.
+    pub name: PathBuf,
+    /// Whether its arrays have two axes.
+    pub planar: bool,
+}
+
+#[pymethods]
+impl Side {
+    /// An image, further channels of the same person, and a mask.
+    #[new]
+    #[pyo3(signature = (image, channels, mask=None))]
+    fn new(
+        py: Python,
+        image: &Image,
+        channels: Vec<PyRef<Image>>,
+        mask: Option<PyRef<Image>>,
+    ) -> Result<Side, Failure> {
+        let volumes = SideVolumes {
+            image: image.named(),
+            channels: channels.iter().map(|channel| channel.named()).collect(),
+            mask: mask.map(|mask| mask.named()),
+        };
+        let (name, planar) = (image.name.clone(), image.planar);
+        process::compute(py, || Ok(Side { side: volumes.check()?, name, planar }))
+    }
+}
+
+/// Where a registration starts: `centre-of-mass`, `headers`, or a matrix (fixed → moving, RAS mm) under its name.
+#[derive(Debug, Clone)]
+pub struct From {
+    start: Start,
+    file: StartFile,
+}
+
+impl From {
+    /// The start itself.
+    pub fn starts(&self) -> Start {
+        self.start
+    }
+
+    /// From the words and numbers of Python.
+    ///
+    /// # Errors
+    /// A matrix that is none.
+    pub fn new(name: &str, given: Option<Matrix>) -> Result<From, Failure> {
+        let (start, file) = match (name, given) {
+            (name, Some(matrix)) => {
+                let affine: AffineTransform = affine_of(&matrix, name.as_ref())?;
+                let file = TransformFile { path: name.into(), inverted: false };
+                (Start::Transform(affine), StartFile::File(file))
+            }
+            ("centre-of-mass" | "center-of-mass", None) => (Start::CentreOfMass, StartFile::CentreOfMass),
+            ("headers", None) => (Start::Headers, StartFile::Headers),
+            (other, None) => {
+                let expected = "centre-of-mass, headers, a transform file or a 4×4 matrix";
+                let text = format!("initial: expected {expected}, found `{other}`");
+                return Err(Failure::own(Class::Option, text));
+            }
+        };
+        Ok(From { start, file })
+    }
+}
+
+/// What a registration needs beside its device.
+pub struct Ready {
+    /// Both sides as the files of the command would be.
+    pub inputs: Inputs,
+    /// Their names.
+    pub names: [PathBuf; 2],
+    /// Whether their arrays have two axes.
+    pub planar: [bool; 2],
+    /// The registration.
+    pub options: Arc<Options>,
+}
+
+impl Ready {
+    /// Checks both sides and the options.
+    ///
+    /// # Errors
+    /// Sides or options that do not go together.
+    pub fn new([fixed, moving]: [&Side; 2], options: Arc<Options>, from: &From) -> Result<Ready, Failure> {
+        let names = [fixed.name.clone(), moving.name.clone()];
+        let sides = [fixed.side.clone(), moving.side.clone()];
+        let inputs = Inputs::of_sides(sides, [&names[0], &names[1]], from.start, from.file.clone())?;
+        options.precheck(inputs.sides()).map_err(|error| blame(&inputs, &names, error))?;
+        Ok(Ready { inputs, names, planar: [fixed.planar, moving.planar], options })
+    }
+
+    /// The result of what a device computed.
+    ///
+    /// # Errors
+    /// A singular affine.
+    pub fn finish(self, computed: Computed, device: registering::Description) -> Result<Registration, Failure> {
+        let found = computed.finish(self.inputs.sides(), &self.options)?;
+        Ok(Registration::new(self, found, device))
+    }
+
+    /// A failure of the registration, by the names of its images.
+    pub fn blame(&self, error: Failure) -> Failure {
+        match error {
+            Failure::Study(error) => match *error {
+                antsreg_study::Error::Register(error) => blame(&self.inputs, &self.names, error),
+                error => error.into(),
+            },
+            other => other,
+        }
+    }
+}
+
+fn blame(inputs: &Inputs, names: &[PathBuf; 2], error: registering::Error) -> Failure {
+    inputs.blame_on([&names[0], &names[1]], error).into()
+}
+
+/// The registration for a fixed grid.
+fn options(plan: &Plan, grid: &Grid, from: &From) -> Result<Arc<Options>, Failure> {
+    Ok(Arc::new(plan.options(grid.shape, from.start)?))
+}
+
+/// Registers a moving side to a fixed one. Gives the result, and why it was the CPU that computed.
+#[pyfunction]
+#[pyo3(signature = (fixed, moving, plan, device, start, matrix=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "one for each argument of Python's function")]
+pub fn register(
+    py: Python,
+    fixed: &Side,
+    moving: &Side,
+    plan: &Plan,
+    device: &str,
+    start: &str,
+    matrix: Option<Matrix>,
+    progress: Option<Py<PyAny>>,
+) -> Result<(Registration, Option<String>), Failure> {
+    process::compute(py, || {
+        let from = From::new(start, matrix)?;
+        let options = options(plan, fixed.side.grid(), &from)?;
+        let ready = Ready::new([fixed, moving], options, &from)?;
+        let mut lease = Lease::take(device, &ready.options, &ready.inputs.grids())?;
+        let mut watcher = Watcher::new(progress, Arc::default());
+        let [fixed, moving] = ready.inputs.sides();
+        let computed = compute(fixed, moving, &ready.options, &lease.device, &mut watcher);
+        let computed = computed.map_err(|error| ready.blame(watcher.failure(error)))?;
+        let (description, note) = (lease.device.description().clone(), lease.instead_of_gpu.take());
+        Ok((ready.finish(computed, description)?, note))
+    })
+}
+
+/// A fixed side that is prepared on a device, for any number of registrations. One runs at a time.
+#[pyclass(frozen, module = "antsreg_gpu._native")]
+pub struct Fixed {
+    side: Side,
+    options: Arc<Options>,
+    from: From,
+    prepared: Mutex<(registering::Fixed, Lease)>,
+    /// Why it was the CPU that was taken.
+    #[pyo3(get)]
+    instead_of_gpu: Option<String>,
+}
+
+/// From one try for the device to the next.
+const PAUSE: Duration = Duration::from_millis(20);
+
+#[pymethods]
+impl Fixed {
+    /// Prepares a fixed side.
+    #[new]
+    #[pyo3(signature = (side, plan, device, start, matrix=None))]
+    fn new(
+        py: Python,
+        side: &Side,
+        plan: &Plan,
+        device: &str,
+        start: &str,
+        matrix: Option<Matrix>,
+    ) -> Result<Fixed, Failure> {
+        process::compute(py, || {
+            let from = From::new(start, matrix)?;
+            let options = options(plan, side.side.grid(), &from)?;
+            let mut lease = Lease::take(device, &options, &Grids::of([&side.side, &side.side]))?;
+            let fixed = registering::Fixed::new(&lease.device, side.side.clone(), (*options).clone())?;
+            let instead_of_gpu = lease.instead_of_gpu.take();
+            Ok(Fixed { side: side.clone(), options, from, prepared: Mutex::new((fixed, lease)), instead_of_gpu })
+        })
+    }
+
+    /// Registers a moving side to it.
+    #[pyo3(signature = (moving, progress=None))]
+    fn register(&self, py: Python, moving: &Side, progress: Option<Py<PyAny>>) -> Result<Registration, Failure> {
+        process::compute(py, || {
+            let ready = Ready::new([&self.side, moving], self.options.clone(), &self.from)?;
+            let mut watcher = Watcher::new(progress, Arc::<AtomicBool>::default());
+            let prepared = loop {
+                match self.prepared.try_lock() {
+                    Ok(prepared) => break prepared,
+                    Err(TryLockError::Poisoned(left)) => break left.into_inner(),
+                    Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+                }
+                Python::attach(|py| py.check_signals()).map_err(Failure::Python)?;
+            };
+            let (fixed, lease) = &*prepared;
+            let computed = fixed.compute(ready.inputs.sides()[1], &mut watcher);
+            let computed = computed.map_err(|error| ready.blame(watcher.failure(error)))?;
+            let description = lease.device.description().clone();
+            drop(prepared);
+            ready.finish(computed, description)
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Inputs of a registration that are in memory already, checked as those of files are.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use antsreg_core::Volume;
+use antsreg_register::linear::Start;
+use antsreg_register::{Mask, Side};
+
+use super::StartFile;
+use super::inputs::{FixedInputs, Inputs, check_aligned, check_in_plane};
+use crate::{Error, inputs};
+
+/// A volume, and what messages and records call it: its file, or words such as "the fixed image".
+#[derive(Debug, Clone)]
+pub struct Named {
+    /// The name.
+    pub name: PathBuf,
+    /// The volume.
+    pub volume: Arc<Volume>,
+}
+
+/// The volumes of one side of a registration.
+#[derive(Debug, Clone)]
+pub struct SideVolumes {
+    /// The first image.
+    pub image: Named,
+    /// Further images of the same person.
+    pub channels: Vec<Named>,
+    /// Voxels that count: above 0.5.
+    pub mask: Option<Named>,
+}
+
+impl SideVolumes {
+    /// The side, checked: images with contrast, channels where the first image lies, a mask on its grid.
+    ///
+    /// # Errors
+    /// A volume that is refused, by its name.
+    pub fn check(&self) -> Result<Side, Error> {
+        let Named { name, volume } = &self.image;
+        inputs::check_contrast(volume, name)?;
+        for channel in &self.channels {
+            inputs::check_contrast(&channel.volume, &channel.name)?;
+            check_aligned([&channel.name, name], [&channel.volume.grid, &volume.grid])?;
+        }
+        let on_grid = |mask: &Named| inputs::as_mask((*mask.volume).clone(), &mask.name, name, &volume.grid);
+        let mask = self.mask.as_ref().map(on_grid).transpose()?;
+        Ok(Side {
+            image: volume.clone(),
+            channels: self.channels.iter().map(|channel| channel.volume.clone()).collect(),
+            mask: mask.map_or(Mask::None, |mask| Mask::All(Arc::new(mask))),
+        })
+    }
+}
+
+impl Inputs {
+    /// Sides that were checked, of images of these names, with a start and what messages and records call it. No file is
+    /// known of them.
+    ///
+    /// # Errors
+    /// A slice beside a volume; slices that the start would move out of their plane.
+    pub fn of_sides(
+        [fixed, moving]: [Side; 2],
+        names: [&Path; 2],
+        start: Start,
+        start_file: StartFile,
+    ) -> Result<Inputs, Error> {
+        let grids = [fixed.grid(), moving.grid()];
+        inputs::check_alike(names, grids)?;
+        check_in_plane(&start_file, &start, grids)?;
+        let fixed = FixedInputs {
+            centre: fixed.image.centre_of_mass().unwrap_or_else(|| fixed.grid().centre()),
+            side: fixed,
+            labels: None,
+            label_list: None,
+            start,
+            start_file,
+            identities: Vec::new(),
+        };
+        Ok(Inputs { fixed, moving, moving_labels: None, warnings: Vec::new(), identities: Vec::new() })
+    }
+}
