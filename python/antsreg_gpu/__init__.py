@@ -1,0 +1,108 @@
+"""Brain image registration, affine and diffeomorphic, on CPU and GPU: arrays in, arrays out.
+
+>>> import antsreg_gpu
+>>> result = antsreg_gpu.register("fixed.nii.gz", "moving.nii.gz")  # doctest: +SKIP
+>>> result.warped  # doctest: +SKIP
+
+World coordinates are RAS mm, those of NIfTI and nibabel. Transforms map points of the fixed image to the moving one, and so
+bring the moving image onto the fixed grid.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._cohorts import labels as labels
+    from ._cohorts import template as template
+    from ._errors import AntsregWarning as AntsregWarning
+    from ._errors import DeviceError as DeviceError
+    from ._errors import DeviceMemoryError as DeviceMemoryError
+    from ._errors import Error as Error
+    from ._errors import FileError as FileError
+    from ._errors import ForkedError as ForkedError
+    from ._errors import HeaderWarning as HeaderWarning
+    from ._errors import InputError as InputError
+    from ._errors import MissingFileError as MissingFileError
+    from ._errors import OptionError as OptionError
+    from ._errors import ResultWarning as ResultWarning
+    from ._errors import SpaceWarning as SpaceWarning
+    from ._errors import StoppedError as StoppedError
+    from ._images import Image as Image
+    from ._images import SpatialImage as SpatialImage
+    from ._measures import Jacobian as Jacobian
+    from ._measures import Measures as Measures
+    from ._measures import Overlap as Overlap
+    from ._measures import devices as devices
+    from ._measures import jacobian as jacobian
+    from ._measures import overlap as overlap
+    from ._measures import release_devices as release_devices
+    from ._measures import set_threads as set_threads
+    from ._measures import threads as threads
+    from ._measures import why_no_gpu as why_no_gpu
+    from ._native import VERSION as __version__
+    from ._progress import Report as Report
+    from ._registration import Fixed as Fixed
+    from ._registration import Registration as Registration
+    from ._registration import register as register
+    from ._registration import register_many as register_many
+    from ._transforms import Transform as Transform
+    from ._transforms import apply as apply
+    from ._transforms import apply_points as apply_points
+    from ._transforms import read_transform as read_transform
+    from ._transforms import write_transform as write_transform
+
+#: Where each name is: modules are imported when they are first needed, so that the command starts at once.
+_PLACES = {
+    "_cohorts": ("labels", "template"),
+    "_errors": (
+        "AntsregWarning",
+        "DeviceError",
+        "DeviceMemoryError",
+        "Error",
+        "FileError",
+        "ForkedError",
+        "HeaderWarning",
+        "InputError",
+        "MissingFileError",
+        "OptionError",
+        "ResultWarning",
+        "SpaceWarning",
+        "StoppedError",
+    ),
+    "_images": ("Image", "SpatialImage"),
+    "_measures": (
+        "Jacobian",
+        "Measures",
+        "Overlap",
+        "devices",
+        "jacobian",
+        "overlap",
+        "release_devices",
+        "set_threads",
+        "threads",
+        "why_no_gpu",
+    ),
+    "_progress": ("Report",),
+    "_registration": ("Fixed", "Registration", "register", "register_many"),
+    "_transforms": ("Transform", "apply", "apply_points", "read_transform", "write_transform"),
+}
+_MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
+
+__all__ = [*sorted(_MODULE_OF), "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("._native", __name__).VERSION
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

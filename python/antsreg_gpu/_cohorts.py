@@ -1,0 +1,130 @@
+"""Labels from several atlases, and templates of many subjects."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional, Union
+
+from . import _native
+from ._errors import Error, InputError, OptionError
+from ._images import ImageLike, SpatialImage, is_path, made, path_of, read, read_labels
+from ._options import Options, Start
+from ._registration import register_many
+
+
+def labels(
+    image: ImageLike,
+    atlases: Sequence[tuple[ImageLike, ImageLike]],
+    transform: Optional[str] = None,
+    *,
+    fusion: Union[str, Mapping[str, Any]] = "joint",
+    interpolation: str = "generic-label",
+    preset: str = "default",
+    initial: Optional[Start] = None,
+    device: str = "auto",
+    workers: Optional[int] = None,
+    linear: Optional[Options] = None,
+    syn: Optional[Options] = None,
+    levels: Optional[Options] = None,
+) -> SpatialImage:
+    """Labels an image by several atlases: registers each to it, brings its labels over and fuses them.
+
+    Parameters
+    ----------
+    image : image
+        What gets labels.
+    atlases : list of (image, label map)
+        At least one.
+    fusion : str or dict
+        ``joint`` (joint label fusion) or ``majority``; with options ``{"kind": "joint", "patch_radius": 2, …}``.
+    interpolation : str
+        How label maps are read: ``generic-label`` or ``nearest``.
+    transform, preset, initial, device, workers, linear, syn, levels
+        As for `register_many`.
+
+    Returns
+    -------
+    image
+        The labels on the grid of the image, 32-bit integers: those of ``antsreg-gpu labels``.
+    """
+    if not atlases:
+        raise InputError("atlases: the list is empty, expected at least one")
+    target = read(image, "the image")
+    options = {"kind": fusion} if isinstance(fusion, str) else dict(fusion)
+    images, carried = [], []
+    several = [(read(atlas, f"atlas {n}"), of) for n, (atlas, of) in enumerate(atlases, 1)]
+    results = register_many(
+        target,
+        [atlas for atlas, _ in several],
+        transform,
+        preset=preset,
+        initial=initial,
+        device=device,
+        workers=workers,
+        linear=linear,
+        syn=syn,
+        levels=levels,
+    )
+    for n, ((atlas, of), result) in enumerate(zip(several, results), 1):
+        chain, space = result._native.forward, target.space
+        images.append(_native.resample(atlas, space, chain, "linear", 0.0)[0])
+        map_of = read_labels(of, f"the labels of atlas {n}")
+        carried.append(_native.resample_labels(map_of, space, chain, interpolation)[0])
+    fused = _native.fuse(target, images, carried, json.dumps(options))
+    return made(fused.array, fused.affine)
+
+
+def template(
+    subjects: Sequence[ImageLike],
+    folder: Union[str, os.PathLike[str]],
+    *,
+    device: str = "auto",
+    **options: Any,
+) -> Path:
+    """Builds an unbiased template of many subjects: ``antsreg-gpu atlas`` in a process of its own.
+
+    What an earlier run in this folder has done is not done again.
+
+    Parameters
+    ----------
+    subjects : paths
+        Images, or a table or BIDS folder that lists them.
+    folder : path
+        Where everything goes.
+    device : str
+        As for `register_many`.
+    **options
+        Options of ``antsreg-gpu atlas`` by their names, such as ``passes=2`` and ``sharpen=True``.
+
+    Returns
+    -------
+    path
+        The folder; its ``template.nii.gz`` is the template.
+
+    Examples
+    --------
+    >>> folder = template(["a.nii.gz", "b.nii.gz", "c.nii.gz"], "study/template")  # doctest: +SKIP
+    """
+    unnamed = [subject for subject in subjects if not is_path(subject)]
+    if unnamed:
+        raise InputError(f"subjects: expected paths, found {type(unnamed[0]).__name__}; save the images first")
+    words = ["atlas", "--output", path_of(folder), "--device", device, "--quiet"]
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, (list, tuple)):
+            words += [option, "x".join(str(part) for part in value)]
+        elif value is True:
+            words.append(option)
+        elif value is not False and value is not None:
+            words += [option, str(value)]
+    words += [path_of(subject) for subject in subjects]
+    done = subprocess.run([sys.executable, "-m", "antsreg_gpu", *words], stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        kind = OptionError if done.returncode == 2 else Error
+        raise kind(done.stderr.strip().removeprefix("error: ") or f"exit code {done.returncode}")
+    return Path(path_of(folder))

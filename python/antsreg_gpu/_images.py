@@ -1,0 +1,246 @@
+"""What users give as an image, and what they get."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Optional, Protocol, Union, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _native
+from ._errors import HeaderWarning, InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
+
+
+@runtime_checkable
+class SpatialImage(Protocol):
+    """An image with a voxel-to-world matrix (4×4, RAS mm), such as nibabel's images and `Image`."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def affine(self) -> Any: ...
+
+    @property
+    def dataobj(self) -> Any: ...
+
+    def get_fdata(self) -> Any: ...
+
+
+#: A path, an image of nibabel, ANTsPy or SimpleITK, or an array with its voxel-to-world matrix (4×4, RAS mm).
+ImageLike: TypeAlias = Union[str, "os.PathLike[str]", SpatialImage, "tuple[ArrayLike, ArrayLike]", Any]
+
+
+class Image:
+    """An image without nibabel: an array and its voxel-to-world matrix.
+
+    Parameters
+    ----------
+    array : array, X×Y×Z or X×Y
+        The voxels.
+    affine : array, 4×4
+        From voxel indices to the world, RAS mm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = Image(np.zeros((4, 5, 6), dtype=np.float32), np.eye(4))
+    >>> image.shape
+    (4, 5, 6)
+    """
+
+    def __init__(self, array: ArrayLike, affine: ArrayLike) -> None:
+        self._array = np.asarray(array)
+        self._affine = np.asarray(affine, dtype=np.float64)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Voxels along each axis."""
+        return self._array.shape
+
+    @property
+    def affine(self) -> NDArray[np.float64]:
+        """From voxel indices to the world, 4×4, RAS mm."""
+        return self._affine
+
+    @property
+    def dataobj(self) -> NDArray[Any]:
+        """The voxels."""
+        return self._array
+
+    def get_fdata(self) -> NDArray[np.float64]:
+        """The voxels in double precision, as nibabel's images give them."""
+        return self._array.astype(np.float64)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        return np.array(self._array, dtype=dtype, copy=bool(copy))
+
+    def __repr__(self) -> str:
+        return f"Image(shape={self.shape}, dtype={self._array.dtype})"
+
+
+def made(array: NDArray[Any], affine: ArrayLike) -> SpatialImage:
+    """A result as an image of nibabel if that is there, else as an `Image`."""
+    try:
+        nibabel: Any = importlib.import_module("nibabel")
+    except ImportError:
+        return Image(array, affine)
+    image: SpatialImage = nibabel.Nifti1Image(array, np.asarray(affine, dtype=np.float64))
+    return image
+
+
+def is_path(given: object) -> bool:
+    """Whether an image is given by the name of its file."""
+    return isinstance(given, (str, os.PathLike))
+
+
+def path_of(given: Any) -> str:
+    """The name of a file as text."""
+    name = os.fspath(given)
+    return name if isinstance(name, str) else os.fsdecode(name)
+
+
+def read(given: ImageLike, name: str) -> _native.Image:
+    """An image in memory of the library. ``name`` is what messages call it unless it has a file's."""
+    if isinstance(given, _native.Image):
+        return given
+    if is_path(given):
+        image = _native.Image.read(path_of(given))
+        if image.warning is not None:
+            warnings.warn(image.warning, HeaderWarning, stacklevel=4)
+        return image
+    array, affine, known = parts(given, name)
+    return _native.Image.copy(np.asarray(array, dtype=np.float32), affine, known)
+
+
+def read_labels(given: ImageLike, name: str) -> _native.Labels:
+    """A label map in memory of the library."""
+    if isinstance(given, _native.Labels):
+        return given
+    if is_path(given):
+        return _native.Labels.read(path_of(given))
+    array, affine, known = parts(given, name)
+    whole = np.asarray(array)
+    labels = whole.astype(np.int32)
+    wrong = int(np.count_nonzero(labels != whole))
+    if wrong:
+        raise InputError(f"{known}: {wrong} voxels are not whole numbers within 32 bits, expected labels")
+    return _native.Labels.copy(labels, affine, known)
+
+
+def space_of(given: ImageLike, name: str) -> _native.Space:
+    """Where an image lies; its voxels are not looked at."""
+    if isinstance(given, _native.Space):
+        return given
+    if isinstance(given, (_native.Image,)):
+        return given.space
+    if is_path(given):
+        return _native.Space.read(path_of(given))
+    shape, affine, known = place(given, name)
+    return _native.Space(list(shape), affine, known)
+
+
+def place(given: Any, name: str) -> tuple[Sequence[int], _native.Matrix, str]:
+    """Shape, voxel-to-world matrix and name of an image in memory."""
+    if isinstance(given, SpatialImage):
+        return _flat(given.shape), _matrix(given.affine, name), _file_of(given) or name
+    array, affine, known = parts(given, name)
+    return array.shape, affine, known
+
+
+def parts(given: Any, name: str) -> tuple[NDArray[Any], _native.Matrix, str]:
+    """Voxels, voxel-to-world matrix and name of an image in memory."""
+    if isinstance(given, tuple) and len(given) == 2:
+        array = _array(given[0])
+        return array, _matrix(given[1], name), name
+    if isinstance(given, SpatialImage):
+        known = _file_of(given) or name
+        array = np.asanyarray(given.dataobj)
+        return array.reshape(_flat(array.shape)), _matrix(given.affine, known), known
+    module = type(given).__module__.split(".")[0]
+    if module in ("ants", "antspyx"):
+        return *_of_ants(given), name
+    if module == "SimpleITK":
+        return *_of_sitk(given), name
+    raise InputError(
+        f"{name}: expected a path, an image of nibabel, ANTsPy or SimpleITK, or (array, affine), "
+        f"found {type(given).__module__}.{type(given).__qualname__}"
+    )
+
+
+#: DLPack's numbers of main memory, plain and page-locked.
+_MAIN_MEMORY = (1, 3)
+
+
+def _array(given: Any) -> NDArray[Any]:
+    """An array of numpy, or of any library that speaks DLPack; those of a GPU are copied to main memory."""
+    if isinstance(given, np.ndarray) or not hasattr(given, "__dlpack_device__"):
+        return np.asarray(given)
+    # PyTorch's tensors that are part of a computation are not lent.
+    given = given.detach() if hasattr(given, "detach") else given
+    if given.__dlpack_device__()[0] in _MAIN_MEMORY:
+        return np.from_dlpack(given)
+    # PyTorch, CuPy; others copy when asked for an array.
+    for name in ("cpu", "get"):
+        copy = getattr(given, name, None)
+        if copy is not None:
+            return np.asarray(copy())
+    return np.asarray(given)
+
+
+def _flat(shape: Sequence[int]) -> tuple[int, ...]:
+    """A shape without axes of one voxel after the third."""
+    shape = tuple(shape)
+    while len(shape) > 3 and shape[-1] == 1:
+        shape = shape[:-1]
+    return shape
+
+
+def _matrix(given: Any, name: str) -> _native.Matrix:
+    matrix = np.asarray(given, dtype=np.float64)
+    if matrix.shape != (4, 4):
+        raise InputError(f"{name}: expected a 4×4 voxel-to-world matrix, found shape {matrix.shape}")
+    rows: list[list[float]] = matrix.tolist()
+    return rows
+
+
+def _file_of(image: Any) -> Optional[str]:
+    """The name of the file that an image of nibabel was read from."""
+    get = getattr(image, "get_filename", None)
+    name = get() if get is not None else None
+    return name if isinstance(name, str) else None
+
+
+#: Turns the world of ITK (LPS) into that of NIfTI (RAS), and back.
+LPS = np.diag([-1.0, -1.0, 1.0, 1.0])
+
+
+def world_of_itk(spacing: Sequence[float], origin: Sequence[float], direction: ArrayLike) -> NDArray[np.float64]:
+    """The voxel-to-world matrix (RAS mm) of an image of ITK, of two or three axes."""
+    axes = len(spacing)
+    matrix = np.eye(4)
+    matrix[:axes, :axes] = np.asarray(direction, dtype=np.float64).reshape(axes, axes) * np.asarray(spacing)
+    matrix[:axes, 3] = origin
+    return np.asarray(LPS @ matrix, dtype=np.float64)
+
+
+def _of_ants(image: Any) -> tuple[NDArray[Any], _native.Matrix]:
+    array = image.numpy()
+    matrix: list[list[float]] = world_of_itk(image.spacing, image.origin, image.direction).tolist()
+    return array, matrix
+
+
+def _of_sitk(image: Any) -> tuple[NDArray[Any], _native.Matrix]:
+    sitk: Any = importlib.import_module("SimpleITK")
+    array = np.asarray(sitk.GetArrayViewFromImage(image)).T
+    matrix: list[list[float]] = world_of_itk(
+        image.GetSpacing(), image.GetOrigin(), image.GetDirection()
+    ).tolist()
+    return array, matrix

@@ -1,0 +1,90 @@
+"""What a registration is told, in the terms of the library."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _native
+from ._errors import InputError, OptionError
+from ._images import ImageLike, is_path, path_of, read
+from ._transforms import TransformLike, chain_of
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
+
+#: Options of a stage by their names, such as ``{"cost": "nmi"}``.
+Options: TypeAlias = Mapping[str, Any]
+#: ``centre-of-mass``, ``headers``, or an affine, fixed → moving: a file, a matrix (4×4, RAS mm) or a `Transform`.
+Start: TypeAlias = "Union[str, ArrayLike, TransformLike]"
+
+
+def plan(
+    transform: Optional[str],
+    preset: str,
+    stages: Optional[Sequence[Options]],
+    linear: Optional[Options],
+    syn: Optional[Options],
+    levels: Optional[Options],
+    dof: Optional[int],
+    search_degrees: Optional[Sequence[float]],
+    channels: int,
+) -> _native.Plan:
+    """The plan of a registration with so many further channels."""
+    if stages is not None:
+        given = {"transform": transform, "linear": linear, "syn": syn, "levels": levels, "dof": dof}
+        for name, value in {**given, "search_degrees": search_degrees}.items():
+            if value is not None:
+                raise OptionError(f"{name}: has no effect where stages are given")
+        return _native.Plan.stages(_json(list(stages)))
+    recipe: dict[str, Any] = {"preset": preset}
+    for name, value in {
+        "model": transform,
+        "dof": dof,
+        "linear": linear,
+        "syn": syn,
+        "schedule": levels,
+        "search_degrees": search_degrees,
+    }.items():
+        if value is not None:
+            recipe[name] = value
+    return _native.Plan.recipe(_json(recipe), channels)
+
+
+def _json(value: Any) -> str:
+    def plain(item: Any) -> Any:
+        if isinstance(item, (np.ndarray, np.generic)):
+            return item.tolist()
+        if isinstance(item, Mapping):
+            return dict(item)
+        raise TypeError(type(item).__name__)
+
+    try:
+        return json.dumps(value, default=plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"options: {error} is no number, text, list or dictionary") from None
+
+
+def start(given: Optional[Start], usual: str) -> tuple[str, Optional[_native.Matrix]]:
+    """The name of a start, and its matrix if it has one."""
+    if given is None:
+        return usual, None
+    if isinstance(given, str) and given in ("centre-of-mass", "center-of-mass", "headers"):
+        return given, None
+    chain = chain_of(given, "the initial transform")
+    matrix = chain.whole_affine()
+    if matrix is None:
+        raise InputError("initial: a warp, expected an affine")
+    return (path_of(given) if is_path(given) else "initial"), matrix
+
+
+def side(
+    image: ImageLike, name: str, channels: Sequence[ImageLike], mask: Optional[ImageLike]
+) -> _native.Side:
+    """One side of a registration."""
+    further = [read(channel, f"channel {n} of {name}") for n, channel in enumerate(channels, 2)]
+    return _native.Side(read(image, name), further, None if mask is None else read(mask, f"the mask of {name}"))

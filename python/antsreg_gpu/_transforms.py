@@ -1,0 +1,262 @@
+"""Transforms: read, written, and applied to images, label maps and points."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _native
+from ._errors import InputError, OptionError, SpaceWarning
+from ._images import ImageLike, SpatialImage, is_path, made, path_of, read, read_labels, space_of
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
+
+    from ._registration import Registration
+
+#: A file (or ``[file,1]`` for the inverse of an affine), a matrix (4×4, RAS mm), a warp as (vectors X×Y×Z×3 in RAS mm,
+#: voxel-to-world matrix), a `Transform`, or a `Registration`, whose transforms go from fixed to moving points.
+TransformLike: TypeAlias = "Union[str, os.PathLike[str], ArrayLike, tuple[ArrayLike, ArrayLike], Transform, Registration]"
+
+
+class Transform:
+    """Transforms in sequence. Points of an output go through them to points of an input, the first step first; an image of
+    the input is brought onto the grid of the output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shift = Transform(np.array([[1, 0, 0, 5.0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]))
+    >>> shift.transform_points([[1.0, 2.0, 3.0]])
+    array([[6., 2., 3.]])
+    """
+
+    def __init__(self, *steps: TransformLike) -> None:
+        self._chain = _native.Chain.joined([chain_of(step, "a transform") for step in steps])
+
+    @classmethod
+    def _of(cls, chain: _native.Chain) -> Transform:
+        transform = cls.__new__(cls)
+        transform._chain = chain
+        return transform
+
+    @property
+    def affine(self) -> Optional[NDArray[np.float64]]:
+        """All steps together, 4×4, RAS mm; None where one of them is a warp."""
+        matrix = self._chain.whole_affine()
+        return None if matrix is None else np.array(matrix)
+
+    @property
+    def warps(self) -> list[tuple[NDArray[np.float32], NDArray[np.float64]]]:
+        """Every warp: its vectors (X×Y×Z×3, RAS mm, read-only) and their voxel-to-world matrix (4×4, RAS mm)."""
+        found = []
+        for step, kind in enumerate(self._chain.kinds):
+            space = self._chain.space(step)
+            if kind == "warp" and space is not None:
+                found.append((self._chain.vectors(step), np.array(space.affine)))
+        return found
+
+    @property
+    def kinds(self) -> list[str]:
+        """What each step is: ``affine`` or ``warp``."""
+        return self._chain.kinds
+
+    def inverse(self) -> Transform:
+        """The inverse of affines. A warp has none that is exact; take the inverse warp of its registration."""
+        matrix = self._chain.whole_affine()
+        if matrix is None:
+            raise InputError("a warp has no exact inverse; take the inverse warp that its registration gave")
+        return Transform._of(_native.Chain.of_affine(matrix, True, "the inverse"))
+
+    def transform_points(self, points: ArrayLike) -> NDArray[np.float64]:
+        """Points (N×3, RAS mm) of the output as points of the input."""
+        return _points(points, self._chain)
+
+    def apply(
+        self, image: ImageLike, reference: ImageLike, *, interpolation: str = "linear", outside: float = 0.0
+    ) -> SpatialImage:
+        """An image of the input on the grid of a reference; see `antsreg_gpu.apply`."""
+        return apply(image, reference, self, interpolation=interpolation, outside=outside)
+
+    def explain(self) -> str:
+        """In words, from which space to which each step goes."""
+        return self._chain.explain()
+
+    def __repr__(self) -> str:
+        return f"Transform({', '.join(self.kinds)})"
+
+
+def chain_of(given: Any, name: str) -> _native.Chain:
+    """One transform, whatever it was given as."""
+    if isinstance(given, _native.Chain):
+        return given
+    native = getattr(given, "_chain", None)
+    if isinstance(native, _native.Chain):
+        return native
+    if is_path(given):
+        path = path_of(given)
+        if path.startswith("[") and path.endswith((",1]", ",0]")):
+            return _native.Chain.read(path[1:-3].strip(), path[-2] == "1")
+        return _native.Chain.read(path, False)
+    if isinstance(given, tuple) and len(given) == 2:
+        vectors = np.asarray(given[0], dtype=np.float32)
+        if vectors.ndim != 4:
+            raise InputError(f"{name}: a warp of shape {vectors.shape}, expected X×Y×Z×3")
+        return _native.Chain.of_warp(vectors, np.asarray(given[1], dtype=np.float64).tolist(), name)
+    matrix = np.asarray(given, dtype=np.float64)
+    if matrix.shape != (4, 4):
+        raise InputError(f"{name}: expected a file, a 4×4 matrix or a warp, found shape {matrix.shape}")
+    return _native.Chain.of_affine(matrix.tolist(), False, name)
+
+
+def _joined(transforms: Union[TransformLike, Sequence[TransformLike]]) -> _native.Chain:
+    several = transforms if isinstance(transforms, list) else [transforms]
+    return _native.Chain.joined([chain_of(one, f"transform {n}") for n, one in enumerate(several, 1)])
+
+
+def apply(
+    image: ImageLike,
+    reference: ImageLike,
+    transforms: Union[TransformLike, list[TransformLike]],
+    *,
+    interpolation: str = "linear",
+    outside: float = 0.0,
+) -> SpatialImage:
+    """Brings an image onto the grid of a reference.
+
+    Parameters
+    ----------
+    image : image
+        What is brought over.
+    reference : image
+        Its grid is that of the result; its voxels are not looked at.
+    transforms : transform or list of transforms
+        From points of the reference to points of the image, in the order of ``antsApplyTransforms``: a point goes through
+        the first one first.
+    interpolation : str
+        ``linear``, ``nearest``, ``bspline``, ``sinc``, ``gaussian``; for label maps ``generic-label``.
+    outside : float
+        The value of voxels that come from outside the image.
+
+    Returns
+    -------
+    image
+        Of single precision; of 32-bit integers for ``generic-label``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = (np.random.default_rng(0).random((8, 8, 8)), np.eye(4))
+    >>> apply(image, image, np.eye(4)).shape
+    (8, 8, 8)
+    """
+    chain, space = _joined(transforms), space_of(reference, "the reference")
+    if interpolation == "generic-label":
+        if outside != 0.0:
+            raise OptionError("outside: has no effect on label maps, outside of which is background")
+        labels, told = _native.resample_labels(read_labels(image, "the image"), space, chain, interpolation)
+        _warn(told)
+        return made(labels.array, labels.affine)
+    carried, told = _native.resample(read(image, "the image"), space, chain, interpolation, outside)
+    _warn(told)
+    return made(carried.array, carried.affine)
+
+
+def apply_points(
+    points: ArrayLike, transforms: Union[TransformLike, list[TransformLike]]
+) -> NDArray[np.float64]:
+    """Brings points through transforms.
+
+    Parameters
+    ----------
+    points : array, N×3
+        RAS mm.
+    transforms : transform or list of transforms
+        A point goes through the first one first: those of a registration bring points of the fixed image to the moving one.
+
+    Returns
+    -------
+    array, N×3
+        RAS mm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> apply_points([[1.0, 2.0, 3.0]], np.diag([2.0, 2.0, 2.0, 1.0]))
+    array([[2., 4., 6.]])
+    """
+    return _points(points, _joined(transforms))
+
+
+def _points(points: ArrayLike, chain: _native.Chain) -> NDArray[np.float64]:
+    typed = np.asarray(points, dtype=np.float64)
+    if typed.ndim != 2:
+        raise InputError(f"points: expected N×3 numbers, found shape {typed.shape}")
+    moved, told = _native.apply_points(typed, chain)
+    _warn(told)
+    return moved
+
+
+def _warn(texts: Sequence[str]) -> None:
+    for text in texts:
+        warnings.warn(text, SpaceWarning, stacklevel=3)
+
+
+def read_transform(
+    path: Union[str, os.PathLike[str]],
+    *,
+    fixed: Optional[ImageLike] = None,
+    moving: Optional[ImageLike] = None,
+) -> Transform:
+    """Reads a transform: ITK's affines (``.mat``, ``.txt``, ``.tfm``), warps (``.nii.gz``) and composites (``.h5``), or,
+    where both images are given, FLIRT's matrices.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    fixed, moving : image, optional
+        FLIRT's reference and input, whose grids its matrices need.
+    """
+    if (fixed is None) != (moving is None):
+        raise OptionError("FSL's matrices need both fixed and moving")
+    if fixed is None or moving is None:
+        return Transform._of(_native.Chain.read(path_of(path), False))
+    spaces = space_of(fixed, "the fixed image"), space_of(moving, "the moving image")
+    return Transform._of(_native.Chain.read_fsl(path_of(path), *spaces))
+
+
+def write_transform(
+    path: Union[str, os.PathLike[str]],
+    transform: TransformLike,
+    *,
+    fixed: Optional[ImageLike] = None,
+    moving: Optional[ImageLike] = None,
+    centre: Sequence[float] = (0.0, 0.0, 0.0),
+) -> None:
+    """Writes an affine (``.mat``, ``.txt``, ``.tfm``) or one warp (``.nii.gz``, ``.nii``) for ITK and ANTs; where both
+    images are given, an affine as FLIRT's matrix.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    transform : transform
+        An affine or one warp.
+    fixed, moving : image, optional
+        FLIRT's reference and input.
+    centre : three numbers
+        The centre that ITK's file names, RAS mm; it does not change the map.
+    """
+    chain = chain_of(transform, "the transform")
+    if (fixed is None) != (moving is None):
+        raise OptionError("FSL's matrices need both fixed and moving")
+    if fixed is None or moving is None:
+        chain.write(path_of(path), list(centre))
+    else:
+        chain.write_fsl(path_of(path), space_of(fixed, "the fixed image"), space_of(moving, "the moving image"))

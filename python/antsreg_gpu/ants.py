@@ -1,0 +1,358 @@
+"""ANTsPy's functions on this package's engine.
+
+>>> import antsreg_gpu.ants as ants  # doctest: +SKIP
+>>> found = ants.registration(fixed, moving, type_of_transform="SyN")  # doctest: +SKIP
+
+Signatures and results are ANTsPy's: images are ANTsImages where they were given as such, transforms are files. What this
+engine has no counterpart for raises `Unsupported` with its name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+from collections.abc import Sequence
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ._errors import Error
+from ._images import LPS, made, parts
+from ._measures import jacobian, overlap
+from ._registration import register
+from ._transforms import apply
+
+__all__ = [
+    "Unsupported",
+    "apply_transforms",
+    "create_jacobian_determinant_image",
+    "label_overlap_measures",
+    "n4_bias_field_correction",
+    "registration",
+]
+
+
+class Unsupported(Error, NotImplementedError):
+    """Something of ANTsPy's that this engine has no counterpart for."""
+
+
+#: The transform, and the metric of the deformable stage where the name says it.
+_TYPES: dict[str, tuple[str, Optional[str]]] = {
+    "Translation": ("translation", None),
+    "Rigid": ("rigid", None),
+    "QuickRigid": ("rigid", None),
+    "DenseRigid": ("rigid", None),
+    "BOLDRigid": ("rigid", None),
+    "Similarity": ("similarity", None),
+    "Affine": ("affine", None),
+    "AffineFast": ("affine", None),
+    "TRSAA": ("affine", None),
+    "BOLDAffine": ("affine", None),
+    "SyN": ("syn", "mattes"),
+    "SyNRA": ("syn", "mattes"),
+    "SyNAggro": ("syn", "mattes"),
+    "SyNCC": ("syn", "cc"),
+    "SyNabp": ("syn", "mattes"),
+    "SyNBold": ("syn", "cc"),
+    "SyNBoldAff": ("syn", "cc"),
+    "SyNOnly": ("syn-only", "mattes"),
+    "antsRegistrationSyN[s]": ("syn", "cc"),
+    "antsRegistrationSyN[a]": ("affine", None),
+    "antsRegistrationSyN[r]": ("rigid", None),
+    "antsRegistrationSyN[t]": ("translation", None),
+    "antsRegistrationSyN[so]": ("syn-only", "cc"),
+    "antsRegistrationSyNQuick[s]": ("syn", "mattes"),
+    "antsRegistrationSyNQuick[a]": ("affine", None),
+    "antsRegistrationSyNQuick[r]": ("rigid", None),
+    "antsRegistrationSyNQuick[t]": ("translation", None),
+    "antsRegistrationSyNQuick[so]": ("syn-only", "mattes"),
+}
+
+_SYN_METRICS = {"mattes": "mattes", "MI": "mattes", "CC": "cc"}
+_AFF_METRICS = {"mattes": "mi", "MI": "mi", "GC": "ncc", "meansquares": "lsq"}
+
+#: ANTsPy's default numbers, which its callers rarely change: one that is changed has an effect or is refused.
+_DEFAULT_ITERATIONS = (40, 20, 0)
+
+_INTERPOLATIONS = {
+    "linear": "linear",
+    "nearestNeighbor": "nearest",
+    "gaussian": "gaussian",
+    "bSpline": "bspline",
+    "cosineWindowedSinc": "cosine-sinc",
+    "welchWindowedSinc": "welch-sinc",
+    "hammingWindowedSinc": "hamming-sinc",
+    "lanczosWindowedSinc": "sinc",
+    "blackmanWindowedSinc": "blackman-sinc",
+    "genericLabel": "generic-label",
+    "multiLabel": "generic-label",
+}
+
+Files = Union[str, Sequence[str]]
+
+
+def registration(
+    fixed: Any,
+    moving: Any,
+    type_of_transform: str = "SyN",
+    initial_transform: Optional[Files] = None,
+    outprefix: str = "",
+    mask: Any = None,
+    moving_mask: Any = None,
+    mask_all_stages: bool = False,
+    grad_step: float = 0.2,
+    flow_sigma: float = 3,
+    total_sigma: float = 0,
+    aff_metric: str = "mattes",
+    aff_sampling: int = 32,
+    aff_random_sampling_rate: float = 0.2,
+    syn_metric: str = "mattes",
+    syn_sampling: int = 32,
+    reg_iterations: Sequence[int] = _DEFAULT_ITERATIONS,
+    aff_iterations: Any = None,
+    aff_shrink_factors: Any = None,
+    aff_smoothing_sigmas: Any = None,
+    write_composite_transform: bool = False,
+    random_seed: Optional[int] = None,
+    verbose: bool = False,
+    multivariate_extras: Any = None,
+    restrict_transformation: Any = None,
+    smoothing_in_mm: bool = False,
+    singleprecision: bool = True,
+    use_legacy_histogram_matching: bool = False,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Registers a pair of images, as ``ants.registration``.
+
+    Parameters
+    ----------
+    fixed, moving : image
+        ANTsImages, or whatever `antsreg_gpu.register` takes.
+    type_of_transform : str
+        ``SyN``, ``SyNRA``, ``SyNCC``, ``SyNOnly``, ``Affine``, ``Similarity``, ``Rigid``, ``Translation``,
+        ``antsRegistrationSyN[s]``, ``antsRegistrationSyNQuick[s]`` and others of these models.
+    initial_transform : file, optional
+        An affine, or ``Identity``.
+    outprefix : str
+        Start of the names of the transforms; by default in a new temporary folder.
+    mask, moving_mask : image, optional
+        Voxels that count, in all stages.
+    syn_metric, aff_metric : str
+        ``mattes`` or ``CC``; ``mattes``, ``GC`` or ``meansquares``. Without ``aff_metric`` the affine stage uses this
+        engine's own cost, the correlation ratio.
+    reg_iterations : sequence of int
+        Most iterations of SyN on each level, coarse to fine; left at ANTsPy's default, this engine's own.
+    grad_step, flow_sigma, total_sigma, aff_sampling, aff_random_sampling_rate, syn_sampling, random_seed
+        Left at ANTsPy's default, this engine's own; ``grad_step``, ``total_sigma`` and ``syn_sampling`` have their effect. This
+        engine samples all voxels and has no random numbers.
+
+    Returns
+    -------
+    dict
+        ``warpedmovout``, ``warpedfixout``, ``fwdtransforms``, ``invtransforms``: the transforms for `apply_transforms`.
+    """
+    if type_of_transform not in _TYPES:
+        raise Unsupported(f"type_of_transform={type_of_transform!r}: expected one of {', '.join(_TYPES)}")
+    refused = {
+        "write_composite_transform": write_composite_transform,
+        "multivariate_extras": multivariate_extras is not None,
+        "restrict_transformation": restrict_transformation is not None,
+        "aff_iterations": aff_iterations is not None and kwargs.get("strict", False),
+        "smoothing_in_mm": smoothing_in_mm,
+        **{name: True for name in kwargs if name != "gradient_step"},
+    }
+    for name, given in refused.items():
+        if given:
+            raise Unsupported(f"{name}: has no counterpart here")
+    model, metric = _TYPES[type_of_transform]
+    syn: dict[str, Any] = {}
+    levels: Optional[dict[str, Any]] = None
+    if metric is not None:
+        if syn_metric not in _SYN_METRICS:
+            raise Unsupported(f"syn_metric={syn_metric!r}: expected mattes or CC")
+        # CC in the name or in the argument.
+        syn["metric"] = "cc" if _SYN_METRICS[syn_metric] == "cc" else metric
+        if syn["metric"] == "cc" and syn_sampling != 32:
+            syn["radius"] = int(syn_sampling)
+        elif syn["metric"] == "mattes" and syn_sampling != 32:
+            syn["bins"] = int(syn_sampling)
+        if grad_step != 0.2:
+            syn["gradient_step"] = float(grad_step)
+        if flow_sigma != 3:
+            syn["update_variance"] = float(flow_sigma)
+        if total_sigma:
+            syn["total_variance"] = float(total_sigma)
+        if tuple(reg_iterations) != _DEFAULT_ITERATIONS:
+            levels = _levels(reg_iterations)
+    linear: Optional[dict[str, Any]] = None
+    if aff_metric != "mattes" and model != "syn-only":
+        if aff_metric not in _AFF_METRICS:
+            raise Unsupported(f"aff_metric={aff_metric!r}: expected mattes, GC or meansquares")
+        linear = {"cost": _AFF_METRICS[aff_metric]}
+    found = register(
+        _given(fixed, "fixed"),
+        _given(moving, "moving"),
+        model,
+        fixed_mask=None if mask is None else _given(mask, "mask"),
+        moving_mask=None if moving_mask is None else _given(moving_mask, "moving_mask"),
+        initial=_start(initial_transform),
+        syn=syn or None,
+        levels=levels,
+        linear=linear,
+        progress=verbose,
+    )
+    prefix = outprefix or os.path.join(tempfile.mkdtemp(prefix="antsreg_"), "")
+    found.save(prefix, warped=False)
+    affine, warp, inverse_warp = (prefix + name for name in ("0GenericAffine.mat", "1Warp.nii.gz", "1InverseWarp.nii.gz"))
+    forward, backward = ([affine], [affine]) if found.warp is None else ([warp, affine], [affine, inverse_warp])
+    return {
+        "warpedmovout": _like(fixed, found.warped),
+        "warpedfixout": _like(fixed, found.inverse_warped),
+        "fwdtransforms": forward,
+        "invtransforms": backward,
+    }
+
+
+def apply_transforms(
+    fixed: Any,
+    moving: Any,
+    transformlist: Files,
+    interpolator: str = "linear",
+    imagetype: int = 0,
+    whichtoinvert: Optional[Sequence[bool]] = None,
+    compose: Optional[str] = None,
+    defaultvalue: float = 0,
+    singleprecision: bool = False,
+    verbose: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Brings a moving image onto the grid of a fixed one, as ``ants.apply_transforms``.
+
+    Parameters
+    ----------
+    fixed, moving : image
+        The grid, and what is brought over.
+    transformlist : file or list of files
+        As ``registration`` gives them; the last one acts on the image first.
+    interpolator : str
+        ``linear``, ``nearestNeighbor``, ``genericLabel``, ``multiLabel``, ``bSpline``, ``gaussian`` or a windowed sinc.
+    whichtoinvert : list of bool, optional
+        Affines to be inverted. Without it, the affine that stands before a warp in a list of two is: that is the order of
+        ``invtransforms``.
+    defaultvalue : float
+        The value of voxels that come from outside the moving image.
+    """
+    if imagetype != 0:
+        raise Unsupported(f"imagetype={imagetype}: has no counterpart here")
+    if compose is not None:
+        raise Unsupported("compose: has no counterpart here")
+    for name in kwargs:
+        raise Unsupported(f"{name}: has no counterpart here")
+    if interpolator not in _INTERPOLATIONS:
+        raise Unsupported(f"interpolator={interpolator!r}: expected one of {', '.join(_INTERPOLATIONS)}")
+    files = [transformlist] if isinstance(transformlist, str) else list(transformlist)
+    affines = [name for name in files if not name.endswith((".nii", ".nii.gz"))]
+    if whichtoinvert is None:
+        # ANTsPy's own rule.
+        backward = len(files) == 2 and files[0] in affines and files[1] not in affines
+        whichtoinvert = [backward and n == 0 for n in range(len(files))]
+    if len(whichtoinvert) != len(files):
+        raise Unsupported(f"whichtoinvert has {len(whichtoinvert)} values, expected {len(files)}")
+    named = [f"[{name},1]" if inverted else name for name, inverted in zip(files, whichtoinvert)]
+    how = _INTERPOLATIONS[interpolator]
+    outside = 0.0 if how == "generic-label" else float(defaultvalue)
+    image = apply(
+        _given(moving, "moving"), _given(fixed, "fixed"), list(named), interpolation=how, outside=outside
+    )
+    return _like(fixed, image)
+
+
+def create_jacobian_determinant_image(
+    domain_image: Any, tx: Any, do_log: bool = False, geom: bool = False
+) -> Any:
+    """Determinants of a warp in a file, as ``ants.create_jacobian_determinant_image``."""
+    if geom:
+        raise Unsupported("geom: has no counterpart here")
+    image = jacobian(tx).image
+    if do_log:
+        values = np.log(np.maximum(np.asarray(image.dataobj), np.finfo(np.float32).tiny))
+        image = made(values.astype(np.float32), image.affine)
+    return _like(domain_image, image)
+
+
+def label_overlap_measures(source_image: Any, target_image: Any) -> Any:
+    """Overlap of two label maps, as ``ants.label_overlap_measures``: a data frame if pandas is there, else a list of
+    dictionaries."""
+    found = overlap(_given(source_image, "source_image"), _given(target_image, "target_image"))
+    columns = {
+        "TotalOrTargetOverlap": "target_overlap",
+        "UnionOverlap": "jaccard",
+        "MeanOverlap": "dice",
+        "VolumeSimilarity": "volume_similarity",
+        "FalseNegativeError": "false_negative",
+        "FalsePositiveError": "false_positive",
+    }
+    named = [("All", found.total), *found.labels.items()]
+    rows = [
+        {"Label": label, **{column: getattr(measures, name) for column, name in columns.items()}}
+        for label, measures in named
+    ]
+    try:
+        return importlib.import_module("pandas").DataFrame(rows)
+    except ImportError:
+        return rows
+
+
+def n4_bias_field_correction(*arguments: Any, **options: Any) -> Any:
+    """ANTsPy's N4: it has no counterpart here yet."""
+    raise Unsupported("n4_bias_field_correction: has no counterpart here")
+
+
+def _levels(iterations: Sequence[int]) -> dict[str, Any]:
+    """ANTs' levels for so many numbers of iterations; levels without any are left out."""
+    count = len(iterations)
+    every = [(2**n, float(n), int(most)) for n, most in zip(range(count - 1, -1, -1), iterations)]
+    used = [level for level in every if level[2] > 0]
+    return {
+        "shrink_factors": [shrink for shrink, _, _ in used],
+        "smoothing_sigmas": [sigma for _, sigma, _ in used],
+        "iterations": [most for _, _, most in used],
+    }
+
+
+def _start(given: Optional[Files]) -> Any:
+    if given is None:
+        return None
+    names = [given] if isinstance(given, str) else list(given)
+    if names in (["Identity"], ["identity"]):
+        return "headers"
+    if len(names) != 1:
+        raise Unsupported("initial_transform: several transforms have no counterpart here")
+    return names[0]
+
+
+def _given(image: Any, name: str) -> Any:
+    """An image as this package takes it."""
+    if isinstance(image, (str, os.PathLike)):
+        return image
+    array, affine, _ = parts(image, name)
+    return array, affine
+
+
+def _like(given: Any, image: Any) -> Any:
+    """A result as ANTsPy would give it, where an ANTsImage was given."""
+    if type(given).__module__.split(".")[0] not in ("ants", "antspyx"):
+        return image
+    ants: Any = importlib.import_module("ants")
+    world = LPS @ np.asarray(image.affine)
+    array = np.asarray(image.dataobj)
+    axes = array.ndim
+    matrix = world[:axes, :axes]
+    spacing = np.linalg.norm(matrix, axis=0)
+    return ants.from_numpy(
+        np.ascontiguousarray(array),
+        origin=[float(value) for value in world[:axes, 3]],
+        spacing=[float(value) for value in spacing],
+        direction=matrix / spacing,
+    )

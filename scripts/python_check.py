@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Builds the Python package into an environment of its own, target/python-venv, and tests it: types, behaviour, tutorial.
+
+Needs cargo, and Python 3.9 or later with venv. --wheel tests a wheel instead of building the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+ENVIRONMENT = REPOSITORY / "target" / "python-venv"
+TESTS = REPOSITORY / "tests" / "python"
+EXAMPLES = REPOSITORY / "examples" / "python"
+
+
+def main() -> int:
+    """Build, then every check; the first that fails ends it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--wheel", type=Path, help="a wheel to test")
+    parser.add_argument("--profile", default="dev", help="Cargo's profile of the build")
+    arguments = parser.parse_args()
+    make_environment()
+    if arguments.wheel:
+        run("pip", "install", "--quiet", "--force-reinstall", "--no-deps", arguments.wheel)
+    else:
+        run("maturin", "develop", "--quiet", "--locked", "--profile", arguments.profile)
+    run("mypy", "--strict", "python/antsreg_gpu", EXAMPLES)
+    # Beside the package's folder, so that what is tested is what was installed.
+    run("python", "-m", "pytest", "--quiet", "--doctest-modules", "-p", "no:cacheprovider", TESTS, "python/antsreg_gpu")
+    for tutorial in sorted(EXAMPLES.glob("*.py")):
+        run("python", tutorial, REPOSITORY / "target" / "python-tutorial")
+    run("pdoc", "--output-directory", REPOSITORY / "target" / "python-doc", "antsreg_gpu", "antsreg_gpu.ants")
+    return 0
+
+
+def make_environment() -> None:
+    """Create the environment, unless the one that stands was made from the same requirements."""
+    wanted, stamp = (TESTS / "requirements.txt").read_text(), ENVIRONMENT / "requirements.txt"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    venv.create(ENVIRONMENT, with_pip=True)
+    run("pip", "install", "--quiet", "--disable-pip-version-check", "-r", TESTS / "requirements.txt")
+    stamp.write_text(wanted)
+
+
+def run(program: str, *words: str | Path) -> None:
+    """Run a program of the environment; its failure ends this one."""
+    shown = " ".join([program, *map(str, words)])
+    print(f"-- {shown}", flush=True)
+    began = time.monotonic()
+    path = f"{ENVIRONMENT / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    variables = os.environ | {"VIRTUAL_ENV": str(ENVIRONMENT), "PATH": path, "MPLBACKEND": "agg"}
+    done = subprocess.run([ENVIRONMENT / "bin" / program, *words], cwd=REPOSITORY, env=variables, check=False)
+    print(f"   {time.monotonic() - began:.1f} s", flush=True)
+    if done.returncode:
+        sys.exit(f"error: {shown}: exit code {done.returncode}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

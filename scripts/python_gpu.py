@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Measures the Python package on an NVIDIA GPU: speed, memory, the command's bytes, stops, and a PyTorch loop beside it.
+
+DATA holds images at 1 mm, fixed.nii.gz and moving.nii.gz, or any two files by --fixed and --moving. Needs the package, nibabel,
+and PyTorch for the parts that are beside it. Prints a line for each part and, at the end, all figures as JSON; exit code 1 if a
+bar is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+FIGURES: dict[str, Any] = {}
+MISSED: list[str] = []
+
+
+def main() -> int:
+    """Run the parts that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, nargs="?", default=Path(), metavar="DATA")
+    parser.add_argument("--fixed", type=Path, help="the fixed image [default: DATA/fixed.nii.gz]")
+    parser.add_argument("--moving", type=Path, help="the moving image [default: DATA/moving.nii.gz]")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--only", default="", help="parts with commas between them: " + ", ".join(PARTS))
+    parser.add_argument("--repeat", type=int, default=20, help="registrations whose median is told")
+    parser.add_argument("--many", type=int, default=500, help="registrations of the part on memory")
+    arguments = parser.parse_args()
+    fixed = arguments.fixed or arguments.data / "fixed.nii.gz"
+    moving = arguments.moving or arguments.data / "moving.nii.gz"
+    wanted = [name for name in arguments.only.split(",") if name] or list(PARTS)
+    for name in wanted:
+        try:
+            PARTS[name](arguments, fixed, moving)
+        except ImportError as missing:
+            print(f"{name}: left out, {missing}", flush=True)
+    print(json.dumps({"figures": FIGURES, "missed": MISSED}, indent=2))
+    return 1 if MISSED else 0
+
+
+def tell(name: str, value: float, unit: str, most: float | None = None, least: float | None = None) -> None:
+    """Print and keep a figure, and whether it misses its bar."""
+    bar = f" (at most {most})" if most is not None else f" (at least {least})" if least is not None else ""
+    FIGURES[name] = value
+    missed = (most is not None and value > most) or (least is not None and value < least)
+    if missed:
+        MISSED.append(name)
+    print(f"{name}: {value:.4g} {unit}{bar}{' MISSED' if missed else ''}", flush=True)
+
+
+def load(path: Path) -> tuple[Any, Any]:
+    """An image as an array in single precision and its matrix."""
+    import nibabel
+    import numpy
+
+    image: Any = nibabel.load(path)
+    return numpy.asarray(image.dataobj, dtype=numpy.float32), image.affine
+
+
+def seconds_of(run: Callable[[], Any], repeat: int) -> float:
+    """The median time of a call after the first."""
+    run()
+    times = []
+    for _ in range(repeat):
+        began = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+def speed(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
+    """Pairs from numpy, one by one and many."""
+    import antsreg_gpu
+
+    f, m, device = load(fixed), load(moving), arguments.device
+
+    def both_warps(found: antsreg_gpu.Registration) -> None:
+        assert found.warp is not None and found.inverse_warp is not None
+
+    tell("from numpy, a pair", seconds_of(lambda: both_warps(antsreg_gpu.register(f, m, device=device)), arguments.repeat), "s", 0.13)
+    prepared = antsreg_gpu.Fixed(f, device=device)
+    tell("from numpy, fixed prepared", seconds_of(lambda: both_warps(prepared.register(m)), arguments.repeat), "s")
+    began, count = time.perf_counter(), 0
+    for found in antsreg_gpu.register_many(f, [m] * (3 * arguments.repeat), device=device):
+        both_warps(found)
+        count += 1
+    tell("register_many", count / (time.perf_counter() - began), "pairs/s, with its start", least=20.0)
+
+
+def tensors(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
+    """Pairs from and to tensors on the GPU."""
+    import torch
+
+    import antsreg_gpu
+
+    device = torch.device(arguments.device)
+    f, m = ((torch.as_tensor(array, device=device), affine) for array, affine in (load(fixed), load(moving)))
+
+    def run() -> None:
+        found = antsreg_gpu.register(f, m, device=arguments.device)
+        torch.as_tensor(found.warp.copy(), device=device)  # type: ignore[union-attr]
+        torch.cuda.synchronize(device)
+
+    tell("from and to tensors, a pair", seconds_of(run, arguments.repeat), "s", 0.095)
+
+
+def same(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
+    """The files of `save` and of the command."""
+    import antsreg_gpu
+
+    program = Path(sys.executable).parent / "antsreg-gpu"
+    with tempfile.TemporaryDirectory() as folder:
+        for preset in ("fast", "default", "best", "multimodal"):
+            words = ["register", "-f", fixed, "-m", moving, "-o", f"{folder}/c_", "--device", arguments.device]
+            subprocess.run([program, *words, "--preset", preset], check=True, capture_output=True)
+            antsreg_gpu.register(fixed, moving, preset=preset, device=arguments.device).save(f"{folder}/p_")
+            differing = [
+                path.name
+                for path in Path(folder).glob("p_*")
+                if path.suffix != ".json" and path.read_bytes() != (path.parent / path.name.replace("p_", "c_", 1)).read_bytes()
+            ]
+            print(f"{preset}: {'differ: ' + ', '.join(differing) if differing else 'the same bytes'}", flush=True)
+            tell(f"{preset}, files that differ", len(differing), "files", 0)
+
+
+def memory(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
+    """Host and device memory over many registrations."""
+    import torch
+
+    import antsreg_gpu
+
+    (f, affine), (m, other) = load(fixed), load(moving)
+
+    def coarse(array: Any, matrix: Any) -> tuple[Any, Any]:
+        matrix = matrix.copy()
+        matrix[:3, :3] *= 2
+        return array[::2, ::2, ::2].copy(), matrix
+
+    pair = coarse(f, affine), coarse(m, other)
+
+    def held() -> tuple[int, int]:
+        free, total = torch.cuda.mem_get_info(torch.device(arguments.device))
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE"), total - free
+
+    for _ in range(20):
+        antsreg_gpu.register(*pair, device=arguments.device)
+    before = held()
+    for _ in range(arguments.many):
+        antsreg_gpu.register(*pair, device=arguments.device)
+    after = held()
+    tell(f"host memory gained by {arguments.many}", (after[0] - before[0]) / 1e6, "MB", 20.0)
+    tell(f"device memory gained by {arguments.many}", (after[1] - before[1]) / 1e6, "MB", 20.0)
+    antsreg_gpu.release_devices()
+    tell("device memory given back", (after[1] - held()[1]) / 1e6, "MB")
+
+
+def beside(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
+    """The bits of a training loop with and without registrations between its steps."""
+    import torch
+
+    import antsreg_gpu
+
+    torch.use_deterministic_algorithms(True)
+    pair, device = (load(fixed), load(moving)), torch.device(arguments.device)
+    reference = antsreg_gpu.register(*pair, preset="fast", device=arguments.device).affine
+
+    def train(between: Callable[[], None]) -> Any:
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)).to(device)
+        optimiser = torch.optim.SGD(model.parameters(), lr=0.01)
+        data = torch.randn(64, 256, device=device)
+        for _ in range(10):
+            optimiser.zero_grad()
+            model(data).square().mean().backward()
+            optimiser.step()
+            between()
+        return torch.cat([parameter.detach().flatten().cpu() for parameter in model.parameters()])
+
+    def register() -> None:
+        current = torch.cuda.current_device()
+        found = antsreg_gpu.register(*pair, preset="fast", device=arguments.device)
+        assert (found.affine == reference).all(), "other bits beside PyTorch"
+        assert torch.cuda.current_device() == current, "another current device"
+
+    alone = train(lambda: None)
+    tell("weights that differ beside us", int((train(register) != alone).sum()), "weights", 0)
+    with torch.cuda.stream(torch.cuda.Stream(device)):
+        tell("weights that differ, on a stream", int((train(register) != alone).sum()), "weights", 0)
+
+
+def stops(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
+    """Seconds from Ctrl-C, and from an exception of the callback, to the end of the call."""
+    import antsreg_gpu
+
+    pair = load(fixed), load(moving)
+    slow: dict[str, Any] = {
+        "levels": {"iterations": [10**6], "shrink_factors": [1], "smoothing_sigmas": [0.0]},
+        "syn": {"convergence": {"window": 10, "threshold": 0.0}},
+    }
+    antsreg_gpu.register(*pair, "rigid", device=arguments.device)
+    raised: list[float] = []
+
+    def stop(report: antsreg_gpu.Report) -> None:
+        if report.stage == "syn" and report.iteration == 20:
+            raised.append(time.perf_counter())
+            raise InterruptedError
+
+    try:
+        antsreg_gpu.register(*pair, device=arguments.device, progress=stop, **slow)
+    except InterruptedError:
+        tell("from an exception to the end", time.perf_counter() - raised[0], "s", 0.5)
+    sent: list[float] = []
+
+    def interrupt() -> None:
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Timer(2.0, interrupt).start()
+    try:
+        antsreg_gpu.register(*pair, device=arguments.device, **slow)
+    except KeyboardInterrupt:
+        tell("from Ctrl-C to the end", time.perf_counter() - sent[0], "s", 0.5)
+
+
+PARTS = {"speed": speed, "tensors": tensors, "same": same, "memory": memory, "beside": beside, "stops": stops}
+
+if __name__ == "__main__":
+    sys.exit(main())

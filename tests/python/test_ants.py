@@ -1,0 +1,87 @@
+"""ANTsPy's functions on this engine: the examples of its documentation, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nibabel as nib
+import numpy as np
+import pytest
+from conftest import Pair
+
+import antsreg_gpu.ants as engine
+
+antspy: Any = pytest.importorskip("ants", reason="installed by tests/python/requirements.txt")
+
+
+@pytest.fixture(scope="module")
+def images(pair: Pair) -> tuple[Any, Any]:
+    return tuple(antspy.image_read(str(path)) for path in pair)
+
+
+def correlation(a: Any, b: Any) -> float:
+    return float(np.corrcoef(a.numpy().ravel(), b.numpy().ravel())[0, 1])
+
+
+def test_the_example_of_registration(images: tuple[Any, Any]) -> None:
+    # The example of ants.registration, with images that are here.
+    fi, mi = images
+    mytx = engine.registration(fixed=fi, moving=mi, type_of_transform="SyN", reg_iterations=(10, 5, 0))
+    assert set(mytx) == {"warpedmovout", "warpedfixout", "fwdtransforms", "invtransforms"}
+    assert all(Path(name).is_file() for name in mytx["fwdtransforms"] + mytx["invtransforms"])
+    warped = mytx["warpedmovout"]
+    assert type(warped) is type(fi) and warped.shape == fi.shape
+    assert np.allclose(warped.direction, fi.direction) and np.allclose(warped.origin, fi.origin)
+    assert correlation(fi, warped) > correlation(fi, antspy.resample_image_to_target(mi, fi)) + 0.003
+    # By ANTsPy's own tool and by ours, both ways.
+    for fixed, moving, way in ((fi, mi, "fwdtransforms"), (mi, fi, "invtransforms")):
+        ours = engine.apply_transforms(fixed=fixed, moving=moving, transformlist=mytx[way])
+        theirs = antspy.apply_transforms(fixed=fixed, moving=moving, transformlist=mytx[way])
+        apart = np.abs(ours.numpy() - theirs.numpy())
+        assert apart.mean() < 1e-2 and np.percentile(apart, 99.9) < 1.0
+    determinants = engine.create_jacobian_determinant_image(fi, mytx["fwdtransforms"][0], True)
+    assert determinants.shape == fi.shape and abs(float(determinants.numpy().mean())) < 0.5
+
+
+@pytest.mark.parametrize("kind", ["Translation", "Rigid", "Similarity", "Affine", "antsRegistrationSyN[a]"])
+def test_linear_types(kind: str, images: tuple[Any, Any]) -> None:
+    fi, mi = images
+    found = engine.registration(fi, mi, kind)
+    assert found["fwdtransforms"] == found["invtransforms"] and len(found["fwdtransforms"]) == 1
+    assert correlation(fi, found["warpedmovout"]) > 0.7
+    read = antspy.read_transform(found["fwdtransforms"][0])
+    assert read.dimension == 3
+
+
+def test_labels(images: tuple[Any, Any]) -> None:
+    fi, mi = images
+    seg = [antspy.from_numpy(np.digitize(i.numpy(), [40.0, 90.0]).astype(np.float32), i.origin, i.spacing, i.direction) for i in images]
+    found = engine.registration(fi, mi, "Affine")
+    carried = engine.apply_transforms(fi, seg[1], found["fwdtransforms"], interpolator="genericLabel")
+    assert set(np.unique(carried.numpy())) <= {0, 1, 2}
+    ours = engine.label_overlap_measures(carried, seg[0])
+    theirs = antspy.label_overlap_measures(carried, seg[0])
+    for label in (1, 2):
+        a = ours[ours.Label == label].iloc[0]
+        b = theirs[theirs.Label.astype(str) == str(label)].iloc[0]
+        assert a.MeanOverlap == pytest.approx(float(b.MeanOverlap), abs=1e-4)
+
+
+def test_what_has_no_counterpart_raises_with_its_name(pair: Pair) -> None:
+    pair_of = nib.load(pair.fixed), nib.load(pair.moving)
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("ElasticSyN", {"type_of_transform": "ElasticSyN"}),
+        ("multivariate_extras", {"multivariate_extras": [1]}),
+        ("syn_metric", {"syn_metric": "demons"}),
+        ("aff_metric", {"aff_metric": "demons"}),
+        ("write_composite_transform", {"write_composite_transform": True}),
+        ("surprise", {"surprise": 1}),
+    ]
+    for name, options in cases:
+        with pytest.raises(engine.Unsupported, match=name):
+            engine.registration(*pair_of, **options)
+    with pytest.raises(engine.Unsupported, match="compose"):
+        engine.apply_transforms(*pair_of, transformlist=[], compose="x")
+    with pytest.raises(engine.Unsupported, match="n4"):
+        engine.n4_bias_field_correction(pair_of[0])
