@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ants as antspy
 import nibabel as nib
 import numpy as np
 import pytest
 from conftest import Pair
 
 import antsreg_gpu.ants as engine
-
-antspy: Any = pytest.importorskip("ants", reason="installed by tests/python/requirements.txt")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +55,11 @@ def test_linear_types(kind: str, images: tuple[Any, Any]) -> None:
 
 def test_labels(images: tuple[Any, Any]) -> None:
     fi, mi = images
-    seg = [antspy.from_numpy(np.digitize(i.numpy(), [40.0, 90.0]).astype(np.float32), i.origin, i.spacing, i.direction) for i in images]
+    def tissues(image: Any) -> Any:
+        values = np.digitize(image.numpy(), [40.0, 90.0]).astype(np.float32)
+        return antspy.from_numpy(values, image.origin, image.spacing, image.direction)
+
+    seg = [tissues(image) for image in images]
     found = engine.registration(fi, mi, "Affine")
     carried = engine.apply_transforms(fi, seg[1], found["fwdtransforms"], interpolator="genericLabel")
     assert set(np.unique(carried.numpy())) <= {0, 1, 2}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -159,9 +158,6 @@ def test_threads_share_a_device_and_leave_the_interpreter_free(pair: Pair) -> No
 
 
 def test_memory_stays_flat(pair: Pair) -> None:
-    def peak() -> int:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
     def held() -> int:
         gc.collect()
         pages = int(Path("/proc/self/statm").read_text().split()[1])
@@ -169,14 +165,13 @@ def test_memory_stays_flat(pair: Pair) -> None:
 
     fixed = antsreg_gpu.Fixed(pair.fixed, levels=FAST, linear={"finest_mm": 8.0}, device="cpu")
     moving = nib.load(pair.moving)
-    for _ in range(5):
+    for _ in range(4):
         fixed.register(moving).save(f"{Path(pair.moving).parent}/flat_")
     before = held()
-    for _ in range(25):
+    for _ in range(15):
         fixed.register(moving)
-    # An image or a warp that stays is 25 times 0.3 to 1 MB.
-    assert held() - before < 5_000_000
-    assert peak() > 0
+    # An image or a warp that stays is 0.2 to 0.5 MB each time.
+    assert held() - before < 2_500_000
 
 
 def test_the_command_is_installed() -> None:
