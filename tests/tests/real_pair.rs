@@ -29,6 +29,7 @@ fn colin27_comes_to_icbm152() {
     assert!(number("/similarity/correlation_at_start") < 0.97);
     for warp in ["warp", "inverse_warp"] {
         assert_eq!(number(&format!("/jacobian/{warp}/folded")), 0.0);
+        assert_eq!(number(&format!("/jacobian/{warp}/corner_folded")), 0.0);
         assert!(number(&format!("/jacobian/{warp}/minimum")) > 0.0);
     }
     // In voxels of 2 mm. The stage keeps every voxel within 0.45; means of about 0.01 were measured.

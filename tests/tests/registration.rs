@@ -84,6 +84,8 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
     assert!(jaccard(&syn) > jaccard(&affine) + 0.05, "{} after {}", jaccard(&syn), jaccard(&affine));
     for warp in ["warp", "inverse_warp"] {
         assert_eq!(syn["jacobian"][warp]["folded"], 0, "{warp}");
+        assert_eq!(syn["jacobian"][warp]["corner_folded"], 0, "{warp}");
+        assert!(syn["jacobian"][warp]["corner_minimum"].as_f64().is_some_and(|least| least > 0.0), "{warp}");
         assert!(syn["jacobian"][warp]["minimum"].as_f64().is_some_and(|least| least > 0.0), "{warp}");
     }
     let levels = syn["syn"]["levels"].as_array().expect("levels");

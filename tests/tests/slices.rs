@@ -120,8 +120,9 @@ fn warp_slices(device: &str) {
     assert_eq!(nifti::inspect(&place.path("s_1Warp.nii.gz")).expect("a header").dim[..6], [5, 96, 90, 1, 1, 2]);
     let jacobian = place.record("s_record.json")["jacobian"].clone();
     assert_eq!(jacobian["warp"]["folded"], 0, "{jacobian}");
+    assert_eq!(jacobian["warp"]["corner_folded"], 0, "{jacobian}");
     let printed = place.succeed("jacobian s_1Warp.nii.gz -o j.nii.gz").stdout;
-    assert!(printed.contains("0 of 8640 voxels folded"), "{printed}");
+    assert!(printed.contains("0 of 8640 voxels folded") && printed.contains(", 0 folded"), "{printed}");
 }
 
 #[test]

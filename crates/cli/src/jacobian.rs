@@ -48,7 +48,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let mask = args.mask.as_deref().map(|mask| inputs::mask(mask, &args.warp, &warp.grid)).transpose()?;
     let inverse = args.inverse.as_deref().map(itk::read_warp).transpose()?;
     let mut determinants = apply::jacobian(&warp);
-    let found = Summary::from(JacobianSummary::of(&determinants, mask.as_ref())?);
+    let corners = apply::smallest_at_corners(&warp);
+    let found = Summary::from(JacobianSummary::of(&determinants, &corners, mask.as_ref())?);
     if let Some(output) = &args.output {
         if args.logarithm {
             let folded = determinants.voxels.iter().filter(|value| **value <= 0.0).count();
@@ -85,19 +86,28 @@ pub struct Summary {
     pub folded: u64,
     /// Their share, 0 to 1.
     pub folded_share: f64,
+    /// Smallest determinant by one-sided differences: at a corner of a trilinear cell.
+    pub corner_minimum: f64,
+    /// Voxels where any of those is not positive: the strict count of folds.
+    pub corner_folded: u64,
 }
 
 impl From<JacobianSummary> for Summary {
     fn from(summary: JacobianSummary) -> Summary {
-        let JacobianSummary { voxels, minimum, maximum, mean, folded } = summary;
-        Summary { voxels, minimum, maximum, mean, folded, folded_share: summary.folded_share() }
+        let JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded } = summary;
+        let folded_share = summary.folded_share();
+        Summary { voxels, minimum, maximum, mean, folded, folded_share, corner_minimum, corner_folded }
     }
 }
 
 impl std::fmt::Display for Summary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Summary { voxels, minimum, maximum, mean, folded, .. } = self;
-        write!(f, "{minimum:.4} to {maximum:.4}, mean {mean:.4}, {folded} of {voxels} voxels folded")
+        let Summary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded, .. } = self;
+        write!(
+            f,
+            "{minimum:.4} to {maximum:.4}, mean {mean:.4}, {folded} of {voxels} voxels folded; at corners from \
+             {corner_minimum:.4}, {corner_folded} folded"
+        )
     }
 }
 

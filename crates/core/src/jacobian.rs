@@ -16,29 +16,42 @@ pub struct JacobianSummary {
     pub mean: f64,
     /// Voxels whose determinant is not positive.
     pub folded: u64,
+    /// Smallest determinant by one-sided differences: at a corner of a trilinear cell.
+    pub corner_minimum: f64,
+    /// Voxels where any of those is not positive: the strict count of folds.
+    pub corner_folded: u64,
 }
 
 impl JacobianSummary {
-    /// Of a volume of determinants, where `mask`, if there is one, exceeds ½. A determinant that is not a number counts
-    /// as folded.
-    pub fn of(determinants: &Volume, mask: Option<&Volume>) -> Result<JacobianSummary, GridMismatch> {
+    /// Of volumes of determinants, by central differences and the smallest by one-sided ones, where `mask`, if there is one,
+    /// exceeds ½. A determinant that is not a number counts as folded.
+    pub fn of(
+        determinants: &Volume,
+        corners: &Volume,
+        mask: Option<&Volume>,
+    ) -> Result<JacobianSummary, GridMismatch> {
+        same_grid("the determinants and those at corners", &determinants.grid, &corners.grid)?;
         if let Some(mask) = mask {
             same_grid("the field and the mask", &determinants.grid, &mask.grid)?;
         }
-        let (mut voxels, mut folded, mut sum) = (0u64, 0, 0.0);
-        let (mut minimum, mut maximum) = (f64::NAN, f64::NAN);
-        for (n, determinant) in determinants.voxels.iter().enumerate() {
+        let (mut voxels, mut folded, mut corner_folded, mut sum) = (0u64, 0, 0, 0.0);
+        let (mut minimum, mut maximum, mut corner_minimum) = (f64::NAN, f64::NAN, f64::NAN);
+        // NaN must not pass for a map without folds.
+        let folds = |determinant: f64| u64::from(determinant <= 0.0 || determinant.is_nan());
+        for (n, (determinant, corner)) in determinants.voxels.iter().zip(&corners.voxels).enumerate() {
             if mask.is_none_or(|mask| mask.voxels[n] > 0.5) {
-                let determinant = f64::from(*determinant);
+                let [determinant, corner] = [*determinant, *corner].map(f64::from);
                 voxels += 1;
-                // NaN must not pass for a map without folds.
-                folded += u64::from(determinant <= 0.0 || determinant.is_nan());
+                folded += folds(determinant);
+                corner_folded += folds(corner);
+                corner_minimum = corner.min(corner_minimum);
                 sum += determinant;
                 minimum = determinant.min(minimum);
                 maximum = determinant.max(maximum);
             }
         }
-        Ok(JacobianSummary { voxels, minimum, maximum, mean: sum / voxels as f64, folded })
+        let mean = sum / voxels as f64;
+        Ok(JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded })
     }
 
     /// Share (0…1) of the voxels that fold; 0 if no voxel counts.
@@ -58,21 +71,36 @@ mod tests {
 
     #[test]
     fn counts_what_is_not_positive_as_folded() {
-        let summary = JacobianSummary::of(&determinants(&[1.0, 2.0, 0.0, -0.5]), None).unwrap();
-        let expected = JacobianSummary { voxels: 4, minimum: -0.5, maximum: 2.0, mean: 0.625, folded: 2 };
+        let corners = determinants(&[0.5, -1.0, -2.0, -0.75]);
+        let summary = JacobianSummary::of(&determinants(&[1.0, 2.0, 0.0, -0.5]), &corners, None).unwrap();
+        let expected = JacobianSummary {
+            voxels: 4,
+            minimum: -0.5,
+            maximum: 2.0,
+            mean: 0.625,
+            folded: 2,
+            corner_minimum: -2.0,
+            corner_folded: 3,
+        };
         assert_eq!(summary, expected);
         assert_eq!(summary.folded_share(), 0.5);
-        assert_eq!(JacobianSummary::of(&determinants(&[1.0, f32::NAN]), None).unwrap().folded, 1);
+        let one = determinants(&[1.0, f32::NAN]);
+        let summary = JacobianSummary::of(&one, &one, None).unwrap();
+        assert_eq!((summary.folded, summary.corner_folded), (1, 1));
     }
 
     #[test]
     fn only_the_mask_counts() {
         let mask = determinants(&[1.0, 1.0, 0.0, 0.2]);
-        let summary = JacobianSummary::of(&determinants(&[1.0, 2.0, 0.0, -0.5]), Some(&mask)).unwrap();
+        let four = determinants(&[1.0, 2.0, 0.0, -0.5]);
+        let summary = JacobianSummary::of(&four, &four, Some(&mask)).unwrap();
         assert_eq!((summary.voxels, summary.folded, summary.minimum), (2, 0, 1.0));
-        let empty = JacobianSummary::of(&determinants(&[1.0]), Some(&determinants(&[0.0]))).unwrap();
+        assert_eq!((summary.corner_folded, summary.corner_minimum), (0, 1.0));
+        let one = determinants(&[1.0]);
+        let empty = JacobianSummary::of(&one, &one, Some(&determinants(&[0.0]))).unwrap();
         assert!(empty.voxels == 0 && empty.minimum.is_nan() && empty.mean.is_nan());
         assert_eq!(empty.folded_share(), 0.0);
-        assert!(JacobianSummary::of(&determinants(&[1.0]), Some(&mask)).is_err());
+        assert!(JacobianSummary::of(&one, &one, Some(&mask)).is_err());
+        assert!(JacobianSummary::of(&one, &four, None).is_err());
     }
 }

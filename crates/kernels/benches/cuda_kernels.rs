@@ -137,9 +137,10 @@ fn run() -> Result<(), Error> {
 
 /// A round that examines everything, and one after it.
 fn relaxing(cuda: &Cuda, bandwidth: f64, fields: &[Field]) -> Result<(), Error> {
-    let limits = RelaxLimits { smallest_jacobian: 0.03, largest_residual_voxels: 0.45 };
-    let follow = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };
-    let round = RelaxRound { limits, variance_voxels: 1.0, reach_voxels: 1, follow };
+    let limits = RelaxLimits { smallest_jacobian: 0.01, largest_residual_voxels: 0.45 };
+    const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    let follow = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.3 };
+    let round = RelaxRound { limits, variance_voxels: 1.0, reach_voxels: 1, unfolds: true, allowed: FREE, follow };
     let mut there = fields.iter().map(|field| copy(cuda, field)).collect::<Result<Vec<_>, _>>()?;
     let mut back = fields.iter().map(|_| cuda.field(SHAPE)).collect::<Result<Vec<_>, _>>()?;
     for (there, back) in there.iter().zip(&mut back) {

@@ -11,11 +11,6 @@ __device__ __forceinline__ Vector residual(Vector u, Vector v)
 // Steps v ← −u(x + v) before Newton's, as on the CPU.
 #define PLAIN_STEPS 4
 
-__device__ __forceinline__ Vector cross(Vector a, Vector b)
-{
-    return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
-
 // The eight corners of a cell of one component.
 struct CellCorners {
     Corners low, high;

@@ -1,8 +1,8 @@
 // Draws two fields closer to being inverse to each other, where they fold or miss each other. A volume is examined in
 // bricks, of which only those near what changed are marked. Neither the order of marks nor that of the list shows in what
 // comes out: every listed voxel is changed on its own.
+#include "corners.cuh"
 #include "inverse.cuh"
-#include "jacobian.cuh"
 
 // Voxels of a brick; a thread a voxel.
 #define VOXELS (BRICK * BRICK * BRICK)
@@ -14,9 +14,13 @@ struct Weights {
 
 // `Round` of src/cuda/relax.rs.
 struct Round {
-    // Jacobian determinant of x + u(x) and ‖v(x + u(x)) + u(x)‖² that are still let pass.
-    float smallest_jacobian, largest_residual_squared;
-    // How far a voxel beyond them reaches along each axis.
+    // Determinants of x + u(x) at corners that are still let pass, and how voxels beyond are moved.
+    Unfolding unfolding;
+    // Whether they are; they are smoothed otherwise.
+    int unfolds;
+    // ‖v(x + u(x)) + u(x)‖² that is still let pass.
+    float largest_residual_squared;
+    // How far a voxel that is smoothed reaches along each axis.
     int reach;
     // How a voxel is inverted, and what is good enough of a corrected one.
     int steps;
@@ -26,8 +30,10 @@ struct Round {
     float margin;
 };
 
-// What a voxel weighs that was corrected: more than any share of the smoothed field.
-#define CORRECTED 2.f
+// What a voxel weighs that is moved to unfold it or a neighbour, and one that was corrected: more than any share of the smoothed
+// field.
+#define UNFOLDED 2.f
+#define CORRECTED 3.f
 
 __device__ __forceinline__ int brick_along(float at, float last)
 {
@@ -83,8 +89,8 @@ __device__ __forceinline__ void list_voxel(float *weights, unsigned int *list, u
 }
 
 // Lists every voxel that is to change: those beyond the limits, with what they become in `target` where the other field
-// says so, and else those around them, with the share of the smoothed field: by how far the voxel beyond misses its
-// inverse, wholly where it folds. Adds up how many are beyond.
+// says so; those that fold and their neighbours, if they are to be moved; and else those around them, with the share of the
+// smoothed field: by how far the voxel beyond misses its inverse, wholly where it folds. Adds up how many are beyond.
 extern "C" __global__ void __launch_bounds__(VOXELS, 2)
     examine(const float *READ field, const float *READ inverse, unsigned int *marks, const __grid_constant__ Round round,
             float *target, float *weights, unsigned int *list, unsigned int *listed, unsigned int *count,
@@ -94,8 +100,9 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
         bool beyond = false;
         if (within(v, shape)) {
             const size_t here = offset(v, shape), stride = plane(shape);
+            const size_t row = shape.x, slice = row * shape.y;
             const Vector u = load(field, stride, here);
-            const bool folds = determinant(field, v, shape) < round.smallest_jacobian;
+            const bool folds = Edges::at(field, v, shape).smallest() < round.unfolding.smallest;
             const float missed = squared(residual(sample(inverse, shape, moved(v, u)), u));
             beyond = folds || missed > round.largest_residual_squared;
             bool corrected = false;
@@ -109,7 +116,16 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
                     list_voxel(weights, list, listed, here, CORRECTED);
                 }
             }
-            if (beyond && !corrected) {
+            if (folds && round.unfolds) {
+                list_voxel(weights, list, listed, here, UNFOLDED);
+                // Edges lead to the neighbours along the axes alone.
+                if (v.x > 0) list_voxel(weights, list, listed, here - 1, UNFOLDED);
+                if (v.x + 1 < shape.x) list_voxel(weights, list, listed, here + 1, UNFOLDED);
+                if (v.y > 0) list_voxel(weights, list, listed, here - row, UNFOLDED);
+                if (v.y + 1 < shape.y) list_voxel(weights, list, listed, here + row, UNFOLDED);
+                if (v.z > 0) list_voxel(weights, list, listed, here - slice, UNFOLDED);
+                if (v.z + 1 < shape.z) list_voxel(weights, list, listed, here + slice, UNFOLDED);
+            } else if (beyond && !corrected) {
                 const int reach = round.reach, limit = (reach + 1) * (reach + 1);
                 const float excess = sqrtf(missed) / sqrtf(round.largest_residual_squared) - 1.f;
                 const float strength = folds ? 1.f : fminf(0.5f * excess + 0.05f, 1.f);
@@ -132,6 +148,20 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
     });
 }
 
+// Leaves in `target` what the listed voxels become that are moved, a thread a voxel.
+extern "C" __global__ void __launch_bounds__(128)
+    unfold_listed(const float *READ field, const float *READ weights, const unsigned int *READ list,
+                  const unsigned int *READ listed, const __grid_constant__ Round round, float *target,
+                  const __grid_constant__ Shape shape)
+{
+    const unsigned int count = *listed, step = gridDim.x * blockDim.x;
+    for (unsigned int n = blockIdx.x * blockDim.x + threadIdx.x; n < count; n += step) {
+        const size_t here = list[n];
+        if (weights[here] == UNFOLDED)
+            store(target, plane(shape), here, unfolded(field, voxel_of(here, shape), round.unfolding, shape));
+    }
+}
+
 // Threads that share a voxel while it is smoothed; their sums along x and y.
 #define SHARING 128
 #define MOST_TAPS 31
@@ -145,8 +175,8 @@ template <typename Value> __device__ __forceinline__ float taps(const float *wei
     return sum;
 }
 
-// Leaves in `target` what the listed voxels become that are not corrected, a block a voxel: the field drawn towards its
-// smoothed self, whose border is zero.
+// Leaves in `target` what the listed voxels become that are neither corrected nor moved, a block a voxel: the field drawn
+// towards its smoothed self, whose border is zero.
 extern "C" __global__ void __launch_bounds__(SHARING)
     smooth_listed(const float *READ field, const float *READ weights, const unsigned int *READ list,
                   const unsigned int *READ listed, const __grid_constant__ Weights gaussian, int radius, float *target,
@@ -159,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(SHARING)
     for (unsigned int n = blockIdx.x; n < count; n += gridDim.x) {
         const size_t here = list[n];
         const float share = weights[here];
-        if (share == CORRECTED) continue;
+        if (share >= UNFOLDED) continue;
         const Voxel v = voxel_of(here, shape);
         __syncthreads();
 #pragma unroll 1

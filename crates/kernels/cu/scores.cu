@@ -1,5 +1,6 @@
 // What fields are like: their Jacobian determinants, and how nearly two of them undo each other. Nothing is written for each
 // voxel: a thread takes a column of voxels, and blocks add up what their threads saw.
+#include "corners.cuh"
 #include "jacobian.cuh"
 #include "reduce.cuh"
 #include "walk.cuh"
@@ -9,6 +10,15 @@ struct Statistics {
     double sum;
     float low, high;
     unsigned int counted, not_positive;
+    // The same of the smallest determinant at the corners, where that is asked for.
+    float corner_low;
+    unsigned int corner_not_positive;
+
+    __device__ __forceinline__ void add_corner(float smallest)
+    {
+        corner_low = fminf(corner_low, smallest);
+        corner_not_positive += smallest > 0.f ? 0 : 1;
+    }
 
     __device__ __forceinline__ void add(float value)
     {
@@ -27,6 +37,8 @@ struct Statistics {
         high = fmaxf(high, other.high);
         counted += other.counted;
         not_positive += other.not_positive;
+        corner_low = fminf(corner_low, other.corner_low);
+        corner_not_positive += other.corner_not_positive;
     }
 
     __device__ __forceinline__ Statistics of_lane(int distance) const
@@ -34,14 +46,15 @@ struct Statistics {
         const unsigned int all = 0xffffffffu;
         return {__shfl_xor_sync(all, sum, distance), __shfl_xor_sync(all, low, distance),
                 __shfl_xor_sync(all, high, distance), __shfl_xor_sync(all, counted, distance),
-                __shfl_xor_sync(all, not_positive, distance)};
+                __shfl_xor_sync(all, not_positive, distance), __shfl_xor_sync(all, corner_low, distance),
+                __shfl_xor_sync(all, corner_not_positive, distance)};
     }
 };
 
 __device__ __forceinline__ Statistics nothing()
 {
     const float infinity = __int_as_float(0x7f800000);
-    return {0.0, infinity, -infinity, 0u, 0u};
+    return {0.0, infinity, -infinity, 0u, 0u, infinity, 0u};
 }
 
 __device__ __forceinline__ Statistics of_warp(Statistics own)
@@ -55,7 +68,7 @@ __device__ __forceinline__ Statistics of_warp(Statistics own)
 __device__ __forceinline__ Statistics fresh(const Statistics *part)
 {
     return {__ldcg(&part->sum), __ldcg(&part->low), __ldcg(&part->high), __ldcg(&part->counted),
-            __ldcg(&part->not_positive)};
+            __ldcg(&part->not_positive), __ldcg(&part->corner_low), __ldcg(&part->corner_not_positive)};
 }
 
 // Adds up what all threads saw: over the block, then the blocks in a fixed order. All threads must call this.
@@ -74,10 +87,12 @@ __device__ __noinline__ void finish(Statistics own, Statistics *parts, unsigned 
     result[2] = (double)own.high;
     result[3] = (double)own.counted;
     result[4] = (double)own.not_positive;
+    result[5] = (double)own.corner_low;
+    result[6] = (double)own.corner_not_positive;
 }
 
-// The determinants det(I + ∂u/∂x).
-extern "C" __global__ void __launch_bounds__(256, 6)
+// The determinants det(I + ∂u/∂x), and the smallest at the corners of each voxel.
+extern "C" __global__ void __launch_bounds__(256, 4)
     jacobian_summary(const float *READ field, const float *READ mask, const __grid_constant__ Shape shape, int slices,
                      Statistics *parts, unsigned int *counter, double *result)
 {
@@ -86,7 +101,9 @@ extern "C" __global__ void __launch_bounds__(256, 6)
 #pragma unroll 1
     for (int z = at.z0; z < at.z1; ++z) {
         const Voxel v = {at.x, at.y, z};
-        if (counts(mask, offset(v, shape))) own.add(determinant(field, v, shape));
+        if (!counts(mask, offset(v, shape))) continue;
+        own.add(determinant(field, v, shape));
+        own.add_corner(Edges::at(field, v, shape).smallest());
     }
     finish(own, parts, counter, result);
 }

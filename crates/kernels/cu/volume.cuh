@@ -130,6 +130,11 @@ __device__ __forceinline__ float dot(Vector a, Vector b)
     return a.x * b.x + a.y * b.y + a.z * b.z;
 }
 
+__device__ __forceinline__ Vector cross(Vector a, Vector b)
+{
+    return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+
 __device__ __forceinline__ float squared(Vector v)
 {
     return dot(v, v);

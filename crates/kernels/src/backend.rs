@@ -352,8 +352,10 @@ pub trait Backend: Sized + Sync {
     ) -> Result<(), Error>;
 
     /// Statistics of the determinants det(∂(x + u(x))/∂x), by central differences, one-sided at the border, of the voxels
-    /// where `mask`, if there is one, exceeds ½. One that is not a number counts as folded. They are those of the same map
-    /// in world space, whatever the grid's spacing and direction: the matrices are similar.
+    /// where `mask`, if there is one, exceeds ½; and of the smallest one by one-sided differences at each of them, whichever
+    /// side along each axis, which is the smallest at the corners that the trilinear cells have there. One that is not a number
+    /// counts as folded. They are those of the same map in world space, whatever the grid's spacing and direction: the
+    /// matrices are similar.
     fn jacobian_summary(&self, field: &Self::Field, mask: Option<&Self::Image>) -> Result<JacobianSummary, Error>;
 
     /// Which parts of a pair of fields are still to be examined by [`relax`](Backend::relax): all of them.
@@ -366,13 +368,18 @@ pub trait Backend: Sized + Sync {
     /// voxels were, of those that were examined, in the first field and in the second; what is far beyond needs several
     /// calls.
     ///
-    /// First the first field u is examined. A voxel where it misses the second one, v, and does not fold becomes the inverse
+    /// First the first field u is examined. A voxel folds where the determinant at any corner of the trilinear cells around it is
+    /// below the limit. One where u misses the second field, v, and does not fold becomes the inverse
     /// of v, as by [`invert`](Backend::invert): where v is steep, a hundredth of a voxel is enough. If that leaves more than
-    /// 0.1 voxel, takes more than a voxel, or if u folds there, u is drawn towards itself smoothed (as by
-    /// [`smooth_both_fields`](Backend::smooth_both_fields)) instead: at a voxel that folds wholly, at one that misses its inverse by
-    /// min(1, (residual/limit − 1)/2 + 0.05), less with the distance, as 1 − d²/(reach + 1)², at its neighbours within
-    /// `reach_voxels` along each axis that are not corrected themselves. Then v follows, as by `invert`, and the same
-    /// happens the other way round.
+    /// 0.1 voxel or takes more than a voxel, u is drawn towards itself smoothed (as by
+    /// [`smooth_both_fields`](Backend::smooth_both_fields)) instead, by min(1, (residual/limit − 1)/2 + 0.05), and less with the
+    /// distance, as 1 − d²/(reach + 1)², at its neighbours within `reach_voxels` along each axis that are not corrected
+    /// themselves. Then v follows, as by `invert`, and the same happens the other way round.
+    ///
+    /// A voxel that folds is, with its neighbours along the axes, moved by the mean of what corners want that are below the limit
+    /// and have it as an end of an edge: the shortest move of all four ends, along the derivative of the determinant and
+    /// within the allowed directions, that brings it 0.3 above the limit, to first order, and no end further than a voxel.
+    /// Voxels on the border stay. Of a round that does not unfold, u is smoothed there wholly.
     ///
     /// The first call examines all voxels, further ones those in bricks of 8³ that hold a voxel next to what changed, or
     /// that may lead to what changed; v follows only within 3 voxels of where a changed voxel of u leads. Once there is

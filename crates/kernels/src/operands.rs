@@ -208,7 +208,8 @@ pub struct InversionLimits {
 /// What [`Backend::relax`](crate::Backend::relax) does not let pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelaxLimits {
-    /// Smallest Jacobian determinant of x + u(x).
+    /// Smallest Jacobian determinant of x + u(x) at any corner of its trilinear cells: by one-sided differences, whichever
+    /// side along each axis.
     pub smallest_jacobian: f32,
     /// Largest distance ‖v(x + u(x)) + u(x)‖ by which the inverse v misses, voxels.
     pub largest_residual_voxels: f32,
@@ -223,6 +224,10 @@ pub struct RelaxRound {
     pub variance_voxels: f64,
     /// How far such a voxel reaches along each axis, voxels.
     pub reach_voxels: usize,
+    /// Whether voxels that fold are moved with their neighbours, by as little as unfolds them; they are smoothed otherwise.
+    pub unfolds: bool,
+    /// Projects such moves, in voxels, on those that are allowed; symmetric.
+    pub allowed: [[f32; 3]; 3],
     /// How the other field follows.
     pub follow: InversionLimits,
 }

@@ -10,6 +10,11 @@ pub(crate) const MARGIN: f32 = 3.0;
 pub(crate) const CORRECTED: f32 = 0.1;
 pub(crate) const CORRECTED_BY: f32 = 1.0;
 
+/// A corner whose determinant is below the limit is moved until it exceeds the limit by the first, by no more than the second
+/// in a round, voxels.
+pub(crate) const AIM_ABOVE: f32 = 0.3;
+pub(crate) const UNFOLDED_BY: f32 = 1.0;
+
 /// Share of the smoothed field at this distance (voxels along each axis) from a voxel beyond the limits: 1 at the voxel,
 /// 0 beyond reach.
 pub(crate) fn weight(offset: [usize; 3], reach: usize) -> f32 {

@@ -40,14 +40,28 @@ pub(crate) struct Statistics {
     pub(crate) high: f32,
     /// Zero, less, or no number.
     pub(crate) not_positive: u64,
+    /// Of determinants, the same of the smallest one at the corners of a voxel.
+    pub(crate) corner_low: f32,
+    pub(crate) corner_not_positive: u64,
 }
 
 impl Statistics {
     /// Of determinants.
     pub(crate) fn jacobian_summary(self) -> JacobianSummary {
-        let Statistics { counted, sum, low, high, not_positive } = self;
-        let [minimum, maximum] = if low <= high { [low, high].map(f64::from) } else { [f64::NAN; 2] };
-        JacobianSummary { voxels: counted, minimum, maximum, mean: sum / counted as f64, folded: not_positive }
+        let Statistics { counted, sum, low, high, not_positive, corner_low, corner_not_positive } = self;
+        let [minimum, maximum, corner_minimum] = match low <= high {
+            true => [low, high, corner_low].map(f64::from),
+            false => [f64::NAN; 3],
+        };
+        JacobianSummary {
+            voxels: counted,
+            minimum,
+            maximum,
+            mean: sum / counted as f64,
+            folded: not_positive,
+            corner_minimum,
+            corner_folded: corner_not_positive,
+        }
     }
 
     /// Of distances.

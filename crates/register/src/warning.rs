@@ -34,6 +34,12 @@ pub enum Warning {
         /// Rounds of relaxing.
         rounds: usize,
     },
+    /// Warps that were smoothed as a whole, since they folded or missed their inverse however strongly they were smoothed where they
+    /// did.
+    WholeSmoothed {
+        /// How many times.
+        times: usize,
+    },
     /// A level of a deformable stage that was undone, as it left the images no more similar.
     LevelUndone {
         /// Level of all deformable stages, counted from 1.
@@ -65,6 +71,12 @@ impl Display for Warning {
                 "{voxels} voxels of the warps still fold, or miss their inverse by more than the limit, after {rounds} \
                  rounds of relaxing"
             ),
+            Warning::WholeSmoothed { times } => {
+                write!(
+                    f,
+                    "the warps folded too much to be mended where they did: they were smoothed as a whole {times} times"
+                )
+            }
             Warning::LevelUndone { level, levels } => {
                 write!(f, "syn {level}/{levels}: undone, as it left the images no more similar")
             }
@@ -82,10 +94,13 @@ const LEFT: f64 = 0.5;
 pub(crate) fn all(found: &Registration, start: Vec<ChainWarning>, options: &Options) -> Vec<Warning> {
     let start = start.into_iter().map(|warning| Warning::LittleOverlapAtStart { share: warning.share_inside });
     let beyond = found.relaxed.filter(|relaxed| relaxed.beyond > 0);
-    let beyond = beyond.map(|syn::Relaxed { beyond, rounds }| Warning::BeyondLimits { voxels: beyond, rounds });
+    let beyond = beyond.map(|syn::Relaxed { beyond, rounds, .. }| Warning::BeyondLimits { voxels: beyond, rounds });
+    let whole = found.relaxed.filter(|relaxed| relaxed.whole > 0);
+    let whole = whole.map(|relaxed| Warning::WholeSmoothed { times: relaxed.whole });
     start
         .chain(undone(found.levels()))
         .chain(worse(options, &found.similarity, &found.coverage))
+        .chain(whole)
         .chain(beyond)
         .collect()
 }

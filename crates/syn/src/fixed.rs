@@ -135,7 +135,7 @@ impl<B: Backend> Fixed<B> {
             fields = fields.resized(backend, full, 1, observer)?;
         }
         go_on(observer.poll())?;
-        relaxation::warps(backend, full, &fields.sides, self.options.largest_residual_voxels, observer)
+        relaxation::warps(backend, full, &fields.sides, &self.options, observer)
     }
 
     /// The scores of warps to these images where their mask counts, or everywhere.

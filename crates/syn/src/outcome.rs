@@ -106,12 +106,14 @@ pub struct Scores {
     pub inverse_then_warp: InverseConsistency,
 }
 
-/// Relaxation of the warps where they folded or missed each other by more than
+/// Relaxation of the warps where they folded, by one-sided differences, or missed each other by more than
 /// [`largest_residual_voxels`](crate::Options::largest_residual_voxels).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relaxed {
     /// Number of rounds.
     pub rounds: usize,
+    /// How many times both whole warps were smoothed as rounds did not help; 0 but for fields that are far from any warp.
+    pub whole: usize,
     /// Voxels of both warps that the last round found beyond the limits; 0 unless relaxing failed.
     pub beyond: usize,
 }

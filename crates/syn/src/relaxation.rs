@@ -6,17 +6,25 @@ use antsreg_kernels::{Backend, InversionLimits, RelaxLimits, RelaxRound};
 
 use crate::error::go_on;
 use crate::fields::Side;
-use crate::{Error, Relaxed, Warps};
+use crate::{Error, Options, Relaxed, Warps, restriction};
 
-/// Relaxing aims at Jacobian determinants, by central differences, of at least this everywhere.
-/// [`Relaxed::beyond`](crate::Relaxed::beyond) counts where it failed.
-const SMALLEST_JACOBIAN: f32 = 0.03;
-/// Rounds of relaxing by growing strength: variance, voxels², and reach, voxels. The first, weakest ones correct nearly
-/// all voxels; those that remain are smoothed more.
-const ROUNDS: [(usize, f64, usize); 3] = [(150, 1.0, 1), (100, 2.0, 2), (150, 4.0, 3)];
+/// Relaxing aims at Jacobian determinants of at least this at every corner of every trilinear cell, so that a warp is
+/// invertible between its voxels too. [`Relaxed::beyond`](crate::Relaxed::beyond) counts where it failed.
+const SMALLEST_JACOBIAN: f32 = 0.01;
+/// Rounds of relaxing by growing strength: variance, voxels², and reach, voxels, of smoothing. The first, weakest ones correct
+/// nearly all voxels; those that remain are smoothed more and more widely.
+const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.0, 3), (50, 4.0, 6), (50, 4.0, 12)];
+/// What folds is unfolded in so many rounds at first, and then smoothed in one round of so many: moves that are shortest for each
+/// corner may get in each other's way.
+const UNFOLDING_FIRST: usize = 10;
+const SMOOTHING_EVERY: usize = 6;
+/// Smoothing of both whole fields where all rounds have left voxels beyond the limits: variance, voxels², and how many times
+/// rounds are tried again, each time after twice as many smoothings.
+const WHOLE_VARIANCE: f64 = 4.0;
+const WHOLE_ATTEMPTS: u32 = 14;
 
 /// After a change of one warp the other one is inverted anew where it misses by more than `untouched_voxels`.
-const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };
+const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.3 };
 
 /// Warp = φm⁻¹ after φf, inverse warp = φf⁻¹ after φm, of fields on `grid`.
 ///
@@ -25,7 +33,7 @@ pub(crate) fn warps<B: Backend>(
     backend: &B,
     grid: &Grid,
     [fixed, moving]: &[Side<B>; 2],
-    largest_residual_voxels: f64,
+    options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<(Warps<B>, Relaxed), Error> {
     let mut warp = backend.field(grid.shape)?;
@@ -33,11 +41,11 @@ pub(crate) fn warps<B: Backend>(
     go_on(observer.poll())?;
     let mut inverse_warp = backend.field(grid.shape)?;
     backend.compose(&moving.to_middle, &fixed.from_middle, &mut inverse_warp)?;
-    let largest_residual_voxels = largest_residual_voxels as f32;
+    let largest_residual_voxels = options.largest_residual_voxels as f32;
     let limits = RelaxLimits { smallest_jacobian: SMALLEST_JACOBIAN, largest_residual_voxels };
     let relaxation = backend.relaxation(grid.shape)?;
-    let mut rounds = OnDevice { backend, fields: [&mut warp, &mut inverse_warp], relaxation };
-    let relaxed = relax(&mut rounds, limits, observer)?;
+    let mut rounds = OnDevice { backend, shape: grid.shape, fields: [&mut warp, &mut inverse_warp], relaxation };
+    let relaxed = relax(&mut rounds, limits, restriction::allowed(grid, options.restrict), observer)?;
     Ok((Warps { grid: grid.clone(), warp, inverse_warp }, relaxed))
 }
 
@@ -47,11 +55,14 @@ trait Rounds {
     fn run(&mut self, round: &RelaxRound) -> Result<usize, Error>;
     /// Makes the next round examine all voxels, as the first one does.
     fn examine_all(&mut self) -> Result<(), Error>;
+    /// Smooths both whole fields so many times, and inverts the first one anew.
+    fn smooth_whole(&mut self, times: usize, observer: &mut dyn Observer) -> Result<(), Error>;
 }
 
 /// Rounds on a device.
 struct OnDevice<'a, B: Backend> {
     backend: &'a B,
+    shape: [usize; 3],
     fields: [&'a mut B::Field; 2],
     relaxation: B::Relaxation,
 }
@@ -65,21 +76,65 @@ impl<B: Backend> Rounds for OnDevice<'_, B> {
     fn examine_all(&mut self) -> Result<(), Error> {
         Ok(self.backend.examine_all(&mut self.relaxation)?)
     }
+
+    fn smooth_whole(&mut self, times: usize, observer: &mut dyn Observer) -> Result<(), Error> {
+        let [there, back] = &mut self.fields;
+        let [mut one, mut other] = self.backend.field_pair(self.shape)?;
+        for _ in 0..times {
+            go_on(observer.poll())?;
+            self.backend.smooth_both_fields([there, back], WHOLE_VARIANCE, [&mut one, &mut other])?;
+        }
+        let limits = InversionLimits { untouched_voxels: 0.0, ..FOLLOW };
+        Ok(self.backend.invert(there, back, &limits)?)
+    }
 }
 
-/// Relaxes two fields until no voxel of either is beyond the limits, or until the rounds are used up. A round examines only
-/// voxels near the last changes; so after a round that finds none, all are examined once more.
-fn relax(rounds: &mut impl Rounds, limits: RelaxLimits, observer: &mut dyn Observer) -> Result<Relaxed, Error> {
-    let mut relaxed = Relaxed { rounds: 0, beyond: 0 };
-    let mut everywhere = true;
+/// Relaxes two fields until no voxel of either is beyond the limits. A round examines only voxels near the last changes; so
+/// after a round that finds none, all are examined once more.
+///
+/// This ends: where rounds do not help, whole fields are smoothed, twice as often each time. Their border is zero, so they tend to
+/// zero, and fields that hardly move anything are within the limits.
+fn relax(
+    rounds: &mut impl Rounds,
+    limits: RelaxLimits,
+    allowed: [[f32; 3]; 3],
+    observer: &mut dyn Observer,
+) -> Result<Relaxed, Error> {
+    let mut relaxed = Relaxed { rounds: 0, whole: 0, beyond: 0 };
+    for attempt in 0..=WHOLE_ATTEMPTS {
+        if attempt > 0 {
+            let times = 1 << (attempt - 1);
+            rounds.smooth_whole(times, observer)?;
+            rounds.examine_all()?;
+            relaxed.whole += times;
+        }
+        attempt_to_relax(rounds, limits, allowed, &mut relaxed, observer)?;
+        if relaxed.beyond == 0 {
+            break;
+        }
+    }
+    Ok(relaxed)
+}
+
+/// Runs all rounds, or as many as it takes. All voxels are to be examined first.
+fn attempt_to_relax(
+    rounds: &mut impl Rounds,
+    limits: RelaxLimits,
+    allowed: [[f32; 3]; 3],
+    relaxed: &mut Relaxed,
+    observer: &mut dyn Observer,
+) -> Result<(), Error> {
+    let (mut everywhere, mut done) = (true, 0);
     for (count, variance_voxels, reach_voxels) in ROUNDS {
-        let round = RelaxRound { limits, variance_voxels, reach_voxels, follow: FOLLOW };
         for _ in 0..count {
             go_on(observer.poll())?;
+            let unfolds = done < UNFOLDING_FIRST || done % SMOOTHING_EVERY != 0;
+            let round = RelaxRound { limits, variance_voxels, reach_voxels, unfolds, allowed, follow: FOLLOW };
             relaxed.beyond = rounds.run(&round)?;
             if relaxed.beyond == 0 && everywhere {
-                return Ok(relaxed);
+                return Ok(());
             }
+            done += 1;
             relaxed.rounds += 1;
             everywhere = relaxed.beyond == 0;
             if everywhere {
@@ -87,7 +142,7 @@ fn relax(rounds: &mut impl Rounds, limits: RelaxLimits, observer: &mut dyn Obser
             }
         }
     }
-    Ok(relaxed)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -96,54 +151,75 @@ mod tests {
 
     const LIMITS: RelaxLimits = RelaxLimits { smallest_jacobian: 0.03, largest_residual_voxels: 0.45 };
 
-    /// Returns given counts, the last one over and over, and records the calls.
+    const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+
+    /// Returns given counts, the last one over and over until fields were smoothed so many times, and records the calls.
     struct Script {
         finds: Vec<usize>,
-        variances: Vec<f64>,
+        enough: usize,
+        rounds: Vec<RelaxRound>,
         /// Number of rounds before each call of `examine_all`.
         examined_after: Vec<usize>,
+        /// How many times the whole fields were smoothed, by call.
+        smoothed: Vec<usize>,
     }
 
     impl Script {
-        fn run(finds: &[usize]) -> (Relaxed, Script) {
-            let mut script = Script { finds: finds.to_vec(), variances: Vec::new(), examined_after: Vec::new() };
-            let relaxed = relax(&mut script, LIMITS, &mut ()).expect("nothing fails");
+        fn run(finds: &[usize], enough: usize) -> (Relaxed, Script) {
+            let (rounds, examined_after, smoothed) = Default::default();
+            let mut script = Script { finds: finds.to_vec(), enough, rounds, examined_after, smoothed };
+            let relaxed = relax(&mut script, LIMITS, FREE, &mut ()).expect("nothing fails");
             (relaxed, script)
         }
     }
 
     impl Rounds for Script {
         fn run(&mut self, round: &RelaxRound) -> Result<usize, Error> {
-            let at = self.variances.len().min(self.finds.len() - 1);
-            self.variances.push(round.variance_voxels);
-            Ok(self.finds[at])
+            let at = self.rounds.len().min(self.finds.len() - 1);
+            self.rounds.push(*round);
+            Ok(if self.smoothed.iter().sum::<usize>() < self.enough { self.finds[at] } else { 0 })
         }
 
         fn examine_all(&mut self) -> Result<(), Error> {
-            self.examined_after.push(self.variances.len());
+            self.examined_after.push(self.rounds.len());
+            Ok(())
+        }
+
+        fn smooth_whole(&mut self, times: usize, _: &mut dyn Observer) -> Result<(), Error> {
+            self.smoothed.push(times);
             Ok(())
         }
     }
 
     #[test]
     fn the_last_round_examines_all_voxels() {
-        let (relaxed, script) = Script::run(&[0]);
+        let (relaxed, script) = Script::run(&[0], 1);
         assert_eq!(
-            (relaxed, script.variances.len()),
-            (Relaxed { rounds: 0, beyond: 0 }, 1),
+            (relaxed, script.rounds.len()),
+            (Relaxed { rounds: 0, whole: 0, beyond: 0 }, 1),
             "the first examines all"
         );
-        let (relaxed, script) = Script::run(&[5, 2, 0, 3, 0, 0]);
-        assert_eq!(relaxed, Relaxed { rounds: 5, beyond: 0 });
-        assert_eq!((script.variances.len(), script.examined_after), (6, vec![3, 5]));
+        let (relaxed, script) = Script::run(&[5, 2, 0, 3, 0, 0], 1);
+        assert_eq!(relaxed, Relaxed { rounds: 5, whole: 0, beyond: 0 });
+        assert_eq!((script.rounds.len(), script.examined_after), (6, vec![3, 5]));
     }
 
     #[test]
-    fn voxels_that_stay_beyond_the_limits_are_smoothed_more_and_counted() {
-        let (relaxed, script) = Script::run(&[7]);
-        assert_eq!(relaxed, Relaxed { rounds: 400, beyond: 7 });
-        assert!(script.variances.is_sorted() && script.examined_after.is_empty());
-        let rounds_of = |variance| script.variances.iter().filter(|asked| **asked == variance).count();
-        assert_eq!([1.0, 2.0, 4.0].map(rounds_of), [150, 100, 150]);
+    fn voxels_that_stay_beyond_the_limits_are_smoothed_more_then_everything_is() {
+        let (relaxed, script) = Script::run(&[7], 6);
+        assert_eq!(relaxed, Relaxed { rounds: 3 * 450, whole: 7, beyond: 0 });
+        assert_eq!((script.smoothed, script.examined_after), (vec![1, 2, 4], vec![450, 900, 1350]));
+        let first = &script.rounds[..450];
+        assert!(first.is_sorted_by_key(|round| (round.variance_voxels, round.reach_voxels)));
+        assert!(first[..UNFOLDING_FIRST].iter().all(|round| round.unfolds));
+        let smoothing = first.iter().filter(|round| !round.unfolds).count();
+        assert_eq!(smoothing, (UNFOLDING_FIRST..450).filter(|n| n % SMOOTHING_EVERY == 0).count());
+    }
+
+    #[test]
+    fn what_nothing_helps_is_counted() {
+        let (relaxed, script) = Script::run(&[7], usize::MAX);
+        assert_eq!((relaxed.beyond, relaxed.whole), (7, (1 << 14) - 1));
+        assert_eq!(script.smoothed.len(), 14);
     }
 }

@@ -33,6 +33,31 @@ pub(crate) fn matrix(grid: &Grid, weights: [f64; 3]) -> Option<Matrix3<f64>> {
     Some(matrix)
 }
 
+/// The orthogonal projection of displacements, in voxels, on those that the weights leave free: with 0 in each world component of
+/// weight 0. Of slices, on their plane.
+///
+/// Along the world axes it is exactly diagonal, as [`matrix`] is.
+pub(crate) fn allowed(grid: &Grid, weights: [f64; 3]) -> [[f32; 3]; 3] {
+    let to_world = grid.voxel_to_world().matrix;
+    let mut held: Vec<Vector3<f64>> = match world_axes(grid) {
+        Some(axes) => (0..3).filter(|n| weights[axes[*n]] == 0.0).map(|n| Vector3::ith(n, 1.0)).collect(),
+        None => (0..3).filter(|n| weights[*n] == 0.0).map(|n| to_world.row(n).transpose()).collect(),
+    };
+    if grid.is_slice() {
+        held.push(Vector3::z());
+    }
+    let mut projection = Matrix3::identity();
+    for direction in held {
+        // What of it is not held yet; a slice along the world axes may hold an axis twice.
+        let rest = projection * direction;
+        if rest.norm() > ALIGNED * direction.norm() {
+            let unit = rest.normalize();
+            projection -= unit * unit.transpose();
+        }
+    }
+    std::array::from_fn(|row| std::array::from_fn(|column| projection[(row, column)] as f32))
+}
+
 /// The world axis of each axis of a grid; `None` where it is oblique.
 fn world_axes(grid: &Grid) -> Option<[usize; 3]> {
     let of = |column: usize| {
@@ -102,6 +127,22 @@ mod tests {
             let expected = Vector3::from(WEIGHTS).component_mul(&before);
             assert!((after - expected).norm() < 1e-12, "{after} for {expected}");
         }
+    }
+
+    #[test]
+    fn moves_are_projected_on_what_is_free() {
+        let oblique = grid(Rotation3::from_euler_angles(0.3, -0.2, 0.5).into_inner());
+        let projection = |grid: &Grid| Matrix3::from_fn(|row, column| f64::from(allowed(grid, WEIGHTS)[row][column]));
+        let (found, to_world) = (projection(&oblique), oblique.voxel_to_world().matrix);
+        for step in [Vector3::new(1.0, -2.0, 0.5), Vector3::new(0.0, 0.0, 3.0)] {
+            let free = found * step;
+            assert!((to_world * free).y.abs() < 1e-6, "{free}");
+            assert!(((step - free).dot(&free)).abs() < 1e-6, "the shortest way");
+        }
+        let turned = grid(Matrix3::new(0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0));
+        assert_eq!(projection(&turned), Matrix3::from_diagonal(&Vector3::new(1.0, 1.0, 0.0)));
+        let slice = Grid { shape: [5, 6, 1], ..grid(Matrix3::identity()) };
+        assert_eq!(projection(&slice), Matrix3::from_diagonal(&Vector3::new(1.0, 0.0, 0.0)));
     }
 
     #[test]

@@ -140,6 +140,8 @@ def worst(bars: Bars, runs: list) -> None:
     bars.at_most(
         "folded voxels in the brain, both ways", 0, sum(q.forward.folded + q.inverse.folded for q, _ in runs), digits=0
     )
+    corners = sum(q.forward.folded_at_a_corner + q.inverse.folded_at_a_corner for q, _ in runs)
+    bars.at_most("folded at a corner in the brain, both ways", 0, corners, digits=0)
     smallest = min(min(q.forward.smallest_determinant, q.inverse.smallest_determinant) for q, _ in runs)
     bars.add("smallest Jacobian determinant in the brain, both ways", "> 0", f"{smallest:.4f}", smallest > 0)
     mean, largest = max(q.consistency_mean for q, _ in runs), max(q.consistency_max for q, _ in runs)

@@ -31,6 +31,33 @@ pub fn jacobian(field: &DisplacementField) -> Volume {
     Volume { grid: field.grid.clone(), voxels }
 }
 
+/// The smallest of the determinants at each voxel by one-sided differences, whichever side along each axis, in physical space: those
+/// at the corners that the trilinear cells have there. At the border there is one side; along an axis of one voxel
+/// there is no derivative. Not a number where any of them is none.
+pub fn smallest_at_corners(field: &DisplacementField) -> Volume {
+    let shape @ [nx, ny, _] = field.grid.shape;
+    let (to_world, strides) = (field.grid.voxel_to_world().matrix, [1, nx, nx * ny]);
+    let share = 1.0 / to_world.determinant();
+    let position = |n: usize| Vector3::from(field.vectors[n].map(f64::from));
+    let mut voxels = vec![0.0; field.grid.len()];
+    voxels.par_iter_mut().enumerate().with_min_len(1 << 12).for_each(|(n, out)| {
+        let at = [n % nx, n / nx % ny, n / (nx * ny)];
+        let edges: [[Vector3<f64>; 2]; 3] = std::array::from_fn(|axis| {
+            let below = (at[axis] > 0).then(|| position(n) - position(n - strides[axis]));
+            let above = (at[axis] + 1 < shape[axis]).then(|| position(n + strides[axis]) - position(n));
+            let sides = [below.or(above), above.or(below)];
+            sides.map(|edge| to_world.column(axis) + edge.unwrap_or_default())
+        });
+        let determinants = (0..8).map(|corner| {
+            let [a, b, c] = std::array::from_fn(|axis| edges[axis][corner >> axis & 1]);
+            share * a.dot(&b.cross(&c))
+        });
+        let worse = |a: f64, b: f64| if b < a || b.is_nan() { b } else { a };
+        *out = determinants.fold(f64::INFINITY, worse) as f32;
+    });
+    Volume { grid: field.grid.clone(), voxels }
+}
+
 /// The two voxels of an axis whose difference is taken at `at`, and the factor that makes it a slope.
 #[inline]
 fn neighbours(at: usize, length: usize) -> (usize, usize, f64) {

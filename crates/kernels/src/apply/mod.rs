@@ -16,7 +16,7 @@ mod resample;
 mod sinc;
 
 pub use consistency::inverse_consistency;
-pub use jacobian::jacobian;
+pub use jacobian::{jacobian, smallest_at_corners};
 pub use labels::{LabelInterpolation, resample_labels};
 pub use path::apply_points;
 pub use resample::{Interpolation, resample};

@@ -4,8 +4,9 @@ use std::ops::RangeInclusive;
 
 use rayon::prelude::*;
 
+use super::corners::{self, Edges};
 use super::field::{Field, on_edge};
-use super::{invert, jacobian};
+use super::invert;
 use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, MARGIN, bricks, pull, weight};
 use crate::{InversionLimits, RelaxLimits, RelaxRound, gaussian};
 
@@ -95,26 +96,32 @@ fn half(
 ) -> usize {
     let shape = field.shape;
     let examined = std::mem::replace(&mut relaxation.examine[side], Marks::none(shape));
-    let mut beyond: Vec<([usize; 3], f32)> = examined
+    let mut beyond: Vec<([usize; 3], Beyond)> = examined
         .voxels()
-        .filter_map(|at| strength(field, inverse, &round.limits, at).map(|strength| (at, strength)))
+        .filter_map(|at| beyond(field, inverse, &round.limits, at).map(|beyond| (at, beyond)))
         .collect();
     let count = beyond.len();
     let mut corrections = Vec::new();
-    beyond.retain(|(at, _)| match corrected(field, inverse, round, *at) {
-        Some(better) => {
-            corrections.push((*at, better));
-            false
-        }
-        None => true,
+    beyond.retain(|(at, beyond)| match beyond {
+        Beyond::Folds => true,
+        Beyond::Misses(_) => match corrected(field, inverse, round, *at) {
+            Some(better) => {
+                corrections.push((*at, better));
+                false
+            }
+            None => true,
+        },
     });
-    let changed = spread(&beyond, round.reach_voxels, shape, &mut relaxation.weights);
+    let changed = spread(&beyond, round, shape, &mut relaxation.weights);
     let smoothing = Smoothing::new(shape, round.variance_voxels);
     let weights = &relaxation.weights;
     let relaxed: Vec<[f32; 3]> = changed
         .par_iter()
         .map(|at| {
             let (u, w) = (field.vectors()[field.index(*at)], weights[field.index(*at)]);
+            if w == UNFOLDED {
+                return corners::unfolded(field, *at, round.limits.smallest_jacobian, &round.allowed);
+            }
             let s = smoothing.at(field, *at);
             std::array::from_fn(|axis| u[axis] + w * (s[axis] - u[axis]))
         })
@@ -168,20 +175,27 @@ fn follow(
     }
 }
 
-/// How strongly a voxel is drawn: `None` within the limits, wholly where it folds, by its residual elsewhere.
-fn strength(field: &Field, inverse: &Field, limits: &RelaxLimits, at: [usize; 3]) -> Option<f32> {
-    if jacobian::determinant_at(field, at) < limits.smallest_jacobian {
-        return Some(1.0);
+/// In what a voxel is beyond the limits.
+#[derive(Debug, Clone, Copy)]
+enum Beyond {
+    Folds,
+    /// It misses its inverse, and is drawn to the smoothed field as strongly as this.
+    Misses(f32),
+}
+
+fn beyond(field: &Field, inverse: &Field, limits: &RelaxLimits, at: [usize; 3]) -> Option<Beyond> {
+    if Edges::at(field, at).smallest() < limits.smallest_jacobian {
+        return Some(Beyond::Folds);
     }
     let squared = invert::squared_residual_at(&inverse.sampler(), field, at);
     let largest = limits.largest_residual_voxels * limits.largest_residual_voxels;
-    (squared > largest).then(|| pull(squared, largest))
+    (squared > largest).then(|| Beyond::Misses(pull(squared, largest)))
 }
 
-/// What the field becomes where it is beyond the limits but can be made the inverse of the other one.
+/// What the field becomes where it misses the other one but can be made the inverse of it.
 fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3]) -> Option<[f32; 3]> {
     let shape = field.shape;
-    if on_edge(at, shape) || jacobian::determinant_at(field, at) < round.limits.smallest_jacobian {
+    if on_edge(at, shape) {
         return None;
     }
     let before = field.vectors()[field.index(at)];
@@ -193,10 +207,23 @@ fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3])
     (left <= CORRECTED * CORRECTED && by <= CORRECTED_BY * CORRECTED_BY).then_some(better)
 }
 
-/// Leaves in `weights` the share of the smoothed field at each voxel within reach, and lists those voxels.
-fn spread(beyond: &[([usize; 3], f32)], reach: usize, shape: [usize; 3], weights: &mut [f32]) -> Vec<[usize; 3]> {
+/// The weight of a voxel that is moved to unfold it or a neighbour: more than any share of the smoothed field.
+const UNFOLDED: f32 = 2.0;
+
+/// Leaves in `weights` the share of the smoothed field at each voxel within reach, or [`UNFOLDED`], and lists those voxels.
+fn spread(
+    beyond: &[([usize; 3], Beyond)],
+    round: &RelaxRound,
+    shape: [usize; 3],
+    weights: &mut [f32],
+) -> Vec<[usize; 3]> {
     let mut reached = Vec::new();
-    for (centre, strength) in beyond {
+    for (centre, beyond) in beyond {
+        let (reach, strength) = match beyond {
+            Beyond::Folds if round.unfolds => (1, UNFOLDED),
+            Beyond::Folds => (round.reach_voxels, 1.0),
+            Beyond::Misses(strength) => (round.reach_voxels, *strength),
+        };
         let [x, y, z] = std::array::from_fn(|axis| {
             centre[axis].saturating_sub(reach)..(centre[axis] + reach + 1).min(shape[axis])
         });
@@ -204,7 +231,17 @@ fn spread(beyond: &[([usize; 3], f32)], reach: usize, shape: [usize; 3], weights
             for j in y.clone() {
                 for i in x.clone() {
                     let offset = [i.abs_diff(centre[0]), j.abs_diff(centre[1]), k.abs_diff(centre[2])];
-                    let share = strength * weight(offset, reach);
+                    let share = match strength {
+                        // Edges lead to the neighbours along the axes alone.
+                        UNFOLDED => {
+                            if offset.iter().sum::<usize>() <= 1 {
+                                UNFOLDED
+                            } else {
+                                0.0
+                            }
+                        }
+                        strength => strength * weight(offset, reach),
+                    };
                     let here = &mut weights[(k * shape[1] + j) * shape[0] + i];
                     if *here == 0.0 && share > 0.0 {
                         reached.push([i, j, k]);

@@ -3,6 +3,7 @@
 use antsreg_core::jacobian::JacobianSummary;
 use rayon::prelude::*;
 
+use super::corners::Edges;
 use super::field::Field;
 use super::image::Image;
 use super::invert::squared_residual_at;
@@ -11,8 +12,15 @@ use crate::InverseConsistency;
 use crate::scores::{PairSums, Statistics};
 
 impl Statistics {
-    const NOTHING: Statistics =
-        Statistics { counted: 0, sum: 0.0, low: f32::INFINITY, high: f32::NEG_INFINITY, not_positive: 0 };
+    const NOTHING: Statistics = Statistics {
+        counted: 0,
+        sum: 0.0,
+        low: f32::INFINITY,
+        high: f32::NEG_INFINITY,
+        not_positive: 0,
+        corner_low: f32::INFINITY,
+        corner_not_positive: 0,
+    };
 
     fn and(self, value: f32) -> Statistics {
         Statistics {
@@ -22,6 +30,15 @@ impl Statistics {
             low: self.low.min(value),
             high: self.high.max(value),
             not_positive: self.not_positive + u64::from(value <= 0.0 || value.is_nan()),
+            ..self
+        }
+    }
+
+    fn and_corner(self, smallest: f32) -> Statistics {
+        Statistics {
+            corner_low: self.corner_low.min(smallest),
+            corner_not_positive: self.corner_not_positive + u64::from(smallest <= 0.0 || smallest.is_nan()),
+            ..self
         }
     }
 
@@ -32,30 +49,37 @@ impl Statistics {
             low: self.low.min(other.low),
             high: self.high.max(other.high),
             not_positive: self.not_positive + other.not_positive,
+            corner_low: self.corner_low.min(other.corner_low),
+            corner_not_positive: self.corner_not_positive + other.corner_not_positive,
         }
     }
 
-    /// Over the voxels where the mask counts: row by row, then the rows in their order.
-    fn of([nx, ny, nz]: [usize; 3], mask: Option<&Image>, value: impl Fn([usize; 3]) -> f32 + Sync) -> Statistics {
+    /// Over the voxels where the mask counts, each of which `with` adds: row by row, then the rows in their order.
+    fn of(
+        [nx, ny, nz]: [usize; 3],
+        mask: Option<&Image>,
+        with: impl Fn(Statistics, [usize; 3]) -> Statistics + Sync,
+    ) -> Statistics {
         let rows = (0..ny * nz).into_par_iter().map(|row| {
             let counts = |i: &usize| mask.is_none_or(|mask| mask.voxels[row * nx + i] > 0.5);
-            let values = (0..nx).filter(counts).map(|i| value([i, row % ny, row / ny]));
-            values.fold(Statistics::NOTHING, Statistics::and)
+            (0..nx).filter(counts).fold(Statistics::NOTHING, |found, i| with(found, [i, row % ny, row / ny]))
         });
         rows.collect::<Vec<_>>().into_iter().fold(Statistics::NOTHING, Statistics::with)
     }
 }
 
-/// The determinants det(I + ∂u/∂x).
+/// The determinants det(I + ∂u/∂x), and the smallest at the corners of each voxel.
 pub(super) fn jacobian_summary(field: &Field, mask: Option<&Image>) -> JacobianSummary {
-    Statistics::of(field.shape, mask, |at| determinant_at(field, at)).jacobian_summary()
+    let with =
+        |found: Statistics, at| found.and(determinant_at(field, at)).and_corner(Edges::at(field, at).smallest());
+    Statistics::of(field.shape, mask, with).jacobian_summary()
 }
 
 /// The distances ‖u(x) + v(x + u(x))‖, u being `first` and v `then`.
 pub(super) fn inverse_consistency(first: &Field, then: &Field, mask: Option<&Image>) -> InverseConsistency {
     let then = then.sampler();
-    let distance = |at| squared_residual_at(&then, first, at).sqrt();
-    Statistics::of(first.shape, mask, distance).inverse_consistency()
+    let with = |found: Statistics, at| found.and(squared_residual_at(&then, first, at).sqrt());
+    Statistics::of(first.shape, mask, with).inverse_consistency()
 }
 
 /// Pearson's, row by row, then the rows in their order.

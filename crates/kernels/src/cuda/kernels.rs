@@ -63,7 +63,7 @@ module!(Smooth6, "smooth_6", [smooth_6]);
 module!(Smooth8, "smooth_8", [smooth_8]);
 module!(Sinc, "sinc", [warp_sinc]);
 module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
-module!(Relax, "relax", [examine, smooth_listed, change_listed, follow_marked]);
+module!(Relax, "relax", [examine, unfold_listed, smooth_listed, change_listed, follow_marked]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
 /// The kernels of the windowed cross-correlation, one after the other as `CC_TILED` names them.

@@ -181,7 +181,7 @@ impl Scratch {
         Ok(Scratch {
             partial: Buffer::zeroed(device, 3 << 10)?,
             counter: Buffer::zeroed(device, 1)?,
-            result: Buffer::zeroed(device, 6)?,
+            result: Buffer::zeroed(device, 7)?,
             scales: Buffer::zeroed(device, 2)?,
             batch: Default::default(),
             joint: Default::default(),

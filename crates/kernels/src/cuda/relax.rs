@@ -5,7 +5,7 @@ use super::buffer::Buffer;
 use super::field::Field;
 use super::launch::{Argument, Launch, Shape, arguments};
 use super::smooth::Weights;
-use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, MARGIN, bricks};
+use crate::relax::{AIM_ABOVE, BRICK, CORRECTED, CORRECTED_BY, MARGIN, UNFOLDED_BY, bricks};
 use crate::{Error, RelaxRound, gaussian};
 
 /// Bricks that a block looks after, as in `cu/relax.cu`.
@@ -32,6 +32,10 @@ pub struct Relaxation {
 #[derive(Debug, Clone, Copy)]
 struct Round {
     smallest_jacobian: f32,
+    aim_above: f32,
+    unfolded_by: f32,
+    allowed: [[f32; 3]; 3],
+    unfolds: i32,
     largest_residual_squared: f32,
     reach: i32,
     steps: i32,
@@ -48,6 +52,10 @@ impl Round {
         let RelaxRound { limits, follow, .. } = round;
         Round {
             smallest_jacobian: limits.smallest_jacobian,
+            aim_above: AIM_ABOVE,
+            unfolded_by: UNFOLDED_BY,
+            allowed: round.allowed,
+            unfolds: i32::from(round.unfolds),
             largest_residual_squared: limits.largest_residual_voxels * limits.largest_residual_voxels,
             reach: round.reach_voxels as i32,
             steps: follow.steps as i32,
@@ -131,6 +139,10 @@ impl Cuda {
             self.launch(
                 over_bricks(&kernels.examine),
                 arguments![u, v, now, round, target, share, list, listed, count, shape],
+            )?;
+            self.launch(
+                over_list(&kernels.unfold_listed, 128),
+                arguments![u, share, list, listed, round, target, shape],
             )?;
             self.launch(
                 over_list(&kernels.smooth_listed, 128),

@@ -66,29 +66,31 @@ impl Cuda {
         let bytes = fields * field.bytes() + mask.map_or(0, |mask| 4 * mask.len() as u64);
         let launch = Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, bytes);
         let mut scratch = self.scratch();
-        // 24 bytes a block.
+        // 32 bytes a block.
         scratch.reserve(&self.device, 2 * launch.blocks())?;
         let (u, shape) = (field.read(), Shape::of(field.shape));
         let mask = mask.map_or(0, Image::read);
         let (parts, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
         let result = scratch.result.pointer();
         // SAFETY: fields and mask have one shape, to which reads are clamped; `parts` has room for what each block leaves,
-        // `result` for five numbers.
+        // `result` for seven numbers.
         unsafe {
             match other.map(Field::read) {
                 Some(v) => self.launch(launch, arguments![u, v, mask, shape, slices, parts, counter, result])?,
                 None => self.launch(launch, arguments![u, mask, shape, slices, parts, counter, result])?,
             }
         }
-        let mut found = [0.0; 5];
+        let mut found = [0.0; 7];
         scratch.result.download_into(&mut found)?;
-        let [sum, low, high, counted, not_positive] = found;
+        let [sum, low, high, counted, not_positive, corner_low, corner_not_positive] = found;
         Ok(Statistics {
             counted: counted as u64,
             sum,
             low: low as f32,
             high: high as f32,
             not_positive: not_positive as u64,
+            corner_low: corner_low as f32,
+            corner_not_positive: corner_not_positive as u64,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::gaussian;
-use nalgebra::Point3;
+use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::scene::voxels;
 
@@ -189,4 +189,93 @@ pub fn samples(
         }
     }
     samples
+}
+
+/// The corners of all trilinear cells: the voxel, its neighbour along each axis, and the determinant of the edges to them, with
+/// what `moved` adds to each voxel. Along an axis of one voxel there is no neighbour.
+fn corner_determinant(
+    field: &[[f32; 3]],
+    shape: [usize; 3],
+    voxel: [usize; 3],
+    sides: [i64; 3],
+    moved: &dyn Fn(usize) -> [f64; 3],
+) -> Option<(f64, [Option<usize>; 3])> {
+    let at = |voxel: [usize; 3]| {
+        let (n, extra) = (index(shape, voxel), moved(index(shape, voxel)));
+        Vector3::from_fn(|c, _| f64::from(field[n][c]) + extra[c])
+    };
+    let mut edges = Matrix3::identity();
+    let mut neighbours = [None; 3];
+    for axis in 0..3 {
+        if shape[axis] == 1 {
+            if sides[axis] < 0 {
+                return None;
+            }
+            continue;
+        }
+        let mut other = voxel;
+        other[axis] = voxel[axis].checked_add_signed(sides[axis] as isize).filter(|n| *n < shape[axis])?;
+        let edge = (at(other) - at(voxel)) * sides[axis] as f64;
+        edges.set_column(axis, &(edges.column(axis) + edge));
+        neighbours[axis] = Some(index(shape, other));
+    }
+    Some((edges.determinant(), neighbours))
+}
+
+fn corners() -> impl Iterator<Item = [i64; 3]> {
+    (0..8).map(|corner| [0, 1, 2].map(|axis| if corner >> axis & 1 == 1 { 1 } else { -1 }))
+}
+
+/// The smallest determinant at the corners that meet at each voxel.
+pub fn smallest_at_corners(field: &[[f32; 3]], shape: [usize; 3]) -> Vec<f64> {
+    let still = |_| [0.0; 3];
+    let at = |voxel| {
+        let found = corners().filter_map(|sides| corner_determinant(field, shape, voxel, sides, &still));
+        found.map(|(determinant, _)| determinant).fold(f64::INFINITY, f64::min)
+    };
+    voxels(shape).map(at).collect()
+}
+
+/// A field after one step of unfolding: corner by corner, each adds to its four voxels what it wants of them.
+pub fn unfolded(field: &[[f32; 3]], shape: [usize; 3], limit: f64, allowed: [[f32; 3]; 3]) -> Vec<[f64; 3]> {
+    let allowed = Matrix3::from_fn(|row, column| f64::from(allowed[row][column]));
+    let on_border: Vec<bool> = voxels(shape)
+        .map(|voxel| (0..3).any(|axis| shape[axis] > 1 && (voxel[axis] == 0 || voxel[axis] + 1 == shape[axis])))
+        .collect();
+    let (mut sums, mut counts) = (vec![Vector3::zeros(); field.len()], vec![0.0; field.len()]);
+    for voxel in voxels(shape) {
+        for sides in corners() {
+            let determinant = |n: usize, step: Vector3<f64>| {
+                let moved = |m| if m == n { step.into() } else { [0.0; 3] };
+                corner_determinant(field, shape, voxel, sides, &moved)
+            };
+            let own = index(shape, voxel);
+            let Some((found, neighbours)) = determinant(own, Vector3::zeros()).filter(|(found, _)| *found < limit)
+            else {
+                continue;
+            };
+            let ends: Vec<usize> = std::iter::once(own).chain(neighbours.into_iter().flatten()).collect();
+            // Linear in each component of each voxel, so that differences are derivatives.
+            let slope = |n: usize| {
+                let by = |c| {
+                    let [above, below] =
+                        [1.0, -1.0].map(|step| determinant(n, Vector3::ith(c, step)).map_or(0.0, |of| of.0));
+                    (above - below) / 2.0
+                };
+                allowed * Vector3::new(by(0), by(1), by(2))
+            };
+            let free = ends.iter().filter(|n| !on_border[**n]);
+            let squared: f64 = free.map(|n| slope(*n).norm_squared()).sum();
+            for n in ends {
+                let wanted = slope(n) * ((limit + 0.3 - found) / squared.max(1e-6));
+                sums[n] += wanted / wanted.norm().max(1.0);
+                counts[n] += 1.0;
+            }
+        }
+    }
+    let at = |n: usize| {
+        let step = if counts[n] > 0.0 && !on_border[n] { sums[n] / counts[n] } else { Vector3::zeros() };
+        std::array::from_fn(|c| f64::from(field[n][c]) + step[c])
+    };
+    (0..field.len()).map(at).collect()
 }

@@ -75,7 +75,8 @@ fn jacobian_summary_is_of_the_determinants_of_the_derivatives() {
                 .collect();
             let image = mask.as_ref().map(|mask| Cpu.upload(shape, mask).unwrap());
             let found = Cpu.jacobian_summary(&field, image.as_ref()).unwrap();
-            let JacobianSummary { voxels, minimum, maximum, mean: average, folded } = found;
+            let JacobianSummary { voxels, minimum, maximum, mean: average, folded, corner_minimum, corner_folded } =
+                found;
             let extreme = |of: fn(f64, f64) -> f64| determinants.iter().copied().fold(f64::NAN, of);
             let at_most = |limit: f64| determinants.iter().filter(|value| **value <= limit).count() as u64;
             assert_eq!(voxels, determinants.len() as u64);
@@ -85,6 +86,16 @@ fn jacobian_summary_is_of_the_determinants_of_the_derivatives() {
             // Which side of zero the closest ones are on is a matter of rounding.
             assert!((at_most(-DETERMINANTS)..=at_most(DETERMINANTS)).contains(&folded), "shape {shape:?}: {found:?}");
             assert!(voxels == 0 || folded > 0, "something should fold");
+            let corners: Vec<f64> = naive::smallest_at_corners(&vectors, shape)
+                .into_iter()
+                .enumerate()
+                .filter_map(|(at, smallest)| counts(&mask, at).then_some(smallest))
+                .collect();
+            let smallest = corners.iter().copied().fold(f64::NAN, f64::min);
+            assert!(agree(corner_minimum, smallest, DETERMINANTS), "shape {shape:?}: {found:?}");
+            let at_most = |limit: f64| corners.iter().filter(|value| **value <= limit).count() as u64;
+            let possible = at_most(-DETERMINANTS)..=at_most(DETERMINANTS);
+            assert!(possible.contains(&corner_folded) && corner_folded >= folded, "shape {shape:?}: {found:?}");
         }
     }
 }
@@ -98,6 +109,7 @@ fn what_is_no_number_counts_as_folded() {
     let found = Cpu.jacobian_summary(&field, None).unwrap();
     // The voxel and its three neighbours see it.
     assert_eq!((found.voxels, found.folded, found.minimum, found.maximum), (60, 4, 1.0, 1.0));
+    assert_eq!((found.corner_folded, found.corner_minimum), (4, 1.0));
     assert!(found.mean.is_nan());
     let all = Cpu.upload_field(shape, &[[f32::NAN; 3]; 60]).unwrap();
     let found = Cpu.jacobian_summary(&all, None).unwrap();
@@ -131,7 +143,8 @@ fn scores_are_those_of_world_space() {
         assert!(agree(found.largest_voxels, expected.largest_voxels, INTERPOLATION), "{found:?}");
         assert!(found.voxels == 0 || found.largest_voxels > 0.1, "the fields should miss each other");
         let found = Cpu.jacobian_summary(&first, image.as_ref()).unwrap();
-        let expected = JacobianSummary::of(&apply::jacobian(&u), volume.as_ref()).unwrap();
+        let expected =
+            JacobianSummary::of(&apply::jacobian(&u), &apply::smallest_at_corners(&u), volume.as_ref()).unwrap();
         assert_eq!((found.voxels, found.folded), (expected.voxels, expected.folded));
         let pairs =
             [(found.minimum, expected.minimum), (found.maximum, expected.maximum), (found.mean, expected.mean)];

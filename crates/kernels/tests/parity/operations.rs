@@ -91,9 +91,13 @@ fn scores<B: Backend>(
     out.values(format!("inverse_consistency {name}"), EXACT, vec![found.voxels as f64, found.largest_voxels]);
     let found = out.backend.jacobian_summary(first, mask)?;
     out.values(format!("jacobian_summary {name}, mean"), MEAN, vec![found.mean]);
-    let counts = [found.voxels, found.folded].map(|count| count as f64);
+    let counts = [found.voxels, found.folded, found.corner_folded].map(|count| count as f64);
     out.values(format!("jacobian_summary {name}, counts"), EXACT, counts.into());
-    out.values(format!("jacobian_summary {name}, extremes"), EXACT, vec![found.minimum, found.maximum]);
+    out.values(
+        format!("jacobian_summary {name}, extremes"),
+        EXACT,
+        vec![found.minimum, found.maximum, found.corner_minimum],
+    );
     Ok(())
 }
 
@@ -282,13 +286,19 @@ fn fields<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), 
             out.field(format!("resize_field {name} {weights:?}"), EXACT, &restricted)?;
         }
     }
-    // Folds; a field that its inverse misses; both, by a wide Gaussian.
-    for (smallest_jacobian, largest_residual_voxels, variance_voxels, reach_voxels) in
-        [(0.7, 100.0, 1.0, 1), (-100.0, 0.3, 1.0, 1), (0.3, 0.2, 4.0, 3)]
-    {
+    const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    const OBLIQUE: [[f32; 3]; 3] = [[0.64, 0.48, 0.0], [0.48, 0.36, 0.0], [0.0, 0.0, 1.0]];
+    // Folds; a field that its inverse misses; both, by a wide Gaussian; folds that are moved; all together.
+    for (smallest_jacobian, largest_residual_voxels, variance_voxels, reach_voxels, unfolds, allowed) in [
+        (0.7, 100.0, 1.0, 1, false, FREE),
+        (-100.0, 0.3, 1.0, 1, false, FREE),
+        (0.3, 0.2, 4.0, 3, false, FREE),
+        (0.7, 100.0, 1.0, 1, true, OBLIQUE),
+        (0.3, 0.2, 4.0, 3, true, FREE),
+    ] {
         let limits = RelaxLimits { smallest_jacobian, largest_residual_voxels };
         let follow = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.1 };
-        let round = RelaxRound { limits, variance_voxels, reach_voxels, follow };
+        let round = RelaxRound { limits, variance_voxels, reach_voxels, unfolds, allowed, follow };
         let mut there = backend.upload_field(shape, &World::field(shape, 9.0, 7))?;
         let mut back = backend.field(shape)?;
         backend.invert(

@@ -12,7 +12,7 @@ use crate::pair::{Names, Record};
 type Figure = (&'static str, fn(&Record) -> Option<f64>);
 
 /// Columns with figures.
-const FIGURES: [Figure; 15] = [
+const FIGURES: [Figure; 17] = [
     ("seconds", |record| Some(record.seconds.total)),
     ("seconds_reading", |record| Some(record.seconds.read)),
     ("seconds_affine", |record| record.seconds.linear),
@@ -27,6 +27,8 @@ const FIGURES: [Figure; 15] = [
     ("jacobian_maximum", |record| Some(record.jacobian.as_ref()?.warp.maximum)),
     ("folded_voxels", |record| Some(record.jacobian.as_ref()?.warp.folded as f64)),
     ("folded_voxels_inverse", |record| Some(record.jacobian.as_ref()?.inverse_warp.folded as f64)),
+    ("corner_folded_voxels", |record| Some(record.jacobian.as_ref()?.warp.corner_folded as f64)),
+    ("corner_folded_voxels_inverse", |record| Some(record.jacobian.as_ref()?.inverse_warp.corner_folded as f64)),
     ("voxels_beyond_limits", |record| Some(record.syn.as_ref()?.beyond_limits as f64)),
 ];
 

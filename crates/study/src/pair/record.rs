@@ -170,6 +170,8 @@ pub struct SynRecord {
     pub levels: Vec<SynLevel>,
     /// Rounds that relaxing the warps took.
     pub relaxing_rounds: usize,
+    /// How many times both whole warps were smoothed as the rounds did not help.
+    pub whole_smoothings: usize,
     /// Voxels of both warps that fold or miss their inverse by more than the limit after the last round.
     pub beyond_limits: usize,
 }
@@ -192,7 +194,7 @@ pub struct SynLevel {
 impl SynRecord {
     /// Of a registration; `None` without a deformable stage.
     pub fn of(found: &Registration) -> Option<SynRecord> {
-        let syn::Relaxed { rounds, beyond } = found.relaxed?;
+        let syn::Relaxed { rounds, whole, beyond } = found.relaxed?;
         let levels = found.levels().map(|level| SynLevel {
             shrink: level.shrink,
             iterations: level.energies.len(),
@@ -200,7 +202,8 @@ impl SynRecord {
             undone: level.undone,
             energies: level.energies.clone(),
         });
-        Some(SynRecord { levels: levels.collect(), relaxing_rounds: rounds, beyond_limits: beyond })
+        let levels = levels.collect();
+        Some(SynRecord { levels, relaxing_rounds: rounds, whole_smoothings: whole, beyond_limits: beyond })
     }
 }
 
@@ -244,19 +247,29 @@ pub struct JacobianSummary {
     pub folded: u64,
     /// Their share, 0 to 1.
     pub folded_share: f64,
+    /// Smallest determinant by one-sided differences: at a corner of a trilinear cell.
+    pub corner_minimum: f64,
+    /// Voxels where any of those is not positive: the strict count of folds.
+    pub corner_folded: u64,
 }
 
 impl From<antsreg_core::JacobianSummary> for JacobianSummary {
     fn from(summary: antsreg_core::JacobianSummary) -> JacobianSummary {
-        let antsreg_core::JacobianSummary { voxels, minimum, maximum, mean, folded } = summary;
-        JacobianSummary { voxels, minimum, maximum, mean, folded, folded_share: summary.folded_share() }
+        let antsreg_core::JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded } =
+            summary;
+        let folded_share = summary.folded_share();
+        JacobianSummary { voxels, minimum, maximum, mean, folded, folded_share, corner_minimum, corner_folded }
     }
 }
 
 impl std::fmt::Display for JacobianSummary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let JacobianSummary { voxels, minimum, maximum, mean, folded, .. } = self;
-        write!(f, "{minimum:.4} to {maximum:.4}, mean {mean:.4}, {folded} of {voxels} voxels folded")
+        let JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded, .. } = self;
+        write!(
+            f,
+            "{minimum:.4} to {maximum:.4}, mean {mean:.4}, {folded} of {voxels} voxels folded; at corners from \
+             {corner_minimum:.4}, {corner_folded} folded"
+        )
     }
 }
 

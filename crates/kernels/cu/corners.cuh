@@ -1,0 +1,145 @@
+// The trilinear cells of x + u(x) at a voxel, which is a corner of up to eight: their determinants there, and the smallest moves
+// that make them large enough. As src/cpu/corners.rs has it, operation by operation.
+#pragma once
+
+#include "volume.cuh"
+
+// The edges of the cells that meet at a voxel, along one axis, to the neighbours below and above.
+struct EdgePair {
+    Vector low, high;
+
+    // At the border both are the one that there is; along an axis of one voxel both are the axis.
+    static __device__ __forceinline__ EdgePair of(const float *READ field, size_t stride, size_t here, Vector u, int i,
+                                                  int n, size_t step, Vector axis)
+    {
+        const bool below = i > 0, above = i + 1 < n;
+        const Vector under = below ? load(field, stride, here - step) : u;
+        const Vector over = above ? load(field, stride, here + step) : u;
+        const EdgePair pair = {edge(under, u, axis), edge(u, over, axis)};
+        return {below ? pair.low : pair.high, above ? pair.high : pair.low};
+    }
+
+    static __device__ __forceinline__ Vector edge(Vector from, Vector to, Vector axis)
+    {
+        return {to.x - from.x + axis.x, to.y - from.y + axis.y, to.z - from.z + axis.z};
+    }
+
+    __device__ __forceinline__ Vector on(int side) const
+    {
+        return side ? high : low;
+    }
+};
+
+struct Edges {
+    EdgePair x, y, z;
+
+    static __device__ __forceinline__ Edges at(const float *READ field, Voxel v, const Shape &shape)
+    {
+        const size_t here = offset(v, shape), stride = plane(shape);
+        const Vector u = load(field, stride, here);
+        return {EdgePair::of(field, stride, here, u, v.x, shape.x, 1, {1.f, 0.f, 0.f}),
+                EdgePair::of(field, stride, here, u, v.y, shape.y, shape.x, {0.f, 1.f, 0.f}),
+                EdgePair::of(field, stride, here, u, v.z, shape.z, (size_t)shape.x * shape.y, {0.f, 0.f, 1.f})};
+    }
+
+    // The smallest determinant at the corners that meet at the voxel: of an edge along each axis, whichever side. No number if
+    // any of them is none.
+    __device__ __forceinline__ float smallest() const
+    {
+        float smallest = __int_as_float(0x7f800000);
+#pragma unroll
+        for (int side = 0; side < 4; ++side) {
+            const Vector normal = cross(y.on(side & 1), z.on(side >> 1));
+#pragma unroll
+            for (int above = 0; above < 2; ++above) {
+                const float determinant = dot(x.on(above), normal);
+                if (determinant < smallest || isnan(determinant)) smallest = determinant;
+            }
+        }
+        return smallest;
+    }
+};
+
+// Whether a voxel has a neighbour on a side; an axis of one voxel counts once.
+__device__ __forceinline__ bool reaches(int i, int n, int side)
+{
+    return side ? i + 1 < n || n == 1 : i > 0;
+}
+
+// What corners want of a voxel: the sum, and how many want anything.
+struct Moves {
+    Vector sum;
+    float count;
+};
+
+// A projection, row by row.
+struct Projection {
+    Vector x, y, z;
+
+    __device__ __forceinline__ Vector of(Vector normal, int side, int n) const
+    {
+        const float sign = n == 1 ? 0.f : side ? 1.f : -1.f;
+        return times(x, y, z, {sign * normal.x, sign * normal.y, sign * normal.z});
+    }
+};
+
+// A corner is moved until its determinant exceeds the limit by the first, by no more than the second in a round.
+struct Unfolding {
+    float smallest, aim_above, by;
+    Projection allowed;
+};
+
+// Adds what the corners of a voxel want: of itself, or of its neighbour along `axis` (0, 1, 2) on `side`.
+#define ITSELF 3
+__device__ __noinline__ Moves with_corners_of(Moves moves, const float *READ field, Voxel v, int axis, int side,
+                                              const Unfolding &limits, const Shape &shape)
+{
+    const Edges edges = Edges::at(field, v, shape);
+    const bool fixed = on_edge(v, shape);
+#pragma unroll 1
+    for (int corner = 0; corner < 8; ++corner) {
+        const int sx = corner & 1, sy = corner >> 1 & 1, sz = corner >> 2;
+        const int facing = axis == 0 ? sx : axis == 1 ? sy : sz;
+        if (axis != ITSELF && facing != side) continue;
+        if (!reaches(v.x, shape.x, sx) || !reaches(v.y, shape.y, sy) || !reaches(v.z, shape.z, sz)) continue;
+        const Vector a = edges.x.on(sx), b = edges.y.on(sy), c = edges.z.on(sz);
+        const Vector normal = cross(b, c);
+        const float determinant = dot(a, normal);
+        if (!(determinant < limits.smallest)) continue;
+        // The derivatives of the determinant by the neighbours; that by the voxel itself is minus their sum.
+        const Vector by_x = limits.allowed.of(normal, sx, shape.x), by_y = limits.allowed.of(cross(c, a), sy, shape.y),
+                     by_z = limits.allowed.of(cross(a, b), sz, shape.z);
+        const Vector itself = {-(by_x.x + by_y.x + by_z.x), -(by_x.y + by_y.y + by_z.y), -(by_x.z + by_y.z + by_z.z)};
+        float sum = fixed ? 0.f : squared(itself);
+        const Voxel in_x = {v.x + 2 * sx - 1, v.y, v.z}, in_y = {v.x, v.y + 2 * sy - 1, v.z},
+                    in_z = {v.x, v.y, v.z + 2 * sz - 1};
+        if (shape.x > 1 && !on_edge(in_x, shape)) sum = sum + squared(by_x);
+        if (shape.y > 1 && !on_edge(in_y, shape)) sum = sum + squared(by_y);
+        if (shape.z > 1 && !on_edge(in_z, shape)) sum = sum + squared(by_z);
+        const float rate = (limits.smallest + limits.aim_above - determinant) / fmaxf(sum, 1e-6f);
+        const Vector slope = axis == 0 ? by_x : axis == 1 ? by_y : axis == 2 ? by_z : itself;
+        const Vector wanted = {rate * slope.x, rate * slope.y, rate * slope.z};
+        const float share = limits.by / fmaxf(sqrtf(squared(wanted)), limits.by);
+        moves.sum = {moves.sum.x + share * wanted.x, moves.sum.y + share * wanted.y, moves.sum.z + share * wanted.z};
+        moves.count += 1.f;
+    }
+    return moves;
+}
+
+// The field at a voxel, moved by the mean of what the corners want that it has to do with and that are below the limit: its
+// own ones, and those of its neighbours on its side. The border stays as it is.
+__device__ __forceinline__ Vector unfolded(const float *READ field, Voxel v, const Unfolding &limits, const Shape &shape)
+{
+    const Vector u = load(field, plane(shape), offset(v, shape));
+    if (on_edge(v, shape)) return u;
+    Moves moves = with_corners_of({{0.f, 0.f, 0.f}, 0.f}, field, v, ITSELF, 0, limits, shape);
+#pragma unroll 1
+    for (int place = 0; place < 6; ++place) {
+        const int axis = place / 2, side = place % 2, step = 2 * side - 1;
+        if ((axis == 0 ? shape.x : axis == 1 ? shape.y : shape.z) == 1) continue;
+        const Voxel other = {v.x + (axis == 0 ? step : 0), v.y + (axis == 1 ? step : 0), v.z + (axis == 2 ? step : 0)};
+        moves = with_corners_of(moves, field, other, axis, 1 - side, limits, shape);
+    }
+    if (!(moves.count > 0.f)) return u;
+    return {u.x + moves.sum.x / moves.count, u.y + moves.sum.y / moves.count, u.z + moves.sum.z / moves.count};
+}

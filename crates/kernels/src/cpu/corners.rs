@@ -1,0 +1,133 @@
+//! The trilinear cells of x + u(x) at a voxel, which is a corner of up to eight: their determinants there, and the smallest moves
+//! that make them large enough.
+
+use super::field::{Field, on_edge};
+use super::invert::{cross, dot};
+use crate::relax::{AIM_ABOVE, UNFOLDED_BY};
+
+/// The edges of the cells that meet at a voxel: along each axis to the neighbour below and above. At the border both are
+/// the one that there is; along an axis of one voxel both are the axis.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Edges([[[f32; 3]; 2]; 3]);
+
+impl Edges {
+    #[inline(always)]
+    pub(super) fn at(field: &Field, at: [usize; 3]) -> Edges {
+        let [nx, ny, _] = field.shape;
+        let (vectors, here) = (field.vectors(), field.index(at));
+        Edges(std::array::from_fn(|axis| {
+            let (index, n, stride) = (at[axis], field.shape[axis], [1, nx, nx * ny][axis]);
+            let edge = |low: usize, high: usize| {
+                let (low, high) = (vectors[low], vectors[high]);
+                let mut edge: [f32; 3] = std::array::from_fn(|c| high[c] - low[c]);
+                edge[axis] += 1.0;
+                edge
+            };
+            let (below, above) = (if index > 0 { stride } else { 0 }, if index + 1 < n { stride } else { 0 });
+            let low = if below > 0 { edge(here - below, here) } else { edge(here, here + above) };
+            let high = if above > 0 { edge(here, here + above) } else { low };
+            [low, high]
+        }))
+    }
+
+    /// The smallest determinant at the corners that meet at the voxel: of an edge along each axis, whichever side. No number
+    /// if any of them is none.
+    #[inline(always)]
+    pub(super) fn smallest(&self) -> f32 {
+        let Edges([a, b, c]) = self;
+        let mut smallest = f32::INFINITY;
+        for c in c {
+            for b in b {
+                let normal = cross(*b, *c);
+                for a in a {
+                    let determinant = dot(*a, normal);
+                    if determinant < smallest || determinant.is_nan() {
+                        smallest = determinant;
+                    }
+                }
+            }
+        }
+        smallest
+    }
+}
+
+/// The field at a voxel, moved by the mean of what the corners want that it has to do with and that are below the limit:
+/// its own ones, and those of its neighbours on its side. Each wants the four voxels of its edges moved by the least that
+/// makes its determinant exceed the limit a little, to first order. The border stays as it is.
+pub(super) fn unfolded(field: &Field, at: [usize; 3], smallest: f32, allowed: &[[f32; 3]; 3]) -> [f32; 3] {
+    let u = field.vectors()[field.index(at)];
+    if on_edge(at, field.shape) {
+        return u;
+    }
+    let mut moves = Moves { field, smallest, allowed, sum: [0.0; 3], count: 0.0 };
+    moves.add(at, None);
+    for axis in 0..3 {
+        if field.shape[axis] > 1 {
+            for side in 0..2 {
+                let mut neighbour = at;
+                neighbour[axis] = at[axis] + 2 * side - 1;
+                moves.add(neighbour, Some((axis, 1 - side)));
+            }
+        }
+    }
+    let Moves { sum, count, .. } = moves;
+    if count > 0.0 { std::array::from_fn(|c| u[c] + sum[c] / count) } else { u }
+}
+
+/// What corners want of one voxel.
+struct Moves<'a> {
+    field: &'a Field,
+    smallest: f32,
+    allowed: &'a [[f32; 3]; 3],
+    sum: [f32; 3],
+    count: f32,
+}
+
+impl Moves<'_> {
+    /// Adds what the corners of the voxel at `at` want: of itself, or of its neighbour along an axis on a side.
+    fn add(&mut self, at: [usize; 3], neighbour: Option<(usize, usize)>) {
+        let shape = self.field.shape;
+        let Edges(edges) = Edges::at(self.field, at);
+        // Whether there is an edge, and whether the voxel at its other end may move.
+        let there = |axis: usize, side: usize| match side {
+            0 => at[axis] > 0,
+            _ => at[axis] + 1 < shape[axis] || shape[axis] == 1,
+        };
+        let moves = |axis: usize, side: usize| {
+            let mut other = at;
+            other[axis] = if side == 0 { at[axis].wrapping_sub(1) } else { at[axis] + 1 };
+            other[axis] < shape[axis] && !on_edge(other, shape)
+        };
+        for corner in 0..8 {
+            let sides: [usize; 3] = std::array::from_fn(|axis| corner >> axis & 1);
+            if neighbour.is_some_and(|(axis, side)| sides[axis] != side)
+                || !(0..3).all(|axis| there(axis, sides[axis]))
+            {
+                continue;
+            }
+            let [a, b, c]: [[f32; 3]; 3] = std::array::from_fn(|axis| edges[axis][sides[axis]]);
+            let normals = [cross(b, c), cross(c, a), cross(a, b)];
+            let determinant = dot(a, normals[0]);
+            if determinant >= self.smallest {
+                continue;
+            }
+            // The derivatives of the determinant by the neighbours; that by the voxel itself is minus their sum.
+            let by: [[f32; 3]; 3] = std::array::from_fn(|axis| {
+                let sign = if shape[axis] == 1 { 0.0 } else { 2.0 * sides[axis] as f32 - 1.0 };
+                self.allowed.map(|row| dot(row, normals[axis].map(|n| sign * n)))
+            });
+            let itself: [f32; 3] = std::array::from_fn(|c| -(by[0][c] + by[1][c] + by[2][c]));
+            let mut squared = if on_edge(at, shape) { 0.0 } else { dot(itself, itself) };
+            for axis in 0..3 {
+                if moves(axis, sides[axis]) {
+                    squared += dot(by[axis], by[axis]);
+                }
+            }
+            let rate = (self.smallest + AIM_ABOVE - determinant) / squared.max(1e-6);
+            let wanted = neighbour.map_or(itself, |(axis, _)| by[axis]).map(|slope| rate * slope);
+            let share = UNFOLDED_BY / dot(wanted, wanted).sqrt().max(UNFOLDED_BY);
+            self.sum = std::array::from_fn(|c| self.sum[c] + share * wanted[c]);
+            self.count += 1.0;
+        }
+    }
+}
