@@ -145,6 +145,14 @@ impl TransformChain {
         Ok(())
     }
 
+    /// The affine map that the whole chain is, unless there is a displacement field in it.
+    pub fn affine(&self) -> Option<AffineTransform> {
+        self.steps.iter().try_fold(AffineTransform::identity(), |whole, step| match &step.transform {
+            Transform::Affine(affine) => Some(affine.after(&whole)),
+            Transform::Displacement(_) => None,
+        })
+    }
+
     /// Where a point of the output space lies in the input space, both world mm.
     pub fn apply(&self, point: &Point3<f64>) -> Point3<f64> {
         self.steps.iter().fold(*point, |point, step| step.transform.apply(&point))
@@ -281,6 +289,12 @@ mod tests {
         chain.push("a", Transform::Affine(affine), true).unwrap();
         let point = Point3::new(12.0, -40.0, 33.0);
         assert!((chain.apply(&point) - point).norm() < 1e-12);
+        chain.push("b", Transform::Affine(affine), false).unwrap();
+        chain.push("c", shift(1.0, 2.0, 3.0), false).unwrap();
+        let whole = chain.affine().expect("there is no field");
+        assert!((chain.apply(&point) - whole.apply(&point)).norm() < 1e-12);
+        chain.push("d", constant_field([0.0; 3], [0.0; 3]), false).unwrap();
+        assert_eq!(chain.affine(), None);
     }
 
     #[test]

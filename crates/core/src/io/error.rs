@@ -211,6 +211,9 @@ pub enum ErrorKind {
     /// An HDF5 file that is damaged or lacks a part.
     #[error("{0}")]
     Hdf5(Box<hdf5_reader::error::Error>),
+    /// What HDF5 cannot hold.
+    #[error("{0}")]
+    Hdf5Written(Box<hdf5_writer::Error>),
     /// A list of labels without any.
     #[error("the list of labels is empty")]
     NoLabels,
@@ -242,6 +245,12 @@ impl From<std::io::Error> for ErrorKind {
             std::io::ErrorKind::NotFound => ErrorKind::Missing,
             _ => ErrorKind::System(without_path(error)),
         }
+    }
+}
+
+impl From<hdf5_writer::Error> for ErrorKind {
+    fn from(error: hdf5_writer::Error) -> Self {
+        ErrorKind::Hdf5Written(Box::new(error))
     }
 }
 

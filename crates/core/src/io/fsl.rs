@@ -24,6 +24,15 @@ const EXPECTED: &str = "an FSL matrix (text)";
 /// A file that is no regular file, no text, longer than 64 KiB, or not 16 finite numbers whose last four are 0 0 0 1; a
 /// matrix that is singular.
 pub fn read_matrix(path: &Path, fixed: &Grid, moving: &Grid) -> Result<AffineTransform, Error> {
+    let matrix = read_numbers(path)?;
+    to_world(&matrix, fixed, moving).ok_or_else(|| Error::new(path, ErrorKind::Singular))
+}
+
+/// Reads the sixteen numbers of a matrix as they stand.
+///
+/// # Errors
+/// Those of [`read_matrix`], but that a singular matrix is read.
+pub fn read_numbers(path: &Path) -> Result<Matrix4<f64>, Error> {
     let wrap = |kind| Error::new(path, kind);
     let (bytes, whole) = small::read_start(path, LARGEST)?;
     let found = || ErrorKind::Format { expected: EXPECTED, found: small::describe(&bytes) };
@@ -31,19 +40,46 @@ pub fn read_matrix(path: &Path, fixed: &Grid, moving: &Grid) -> Result<AffineTra
     if !whole {
         return Err(wrap(ErrorKind::TooLong { what: "a matrix", most: LARGEST }));
     }
-    to_world(&matrix, fixed, moving).ok_or_else(|| wrap(ErrorKind::Singular))
+    Ok(matrix)
 }
 
 /// Writes the affine map fixed → moving (RAS mm) as FSL's matrix moving → fixed.
 pub fn write_matrix(path: &Path, affine: &AffineTransform, fixed: &Grid, moving: &Grid) -> Result<(), Error> {
     let matrix = from_world(affine, fixed, moving).ok_or_else(|| Error::new(path, ErrorKind::Singular))?;
+    write_numbers(path, &matrix)
+}
+
+/// Writes a matrix as it stands.
+pub fn write_numbers(path: &Path, matrix: &Matrix4<f64>) -> Result<(), Error> {
+    replace(path, |file| std::io::Write::write_all(file, text(matrix).as_bytes()))
+}
+
+/// A matrix as its files have it: a line a row.
+pub fn text(matrix: &Matrix4<f64>) -> String {
     let mut text = String::new();
     for row in 0..4 {
         let [a, b, c, d] = [0, 1, 2, 3].map(|column| matrix[(row, column)]);
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{a}  {b}  {c}  {d}");
     }
-    replace(path, |file| std::io::Write::write_all(file, text.as_bytes()))
+    text
+}
+
+/// The grid of cubes of so many mm that covers `reference`, as `flirt -applyisoxfm` makes it: the first voxels of both lie on
+/// each other in FSL's coordinates, and what is left at the far ends for no whole voxel is left out.
+pub fn isotropic(reference: &Grid, size_mm: f64) -> Grid {
+    let shape = std::array::from_fn(|axis| {
+        // Headers round: what misses a whole number by so little is meant to be one.
+        let count = reference.shape[axis] as f64 * reference.spacing[axis] / size_mm;
+        ((count + 1e-4).floor() as usize).max(1)
+    });
+    let mut grid = Grid { shape, spacing: Vector3::repeat(size_mm), ..reference.clone() };
+    // Where the first coordinate is counted from the other end, the last voxels lie on each other.
+    if reference.direction.determinant() > 0.0 {
+        let reach = |grid: &Grid| (grid.shape[0] as f64 - 1.0) * grid.spacing.x;
+        grid.origin += grid.direction.column(0) * (reach(reference) - reach(&grid));
+    }
+    grid
 }
 
 /// The affine map fixed → moving (RAS mm) of FSL's `matrix` from moving to fixed; `None` if it is singular.

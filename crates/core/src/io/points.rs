@@ -20,15 +20,15 @@ pub struct PointTable {
     header: Vec<String>,
     /// The cells as read, row by row; those of the coordinates are replaced on writing.
     rows: Vec<Vec<String>>,
-    /// Where x, y and z stand.
-    columns: [usize; 3],
+    /// Where x, y and z stand; z may be missing from a table of points of a plane, and is left as it is there.
+    columns: [Option<usize>; 3],
 }
 
 impl PointTable {
     /// A table of nothing but points (RAS mm).
     pub fn new(points: Vec<Point3<f64>>) -> PointTable {
         let rows = vec![vec![String::new(); 3]; points.len()];
-        PointTable { points, header: ["x", "y", "z"].map(String::from).into(), rows, columns: [0, 1, 2] }
+        PointTable { points, header: ["x", "y", "z"].map(String::from).into(), rows, columns: [0, 1, 2].map(Some) }
     }
 
     /// The points, RAS mm.
@@ -47,7 +47,15 @@ impl PointTable {
     /// A file that is no regular file, that holds more than 1 GiB or no text; a table without the three columns, with one of
     /// them twice, or with a coordinate that is no finite number.
     pub fn read(path: &Path) -> Result<PointTable, Error> {
-        parse(&read_text(path, "a table of points", LARGEST)?).map_err(|kind| Error::new(path, kind))
+        read(path, true)
+    }
+
+    /// Reads a table of points of the plane z = 0: a column z is not looked at, and need not be there.
+    ///
+    /// # Errors
+    /// Those of [`PointTable::read`].
+    pub fn read_in_plane(path: &Path) -> Result<PointTable, Error> {
+        read(path, false)
     }
 
     /// Writes the table with its points (RAS mm in memory, LPS mm in the file).
@@ -58,8 +66,10 @@ impl PointTable {
             for (row, point) in self.rows.iter().zip(&self.points) {
                 let mut row = row.clone();
                 for (column, value) in self.columns.into_iter().zip([-point.x, -point.y, point.z]) {
-                    // Adding zero turns −0 into 0.
-                    row[column] = (value + 0.0).to_string();
+                    if let Some(column) = column {
+                        // Adding zero turns −0 into 0.
+                        row[column] = (value + 0.0).to_string();
+                    }
                 }
                 writer.write_record(&row)?;
             }
@@ -68,7 +78,11 @@ impl PointTable {
     }
 }
 
-fn parse(text: &str) -> Result<PointTable, ErrorKind> {
+fn read(path: &Path, in_space: bool) -> Result<PointTable, Error> {
+    parse(&read_text(path, "a table of points", LARGEST)?, in_space).map_err(|kind| Error::new(path, kind))
+}
+
+fn parse(text: &str, in_space: bool) -> Result<PointTable, ErrorKind> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let header: Vec<String> = reader.headers().map_err(ErrorKind::Table)?.iter().map(String::from).collect();
     let find = |expected: &'static str| {
@@ -79,13 +93,14 @@ fn parse(text: &str) -> Result<PointTable, ErrorKind> {
             (None, _) => Err(ErrorKind::Column { expected, found: header.clone() }),
         }
     };
-    let columns = [find("x")?, find("y")?, find("z")?];
+    let columns = [Some(find("x")?), Some(find("y")?), if in_space { Some(find("z")?) } else { None }];
     let (mut points, mut rows) = (Vec::new(), Vec::new());
     for record in reader.records() {
         let record = record.map_err(ErrorKind::Table)?;
         let line = record.position().map_or(0, |position| position.line() as usize);
         let mut numbers = [0.0; 3];
         for (number, column) in numbers.iter_mut().zip(columns) {
+            let Some(column) = column else { continue };
             let cell = record.get(column).unwrap_or_default();
             *number = cell.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| ErrorKind::Syntax {
                 line,

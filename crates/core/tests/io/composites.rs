@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use antsreg_core::io::itk::Dimensions;
 use antsreg_core::io::{ErrorKind, itk};
-use antsreg_core::{DisplacementField, Transform};
-use nalgebra::{Point3, Vector3};
+use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain};
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
 fn fixture() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ants_composite.h5")
@@ -84,4 +85,81 @@ fn damaged_composites() {
         let error = itk::read_transforms(&path).expect_err("refused");
         assert!(matches!(error.kind, ErrorKind::Hdf5(_)), "{length}: {error}");
     }
+}
+
+/// A grid with an oblique direction, or of a slice across z.
+fn grid(shape: [usize; 3]) -> Grid {
+    let turn = if shape[2] == 1 { [0.0, 0.0, 0.4] } else { [0.3, -0.2, 0.4] };
+    Grid {
+        shape,
+        spacing: Vector3::new(1.5, 2.0, 1.0),
+        origin: Point3::new(-12.0, 7.5, 0.0),
+        direction: Rotation3::from_euler_angles(turn[0], turn[1], turn[2]).into_inner(),
+    }
+}
+
+fn field(shape: [usize; 3]) -> DisplacementField {
+    let grid = grid(shape);
+    let third = |n: usize| if shape[2] == 1 { 0.0 } else { -0.25 * n as f32 };
+    let vectors = (0..grid.len()).map(|n| [0.5 * n as f32, 3.0 - n as f32, third(n)]).collect();
+    DisplacementField { grid, vectors }
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    let of_volumes = AffineTransform {
+        matrix: Matrix3::new(1.1, 0.2, 0.1, -0.1, 0.9, 0.3, 0.0, 0.1, 1.2),
+        translation: Vector3::new(5.0, -3.0, 2.0),
+    };
+    let of_slices = AffineTransform {
+        matrix: Matrix3::new(1.1, 0.2, 0.0, -0.1, 0.9, 0.0, 0.0, 0.0, 1.0),
+        translation: Vector3::new(5.0, -3.0, 0.0),
+    };
+    for (shape, affine, dimensions) in
+        [([4, 3, 2], of_volumes, Dimensions::Three), ([4, 3, 1], of_slices, Dimensions::Two)]
+    {
+        let parts = [Transform::Displacement(field(shape)), Transform::Affine(affine)];
+        for order in [[0, 1], [1, 0]] {
+            let chain = TransformChain::from(order.map(|n: usize| parts[n].clone()).to_vec());
+            itk::write_composite(&path, &chain, Point3::new(3.0, -4.0, 5.0), dimensions).unwrap();
+            let read = itk::read_transforms(&path).unwrap();
+            assert_eq!(read.len(), 2);
+            for (step, read) in chain.steps.iter().zip(&read) {
+                match (&step.transform, read) {
+                    (Transform::Affine(written), Transform::Affine(read)) => {
+                        assert!((written.matrix - read.matrix).amax() < 1e-12, "{read:?}");
+                        assert!((written.translation - read.translation).amax() < 1e-12, "{read:?}");
+                    }
+                    (Transform::Displacement(written), Transform::Displacement(read)) => {
+                        assert_eq!(written.vectors, read.vectors);
+                        assert!(written.grid.matches(&read.grid, 1e-12), "{:?}", read.grid);
+                    }
+                    _ => panic!("another order: {read:?}"),
+                }
+            }
+        }
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn composites_that_cannot_be_written_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, transform: Transform, dimensions| {
+        let chain = TransformChain::from(vec![transform]);
+        let path = folder.path().join(name);
+        itk::write_composite(&path, &chain, Point3::origin(), dimensions).map_err(|error| error.kind)
+    };
+    let affine = || Transform::Affine(AffineTransform::identity());
+    assert!(matches!(write("a.mat", affine(), Dimensions::Three), Err(ErrorKind::Extension(_))));
+    let leaves = Transform::Affine(AffineTransform {
+        matrix: Matrix3::new(1.0, 0.0, 0.1, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
+        translation: Vector3::zeros(),
+    });
+    for transform in [leaves, Transform::Displacement(field([4, 3, 2]))] {
+        assert!(matches!(write("a.h5", transform, Dimensions::Two), Err(ErrorKind::OutOfPlane)));
+    }
+    assert!(write("a.hdf5", affine(), Dimensions::Three).is_ok());
 }

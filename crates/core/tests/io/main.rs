@@ -4,6 +4,7 @@ mod bad_nifti;
 mod composites;
 mod headers;
 mod nifti_volumes;
+mod planes;
 mod slices;
 mod support;
 mod transforms;

@@ -1,4 +1,4 @@
-//! ITK's composite transforms in HDF5 (`.h5`), as `antsRegistration --write-composite-transform` leaves them.
+//! Reading ITK's composite transforms in HDF5 (`.h5`), as `antsRegistration --write-composite-transform` leaves them.
 
 use std::path::Path;
 
@@ -14,6 +14,11 @@ use crate::{AffineTransform, DisplacementField, Grid, Transform, memory};
 
 /// The first bytes of every HDF5 file.
 pub(super) const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
+
+/// Whether a name, in lower case, is that of a composite transform.
+pub(super) fn is_name(name: &str) -> bool {
+    name.ends_with(".h5") || name.ends_with(".hdf5")
+}
 
 /// Deflate cannot pack more tightly than this.
 const LARGEST_RATIO: usize = 1032;

@@ -1,11 +1,11 @@
-//! ITK's transforms, as ANTs reads and writes them: affine `.mat`, `.txt` and `.tfm`, warp `.nii.gz`, and, for
-//! reading, composite `.h5`.
+//! ITK's transforms, as ANTs reads and writes them: affine `.mat`, `.txt` and `.tfm`, warp `.nii.gz`, composite `.h5`.
 //!
 //! ITK's world is LPS: x and y have the opposite sign of the RAS world used elsewhere. The sign flip happens in this
 //! module only (and in [`points`](super::points) for tables of points).
 
 mod affine;
 mod composite;
+mod composite_write;
 mod kinds;
 mod matlab;
 mod planar;
@@ -19,7 +19,8 @@ use super::{Error, small};
 use crate::Transform;
 
 pub use affine::{read_affine, stays_in_plane, write_affine, write_affine_of_slices};
-pub use warp::{read_warp, read_warp_by, write_warp};
+pub use composite_write::{Dimensions, write_composite};
+pub use warp::{read_warp, read_warp_by, write_warp, write_warp_as};
 
 /// Reads whatever the file holds, told by its contents: an affine map, a displacement field, or, in a composite, several
 /// of both. They come in the order in which they act on a point.
@@ -37,6 +38,11 @@ pub fn read_transforms_by(rule: GridRule, path: &Path) -> Result<Vec<Transform>,
     } else {
         Ok(vec![Transform::Affine(read_affine(path)?)])
     }
+}
+
+/// Whether the name says a composite transform.
+pub fn is_composite(path: &Path) -> bool {
+    composite::is_name(&path.to_string_lossy().to_lowercase())
 }
 
 /// Whether the file holds an affine map of two dimensions, which says nothing of volumes.

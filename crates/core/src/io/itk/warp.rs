@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::super::nifti::{self, GridRule, Vectors};
+use super::super::nifti::{self, GridRule, Planes, PlanesFile, Stored, Vectors};
 use super::super::{Error, Target};
-use crate::DisplacementField;
+use crate::{DisplacementField, Grid, Volume};
 
 /// Signs that turn an LPS vector into an RAS one, and back.
 const FLIP: [f32; 3] = [-1.0, -1.0, 1.0];
@@ -27,9 +27,22 @@ pub fn read_warp_by(rule: GridRule, path: &Path) -> Result<DisplacementField, Er
     Ok(DisplacementField { grid, vectors })
 }
 
+/// Writes a displacement field, its vectors in LPS mm, stored as asked for.
+pub fn write_warp_as<'a>(to: impl Into<Target<'a>>, field: &DisplacementField, stored: Stored) -> Result<(), Error> {
+    let axes = axes(&field.grid);
+    let file = PlanesFile { grid: &field.grid, count: axes, planes: Planes::Vectors, stored };
+    file.write(to, |axis| {
+        let voxels = field.vectors.iter().map(|vector| FLIP[axis] * vector[axis]).collect();
+        Ok(Volume { grid: field.grid.clone(), voxels })
+    })
+}
+
 /// Writes a displacement field, its vectors in LPS mm.
 pub fn write_warp<'a>(to: impl Into<Target<'a>>, field: &DisplacementField) -> Result<(), Error> {
-    // Two-dimensional fields have two components, and know the first two axes of the world only.
-    let axes = if field.grid.is_slice_across_z() { 2 } else { 3 };
-    nifti::write_vectors(to.into(), &field.grid, &field.vectors, &FLIP[..axes])
+    nifti::write_vectors(to.into(), &field.grid, &field.vectors, &FLIP[..axes(&field.grid)])
+}
+
+/// Two-dimensional fields have two components, and know the first two axes of the world only.
+fn axes(grid: &Grid) -> usize {
+    if grid.is_slice_across_z() { 2 } else { 3 }
 }

@@ -82,7 +82,7 @@ impl NiftiFile {
     }
 
     /// The grid of the first three dimensions.
-    fn volume_grid(&self, extents: [u64; 7]) -> Result<Grid, ErrorKind> {
+    pub fn volume_grid(&self, extents: [u64; 7]) -> Result<Grid, ErrorKind> {
         // At most 32767 each.
         let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
         // A slice is a two-dimensional image; a single row or column is none.

@@ -35,6 +35,11 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// As a header says it.
+    pub(super) fn of(header: &NiftiHeader) -> Timing {
+        Timing { start: header.toffset, step: header.pixdim[4], unit: header.xyzt_units & UNIT_OF_TIME }
+    }
+
     /// Says so in a header of so many volumes.
     pub(super) fn put(&self, header: &mut NiftiHeader, volumes: u16) {
         header.dim[0] = 4;
@@ -73,11 +78,7 @@ impl SeriesReader {
     pub fn open_by(rule: GridRule, path: &Path) -> Result<SeriesReader, Error> {
         let mut file = NiftiFile::open(path, rule)?;
         let (grid, count) = file.series_grid().map_err(|kind| Error::new(path, kind))?;
-        let timing = Timing {
-            start: file.header.toffset,
-            step: file.header.pixdim[4],
-            unit: file.header.xyzt_units & UNIT_OF_TIME,
-        };
+        let timing = Timing::of(&file.header);
         file.begin(count.saturating_mul(grid.len() as u64))?;
         Ok(SeriesReader { path: path.into(), file, grid, count, timing, read: 0 })
     }

@@ -1,13 +1,16 @@
 //! Writing series of volumes, one volume in memory after the other.
 
-use ::nifti::NiftiType;
+use std::path::Path;
+
+use ::nifti::NiftiHeader;
 
 use super::super::replace::replace;
 use super::super::target::{Heard, Target};
 use super::super::{Error, ErrorKind, gzip};
 use super::header;
+use super::planes::{Planes, PlanesFile, Stored};
 use super::series::{Series, Timing};
-use super::write::{PIECE, append, is_gzipped};
+use super::write::{PIECE, is_gzipped};
 use crate::{Grid, Volume};
 
 /// Writes a series in single precision, on the grid of its first volume; otherwise as
@@ -21,7 +24,8 @@ pub fn write_series<'a>(to: impl Into<Target<'a>>, series: &Series) -> Result<()
     let Some(first) = volumes.first() else {
         return Err(Error::new(to.path, ErrorKind::Volumes { found: 0 }));
     };
-    write(to, &first.grid, volumes.len(), series.timing, |index, voxels| {
+    let file = File::of_series(to.path, &first.grid, volumes.len(), series.timing)?;
+    write(to, &file, |index, voxels| {
         voxels.extend_from_slice(&volumes[index].voxels);
         Ok(())
     })
@@ -39,33 +43,49 @@ pub fn write_series_by_volume<'a, E: From<Error>>(
     timing: Timing,
     mut volume: impl FnMut(usize) -> Result<Volume, E>,
 ) -> Result<(), E> {
-    write(to.into(), grid, count, timing, |index, voxels| {
+    let to = to.into();
+    let file = File::of_series(to.path, grid, count, timing)?;
+    write(to, &file, |index, voxels| {
         voxels.extend_from_slice(&volume(index)?.voxels);
         Ok(())
     })
 }
 
-/// Has `next(index, voxels)` append the voxels of each volume in turn.
-fn write<E: From<Error>>(
+/// A file of volumes of one size.
+pub(super) struct File {
+    pub header: NiftiHeader,
+    /// Voxels of a volume.
+    pub each: usize,
+    /// Volumes.
+    pub count: usize,
+    /// How values are stored.
+    pub stored: Stored,
+}
+
+impl File {
+    fn of_series(path: &Path, grid: &Grid, count: usize, timing: Timing) -> Result<File, Error> {
+        let stored = Stored::Float32;
+        let header = PlanesFile { grid, count, planes: Planes::Series(timing), stored }.header();
+        Ok(File { header: header.map_err(|kind| Error::new(path, kind))?, each: grid.len(), count, stored })
+    }
+}
+
+/// Writes a file. Has `next(index, voxels)` append the voxels of each volume in turn.
+pub(super) fn write<E: From<Error>>(
     to: Target,
-    grid: &Grid,
-    count: usize,
-    timing: Timing,
+    file: &File,
     mut next: impl FnMut(usize, &mut Vec<f32>) -> Result<(), E>,
 ) -> Result<(), E> {
     let path = to.path;
     let wrap = |kind| Error::new(path, kind);
     let gzipped = is_gzipped(path).map_err(wrap)?;
-    let volumes = i16::try_from(count).ok().filter(|count| *count > 0);
-    let volumes = volumes.ok_or_else(|| wrap(ErrorKind::Volumes { found: count }))?;
-    let mut header = header::for_grid(grid, NiftiType::Float32, None).map_err(wrap)?;
-    timing.put(&mut header, volumes as u16);
-    let head = header::to_bytes(&header);
-    let each = grid.len();
+    let File { header, each, count, stored } = file;
+    let (each, count) = (*each, *count);
+    let head = header::to_bytes(header);
     // What stops the writing, as the closure can only give an error of the system.
     let mut failed = None;
     let written = replace(to, |file| {
-        let mut pieces = Pieces::start(file, gzipped, head, count * each)?;
+        let mut pieces = Pieces::start(file, gzipped, head, count * each, *stored)?;
         for index in 0..count {
             let before = pieces.waiting.len();
             let result = next(index, &mut pieces.waiting);
@@ -95,6 +115,7 @@ struct Pieces<'w, 'f, 'a> {
     head: Vec<u8>,
     /// Values not yet written.
     waiting: Vec<f32>,
+    stored: Stored,
 }
 
 enum Out<'w, 'f, 'a> {
@@ -109,12 +130,13 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         gzipped: bool,
         head: Vec<u8>,
         values: usize,
+        stored: Stored,
     ) -> std::io::Result<Pieces<'w, 'f, 'a>> {
         let out = match gzipped {
             true => Out::Gzip(gzip::Writer::start(file, values.div_ceil(PIECE))?),
             false => Out::Plain(file),
         };
-        Ok(Pieces { out, head, waiting: Vec::new() })
+        Ok(Pieces { out, head, waiting: Vec::new(), stored })
     }
 
     /// Writes what is waiting, as far as it fills batches.
@@ -139,12 +161,12 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
 
     /// Writes the waiting values from `start` to `end`; the pieces are counted from `start`.
     fn write(&mut self, start: usize, end: usize) -> std::io::Result<()> {
-        let values = &self.waiting[start..end];
+        let (values, stored) = (&self.waiting[start..end], self.stored);
         let mut head = std::mem::take(&mut self.head);
         match &mut self.out {
             Out::Plain(file) => {
                 for piece in values.chunks(PIECE) {
-                    append(&mut head, piece.iter().copied());
+                    stored.append(&mut head, piece);
                     head = file.pass(head)?;
                     head.clear();
                 }
@@ -155,7 +177,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
                 writer.write_batch(values.len().div_ceil(PIECE), |index, out| {
                     out.extend_from_slice(if index == 0 { &head } else { &[] });
                     let start = (index - first) * PIECE;
-                    append(out, values[start..values.len().min(start + PIECE)].iter().copied());
+                    stored.append(out, &values[start..values.len().min(start + PIECE)]);
                 })
             }
         }

@@ -1,0 +1,140 @@
+//! Writing ITK's composite transforms (`.h5`).
+
+use std::io::Write;
+
+use hdf5_writer::{DatasetBuilder, Hdf5Builder, WriteOptions};
+use nalgebra::{Matrix3, Point3, Vector3};
+
+use super::super::replace::replace;
+use super::super::{Error, ErrorKind, Target};
+use super::affine::Stored;
+use super::{composite, kinds};
+use crate::{AffineTransform, DisplacementField, Transform, TransformChain, memory};
+
+/// How many dimensions the world of a composite transform has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dimensions {
+    /// That of slices across the third axis.
+    Two,
+    /// That of volumes.
+    Three,
+}
+
+impl Dimensions {
+    fn count(self) -> usize {
+        match self {
+            Dimensions::Two => 2,
+            Dimensions::Three => 3,
+        }
+    }
+}
+
+/// Writes a chain as a composite transform. The centre of affine parts (RAS
+/// mm) changes no point, but programs that go on from the transform rotate and scale about it.
+///
+/// Numbers of fields are in single precision and not compressed, so that they are written as fast as the disk takes them.
+///
+/// # Errors
+/// A name that does not end in `.h5` or `.hdf5`; parts that two dimensions cannot hold; too little memory; a folder that is
+/// missing or full.
+pub fn write_composite<'a>(
+    to: impl Into<Target<'a>>,
+    chain: &TransformChain,
+    centre: Point3<f64>,
+    dimensions: Dimensions,
+) -> Result<(), Error> {
+    let to = to.into();
+    let path = to.path;
+    let name = path.to_string_lossy().to_lowercase();
+    if !composite::is_name(&name) {
+        return Err(Error::new(path, ErrorKind::Extension(".h5 or .hdf5")));
+    }
+    let bytes = encode(chain, centre, dimensions).map_err(|kind| Error::new(path, kind))?;
+    replace(to, |file| file.write_all(&bytes))
+}
+
+fn encode(chain: &TransformChain, centre: Point3<f64>, dimensions: Dimensions) -> Result<Vec<u8>, ErrorKind> {
+    let of_fields = chain.steps.iter().map(|step| match &step.transform {
+        Transform::Affine(_) => 0,
+        Transform::Displacement(field) => (dimensions.count() * field.vectors.len() * size_of::<f32>()) as u64,
+    });
+    // As given to the writer, as planned by it, and in the file.
+    memory::check(3 * of_fields.sum::<u64>())?;
+    let n = dimensions.count();
+    let mut file = Hdf5Builder::new().dataset(kind(0, format!("CompositeTransform_double_{n}_{n}"))?);
+    // The last part of a composite is the first to act.
+    for (index, step) in chain.steps.iter().rev().enumerate() {
+        let [name, parameters, fixed] = match &step.transform {
+            Transform::Affine(affine) => affine_group(index + 1, affine, centre, dimensions)?,
+            Transform::Displacement(field) => field_group(index + 1, field, dimensions)?,
+        };
+        file = file.dataset(name).dataset(parameters).dataset(fixed);
+    }
+    Ok(file.into_plan()?.encode(WriteOptions::default())?)
+}
+
+fn kind(group: usize, name: String) -> Result<DatasetBuilder, ErrorKind> {
+    Ok(DatasetBuilder::vlen_string_data(path(group, "TransformType"), [1], &[name])?)
+}
+
+fn numbers(group: usize, name: &str, values: &[f64]) -> Result<DatasetBuilder, ErrorKind> {
+    Ok(DatasetBuilder::typed_data(path(group, name), [values.len() as u64], values)?)
+}
+
+fn path(group: usize, name: &str) -> String {
+    format!("TransformGroup/{group}/{name}")
+}
+
+fn affine_group(
+    group: usize,
+    affine: &AffineTransform,
+    centre: Point3<f64>,
+    dimensions: Dimensions,
+) -> Result<[DatasetBuilder; 3], ErrorKind> {
+    let Stored { name, parameters, fixed_parameters } = match dimensions {
+        Dimensions::Two => kinds::from_world_of_slices(affine, centre).ok_or(ErrorKind::OutOfPlane)?,
+        Dimensions::Three => kinds::from_world(affine, centre),
+    };
+    Ok([
+        kind(group, name)?,
+        numbers(group, "TransformParameters", &parameters)?,
+        numbers(group, "TransformFixedParameters", &fixed_parameters)?,
+    ])
+}
+
+/// Interleaved LPS vectors, and the grid: size, origin, spacing, direction row by row, of so many dimensions each.
+fn field_group(
+    group: usize,
+    field: &DisplacementField,
+    dimensions: Dimensions,
+) -> Result<[DatasetBuilder; 3], ErrorKind> {
+    let (n, grid) = (dimensions.count(), &field.grid);
+    if dimensions == Dimensions::Two && !grid.is_slice_across_z() {
+        return Err(ErrorKind::OutOfPlane);
+    }
+    let flip = Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0));
+    let (origin, direction) = (flip * grid.origin.coords, flip * grid.direction);
+    let mut fixed: Vec<f64> = grid.shape[..n].iter().map(|&size| size as f64).collect();
+    fixed.extend(origin.iter().take(n));
+    fixed.extend(grid.spacing.iter().take(n));
+    for row in 0..n {
+        fixed.extend((0..n).map(|axis| direction[(row, axis)]));
+    }
+    let count = n * field.vectors.len();
+    let mut bytes = memory::room_for((count * size_of::<f32>()) as u64)?;
+    for [x, y, z] in &field.vectors {
+        for component in &[-x, -y, *z][..n] {
+            bytes.extend_from_slice(&component.to_le_bytes());
+        }
+    }
+    let parameters = DatasetBuilder::typed_with_order::<f32>(
+        path(group, "TransformParameters"),
+        [count as u64],
+        hdf5_writer::ByteOrder::LittleEndian,
+    );
+    Ok([
+        kind(group, format!("DisplacementFieldTransform_double_{n}_{n}"))?,
+        parameters.raw_data(bytes),
+        numbers(group, "TransformFixedParameters", &fixed)?,
+    ])
+}

@@ -1,0 +1,228 @@
+//! Files of several volumes of any meaning, one volume in memory after the other: time series, channels, and the components
+//! of vectors and tensors.
+
+use std::path::{Path, PathBuf};
+
+use ::nifti::{NiftiHeader, NiftiType};
+
+use super::super::target::Target;
+use super::super::{Error, ErrorKind};
+use super::file::NiftiFile;
+use super::grid_rule::GridRule;
+use super::header;
+use super::read::check_finite;
+use super::series::Timing;
+use super::voxels::Encoding;
+use super::write_series;
+use crate::{Grid, Volume};
+
+/// NIfTI's code for symmetric matrices, as diffusion tensors are.
+const TENSOR_INTENT: i16 = 1005;
+/// NIfTI's code for vectors.
+const VECTOR_INTENT: i16 = 1007;
+
+/// Reads the volumes of a file one after the other, whatever its fourth and its fifth axis mean.
+pub struct PlanesReader {
+    path: PathBuf,
+    file: NiftiFile,
+    grid: Grid,
+    counts: [usize; 2],
+    /// Volumes not read yet.
+    left: usize,
+}
+
+impl PlanesReader {
+    /// Opens a file and reads its header.
+    ///
+    /// # Errors
+    /// Those of [`read_volume`](super::read_volume), as far as the header and the file's length show them; but several volumes
+    /// along the fourth and the fifth axis are taken.
+    pub fn open(rule: GridRule, path: &Path) -> Result<PlanesReader, Error> {
+        let wrap = |kind| Error::new(path, kind);
+        let mut file = NiftiFile::open(path, rule)?;
+        let extents = header::extents(&file.header).map_err(wrap)?;
+        let count = extents[3..].iter().fold(1u64, |product, &extent| product.saturating_mul(extent));
+        if extents[5..] != [1, 1] {
+            return Err(wrap(ErrorKind::SeveralVolumes { count, dim: header::dimensions(&file.header) }));
+        }
+        let grid = file.volume_grid(extents).map_err(wrap)?;
+        file.begin(count.saturating_mul(grid.len() as u64))?;
+        // At most 32767 each.
+        let counts = [extents[3] as usize, extents[4] as usize];
+        Ok(PlanesReader { path: path.into(), file, grid, counts, left: counts[0] * counts[1] })
+    }
+
+    /// Where the voxels of every volume lie.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// Volumes along the fourth axis, and along the fifth.
+    pub fn counts(&self) -> [usize; 2] {
+        self.counts
+    }
+
+    /// How many axes the header says there are, but for those at the end with one voxel; at least two.
+    pub fn dimensions(&self) -> usize {
+        let dim = header::dimensions(&self.file.header);
+        (2..=usize::try_from(dim[0]).unwrap_or(0)).rev().find(|axis| dim[*axis] > 1).unwrap_or(2)
+    }
+
+    /// The type that holds the values: that of the file, or the next larger one that is written.
+    pub fn stored(&self) -> Stored {
+        match (self.file.encoding.datatype, self.file.encoding.scaling) {
+            (NiftiType::Int8, None) => Stored::Int8,
+            (NiftiType::Uint8, None) => Stored::Uint8,
+            (NiftiType::Int16, None) => Stored::Int16,
+            (NiftiType::Uint16 | NiftiType::Int32, None) => Stored::Int32,
+            (NiftiType::Float64 | NiftiType::Uint32 | NiftiType::Int64 | NiftiType::Uint64, _) => Stored::Float64,
+            _ => Stored::Float32,
+        }
+    }
+
+    /// What the fourth axis is measured in.
+    pub fn timing(&self) -> Timing {
+        Timing::of(&self.file.header)
+    }
+
+    /// Leaves out the next volume.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn skip_volume(&mut self) -> Result<(), Error> {
+        self.left = self.left.saturating_sub(1);
+        self.file.next_values(self.grid.len() as u64, |_, _| {})
+    }
+
+    /// The next volume; an error after the last one.
+    ///
+    /// # Errors
+    /// A damaged file; a volume that does not fit into memory or holds a voxel that is NaN or infinite.
+    pub fn next_volume(&mut self) -> Result<Volume, Error> {
+        if self.left == 0 {
+            return Err(Error::new(&self.path, ErrorKind::Empty));
+        }
+        let each = self.grid.len() as u64;
+        let mut voxels = self.file.room_for(each)?;
+        self.file.next_values(each, |encoding, bytes| Encoding::append_f32(encoding, bytes, &mut voxels))?;
+        check_finite(&voxels, self.grid.shape).map_err(|kind| Error::new(&self.path, kind))?;
+        self.left -= 1;
+        Ok(Volume { grid: self.grid.clone(), voxels })
+    }
+}
+
+/// What the volumes of a file are to each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Planes {
+    /// One volume alone.
+    One,
+    /// A series along the fourth axis.
+    Series(Timing),
+    /// Components of vectors, or channels.
+    Vectors,
+    /// Components of symmetric matrices: xx, xy, yy, xz, yz, zz.
+    Tensors,
+    /// Volumes along the fifth axis, without a meaning of their own.
+    Fifth,
+}
+
+/// How values are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// 8 bits with a sign.
+    Int8,
+    /// 8 bits without a sign.
+    Uint8,
+    /// 16 bits with a sign.
+    Int16,
+    /// 32 bits with a sign.
+    Int32,
+    /// Single precision.
+    Float32,
+    /// Double precision.
+    Float64,
+}
+
+impl Stored {
+    /// Whether values are whole numbers.
+    pub fn is_whole(self) -> bool {
+        !matches!(self, Stored::Float32 | Stored::Float64)
+    }
+
+    pub(super) fn datatype(self) -> NiftiType {
+        match self {
+            Stored::Int8 => NiftiType::Int8,
+            Stored::Uint8 => NiftiType::Uint8,
+            Stored::Int16 => NiftiType::Int16,
+            Stored::Int32 => NiftiType::Int32,
+            Stored::Float32 => NiftiType::Float32,
+            Stored::Float64 => NiftiType::Float64,
+        }
+    }
+
+    /// Appends values as they are stored. Whole numbers lose what is behind the point; what is beyond 8 or 16 bits keeps its
+    /// lowest bits, as ITK's casts do.
+    pub(super) fn append(self, out: &mut Vec<u8>, values: &[f32]) {
+        match self {
+            Stored::Int8 => out.extend(values.iter().map(|value| *value as i32 as u8)),
+            Stored::Uint8 => out.extend(values.iter().map(|value| *value as i32 as u8)),
+            Stored::Int16 => out.extend(values.iter().flat_map(|value| (*value as i32 as i16).to_le_bytes())),
+            Stored::Int32 => out.extend(values.iter().flat_map(|value| (*value as i32).to_le_bytes())),
+            Stored::Float32 => super::write::append(out, values.iter().copied()),
+            Stored::Float64 => out.extend(values.iter().flat_map(|value| f64::from(*value).to_le_bytes())),
+        }
+    }
+}
+
+/// A file of several volumes that is to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanesFile<'a> {
+    /// Where the voxels of every volume lie.
+    pub grid: &'a Grid,
+    /// How many volumes.
+    pub count: usize,
+    /// What they are to each other.
+    pub planes: Planes,
+    /// How their values are stored.
+    pub stored: Stored,
+}
+
+impl PlanesFile<'_> {
+    pub(super) fn header(&self) -> Result<NiftiHeader, ErrorKind> {
+        let count = i16::try_from(self.count).ok().filter(|count| *count > 0);
+        let count = count.ok_or(ErrorKind::Volumes { found: self.count })? as u16;
+        let axes = match self.planes {
+            Planes::Vectors | Planes::Tensors | Planes::Fifth => Some(usize::from(count)),
+            Planes::One | Planes::Series(_) => None,
+        };
+        let mut header = header::for_grid(self.grid, self.stored.datatype(), axes)?;
+        match self.planes {
+            Planes::One => {}
+            Planes::Series(timing) => timing.put(&mut header, count),
+            Planes::Vectors => header.intent_code = VECTOR_INTENT,
+            Planes::Tensors => header.intent_code = TENSOR_INTENT,
+            Planes::Fifth => header.intent_code = 0,
+        }
+        Ok(header)
+    }
+
+    /// Writes the file, each volume made by `volume(index)` when its turn comes, so that they need not all fit into memory. The
+    /// file appears when it is whole, compressed if its name ends in `.gz`.
+    ///
+    /// # Errors
+    /// A name of another format; too many volumes or voxels; a volume of another size; a folder that is missing or full; errors
+    /// of `volume`.
+    pub fn write<'a, E: From<Error>>(
+        &self,
+        to: impl Into<Target<'a>>,
+        mut volume: impl FnMut(usize) -> Result<Volume, E>,
+    ) -> Result<(), E> {
+        let to = to.into();
+        let header = self.header().map_err(|kind| Error::new(to.path, kind))?;
+        let file = write_series::File { header, each: self.grid.len(), count: self.count, stored: self.stored };
+        write_series::write(to, &file, |index, voxels| {
+            voxels.extend_from_slice(&volume(index)?.voxels);
+            Ok(())
+        })
+    }
+}
