@@ -7,24 +7,21 @@ const RANGE: f64 = 6.0;
 /// … in steps of 1/PER_UNIT; linear interpolation between them errs by at most erf''/8·PER_UNIT⁻² ≈ 3e-7.
 const PER_UNIT: f64 = 640.0;
 
-/// Reads the mean of an image under a Gaussian, each voxel weighing the Gaussian's mass over it, cut off `alpha`
-/// sigmas away and normalised over the voxels that are left; ITK's `GaussianInterpolateImageFunction`.
-pub struct GaussianKernel<'a> {
-    shape: [usize; 3],
-    voxels: &'a [f32],
+/// Masses of a Gaussian over the voxels of an image along each axis, cut off `alpha` sigmas away.
+pub struct GaussianWeights {
+    pub shape: [usize; 3],
     /// 1/(√2·sigma), sigma in voxels.
     scale: [f64; 3],
     cutoff_voxels: [f64; 3],
     erf: Vec<f64>,
 }
 
-impl<'a> GaussianKernel<'a> {
+impl GaussianWeights {
     /// Tabulates the error function.
-    pub fn new(shape: [usize; 3], voxels: &'a [f32], sigma_voxels: [f64; 3], alpha: f64) -> GaussianKernel<'a> {
+    pub fn new(shape: [usize; 3], sigma_voxels: [f64; 3], alpha: f64) -> GaussianWeights {
         let steps = (2.0 * RANGE * PER_UNIT) as usize + 1;
-        GaussianKernel {
+        GaussianWeights {
             shape,
-            voxels,
             scale: sigma_voxels.map(|sigma| std::f64::consts::FRAC_1_SQRT_2 / sigma),
             cutoff_voxels: sigma_voxels.map(|sigma| sigma * alpha),
             erf: (0..=steps).map(|n| libm::erf(n as f64 / PER_UNIT - RANGE)).collect(),
@@ -49,7 +46,7 @@ impl<'a> GaussianKernel<'a> {
 
     /// Calls `visit(voxel, mass)` along one axis; returns the total mass.
     #[inline]
-    fn walk(&self, axis: usize, index: f64, mut visit: impl FnMut(usize, f64)) -> f64 {
+    pub fn walk(&self, axis: usize, index: f64, mut visit: impl FnMut(usize, f64)) -> f64 {
         let at = |edge: usize| self.erf((edge as f64 - 0.5 - index) * self.scale[axis]);
         let reach = self.reach(axis, index);
         let start = at(reach.start);
@@ -63,20 +60,27 @@ impl<'a> GaussianKernel<'a> {
     }
 }
 
+/// Reads the mean of an image under a Gaussian, each voxel weighing the Gaussian's mass over it, normalised over the voxels
+/// within the cutoff; ITK's `GaussianInterpolateImageFunction`.
+pub struct GaussianKernel<'a> {
+    pub weights: GaussianWeights,
+    pub voxels: &'a [f32],
+}
+
 impl Sample for GaussianKernel<'_> {
     type Value = f32;
 
     fn at(&self, index: [f64; 3]) -> f32 {
-        let [nx, ny, _] = self.shape;
+        let [nx, ny, _] = self.weights.shape;
         let mut sum = 0.0;
         let mut mass_y = 0.0;
         let mut mass_x = 0.0;
-        let mass_z = self.walk(2, index[2], |k, wz| {
+        let mass_z = self.weights.walk(2, index[2], |k, wz| {
             let mut slice_sum = 0.0;
-            mass_y = self.walk(1, index[1], |j, wy| {
+            mass_y = self.weights.walk(1, index[1], |j, wy| {
                 let row = &self.voxels[(k * ny + j) * nx..][..nx];
                 let mut row_sum = 0.0;
-                mass_x = self.walk(0, index[0], |i, wx| row_sum += wx * f64::from(row[i]));
+                mass_x = self.weights.walk(0, index[0], |i, wx| row_sum += wx * f64::from(row[i]));
                 slice_sum += wy * row_sum;
             });
             sum += wz * slice_sum;

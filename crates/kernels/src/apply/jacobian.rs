@@ -1,6 +1,6 @@
 //! Where a displacement field squeezes, stretches or folds space.
 
-use antsreg_core::{DisplacementField, Volume};
+use antsreg_core::{DisplacementField, Grid, Volume};
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 
@@ -54,6 +54,24 @@ pub fn smallest_at_corners(field: &DisplacementField) -> Volume {
         });
         let worse = |a: f64, b: f64| if b < a || b.is_nan() { b } else { a };
         *out = determinants.fold(f64::INFINITY, worse) as f32;
+
+/// det(I + ∂u/∂x) by differences of fourth order over five voxels, the outermost of an axis repeated beyond it: what ANTs'
+/// `CreateJacobianDeterminantImage` gives.
+pub fn jacobian_of_fourth_order(field: &DisplacementField) -> Volume {
+    let Grid { shape, .. } = field.grid;
+    let index_per_mm = field.grid.world_to_voxel().matrix;
+    let stride = [1, shape[0], shape[0] * shape[1]];
+    let mut voxels = vec![0.0; field.grid.len()];
+    voxels.par_iter_mut().enumerate().with_min_len(1 << 12).for_each(|(n, out)| {
+        let index = [n % shape[0], n / stride[1] % shape[1], n / stride[2]];
+        let per_index = [0, 1, 2].map(|axis| {
+            let at = |step: isize| {
+                let moved = index[axis].saturating_add_signed(step).min(shape[axis] - 1);
+                Vector3::from(field.vectors[n - index[axis] * stride[axis] + moved * stride[axis]].map(f64::from))
+            };
+            ((at(1) - at(-1)) * 8.0 - (at(2) - at(-2))) / 12.0
+        });
+        *out = (Matrix3::identity() + Matrix3::from_columns(&per_index) * index_per_mm).determinant() as f32;
     });
     Volume { grid: field.grid.clone(), voxels }
 }
@@ -72,7 +90,6 @@ fn slope(below: &[f32; 3], above: &[f32; 3], factor: f64) -> Vector3<f64> {
 
 #[cfg(test)]
 mod tests {
-    use antsreg_core::Grid;
     use nalgebra::Point3;
 
     use super::*;
@@ -93,6 +110,30 @@ mod tests {
                 assert!((f64::from(found) - expected).abs() < 1e-5, "{found}, expected {expected}");
             }
         }
+    }
+
+    #[test]
+    fn differences_of_fourth_order_are_exact_for_cubes() {
+        let grid = oblique_grid([9, 8, 7], 1);
+        let mut field = DisplacementField::zeros(grid);
+        let to_voxel = field.grid.world_to_voxel();
+        for n in 0..field.grid.len() {
+            // The first component grows with the cube of the first index.
+            let i = to_voxel.apply(&world(&field.grid, n)).x - 4.0;
+            field.vectors[n] = [(0.01 * i.powi(3)) as f32, 0.0, 0.0];
+        }
+        let found = jacobian_of_fourth_order(&field);
+        for (n, found) in found.voxels.iter().enumerate() {
+            let i = (n % 9) as f64;
+            if (2.0..=6.0).contains(&i) {
+                let expected = 1.0 + 0.03 * (i - 4.0).powi(2) * to_voxel.matrix[(0, 0)];
+                assert!((f64::from(*found) - expected).abs() < 1e-5, "{found}, expected {expected}");
+            }
+        }
+        // At the border the outermost voxel is repeated: 8·(u(1) − u(0)) − (u(2) − u(0)).
+        let [a, b, c] = [-4.0f64, -3.0, -2.0].map(|i| 0.01 * i.powi(3));
+        let expected = 1.0 + (8.0 * (b - a) - (c - a)) / 12.0 * to_voxel.matrix[(0, 0)];
+        assert!((f64::from(found.voxels[0]) - expected).abs() < 1e-5, "{}, expected {expected}", found.voxels[0]);
     }
 
     /// The change of u per mm along world axis `axis`, from the voxel differences along a voxel axis each.

@@ -50,16 +50,16 @@ pub fn resample_labels(
 const TIE: f64 = 1e-9;
 
 /// The vote of the eight neighbours.
-struct Vote<'a> {
-    shape: [usize; 3],
-    voxels: &'a [i32],
+pub struct Vote<'a, T> {
+    pub shape: [usize; 3],
+    pub voxels: &'a [T],
 }
 
-impl Sample for Vote<'_> {
-    type Value = i32;
+impl<T: Copy + PartialOrd + Send + Sync> Sample for Vote<'_, T> {
+    type Value = T;
 
     #[inline]
-    fn at(&self, index: [f64; 3]) -> i32 {
+    fn at(&self, index: [f64; 3]) -> T {
         let cell = Cell::around(self.shape, index);
         let labels = cell.corners().map(|corner| self.voxels[corner]);
         // Almost every voxel lies within one region.
@@ -71,7 +71,7 @@ impl Sample for Vote<'_> {
 }
 
 /// The label with the largest sum of weights, the smallest of those that tie.
-fn elect(labels: [i32; 8], weights: [f64; 8]) -> i32 {
+fn elect<T: Copy + PartialOrd>(labels: [T; 8], weights: [f64; 8]) -> T {
     let (mut winner, mut most) = (labels[0], 0.0);
     for candidate in 0..8 {
         let label = labels[candidate];

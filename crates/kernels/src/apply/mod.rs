@@ -5,8 +5,10 @@
 
 mod bspline;
 mod cell;
+mod compose;
 mod consistency;
 mod gaussian_kernel;
+mod gaussian_vote;
 mod jacobian;
 mod labels;
 mod linear;
@@ -14,9 +16,13 @@ mod nearest;
 mod path;
 mod resample;
 mod sinc;
+mod spline_order;
+mod tensors;
+mod turns;
 
+pub use compose::compose;
 pub use consistency::inverse_consistency;
-pub use jacobian::{jacobian, smallest_at_corners};
+pub use jacobian::{jacobian, jacobian_of_fourth_order, smallest_at_corners};
 pub use labels::{LabelInterpolation, resample_labels};
 pub use path::apply_points;
 pub use resample::{Interpolation, resample};
@@ -24,6 +30,9 @@ pub use sinc::Window;
 pub(crate) use sinc::WindowedSinc;
 #[cfg(feature = "cuda")]
 pub(crate) use sinc::sinc_table;
+pub use spline_order::SplineOrder;
+pub use tensors::{exponential, logarithm, turn_tensors, turn_vectors};
+pub use turns::Turns;
 
 #[cfg(test)]
 mod test_scenes;

@@ -27,6 +27,11 @@ enum Leg<'a> {
 impl<'a> Path<'a> {
     /// From the voxels of `onto` to those of `input`.
     pub fn new(onto: &Grid, chain: &'a TransformChain, input: &Grid) -> Path<'a> {
+        Path::to(onto, chain, &input.world_to_voxel())
+    }
+
+    /// From the voxels of `onto` to where `to_input` takes the points of the input's world.
+    pub fn to(onto: &Grid, chain: &'a TransformChain, to_input: &AffineTransform) -> Path<'a> {
         let tolerance_mm = SAME_GRID_VOXELS * onto.spacing.min();
         let mut start = onto.voxel_to_world();
         let mut on_output = None;
@@ -41,11 +46,10 @@ impl<'a> Path<'a> {
                 Transform::Displacement(field) => rest.push(Leg::Field(field.sampler())),
             }
         }
-        let to_input = input.world_to_voxel();
         if on_output.is_none() && rest.is_empty() {
             start = to_input.after(&start);
         } else {
-            push_affine(&mut rest, &to_input);
+            push_affine(&mut rest, to_input);
         }
         Path { shape: onto.shape, start, on_output, rest }
     }

@@ -6,11 +6,14 @@ use rayon::prelude::*;
 use super::{
     bspline::BSpline,
     cell::is_inside,
-    gaussian_kernel::GaussianKernel,
+    gaussian_kernel::{GaussianKernel, GaussianWeights},
+    gaussian_vote::GaussianVote,
+    labels::Vote,
     linear::Linear,
     nearest::Nearest,
     path::Path,
     sinc::{Window, WindowedSinc},
+    spline_order::{SplineOfOrder, SplineOrder},
 };
 
 /// How an image is read between voxel centres. All agree with the ITK functions that `antsApplyTransforms` uses.
@@ -23,6 +26,8 @@ pub enum Interpolation {
     Nearest,
     /// Cubic B-spline through the voxels; may overshoot at edges.
     BSpline,
+    /// B-spline of any order through the voxels.
+    BSplineOfOrder(SplineOrder),
     /// Sinc of radius 3 tapered by a window; may overshoot at edges.
     WindowedSinc(Window),
     /// The mean under a Gaussian, which smooths as well.
@@ -30,6 +35,15 @@ pub enum Interpolation {
         /// Standard deviation along each axis of the moving image, mm; positive. ANTs' default is the spacing.
         sigma_mm: [f64; 3],
         /// Sigmas after which the Gaussian is cut off; positive. ANTs' default is 1.
+        alpha: f64,
+    },
+    /// For label maps: the value with the largest sum of trilinear weights among the eight neighbours.
+    GenericLabel,
+    /// For label maps: the value with the most mass under a Gaussian.
+    MultiLabel {
+        /// Standard deviation along each axis of the moving image, mm; positive. ANTs' default is the spacing.
+        sigma_mm: [f64; 3],
+        /// Sigmas after which the Gaussian is cut off; positive. ANTs' default is 4.
         alpha: f64,
     },
 }
@@ -53,6 +67,10 @@ pub fn resample(
 ) -> Volume {
     let path = Path::new(onto, chain, &moving.grid);
     let (shape, voxels) = (moving.grid.shape, moving.voxels.as_slice());
+    let gaussian = |sigma_mm: [f64; 3], alpha| {
+        let sigma_voxels = std::array::from_fn(|axis| sigma_mm[axis] / moving.grid.spacing[axis]);
+        GaussianWeights::new(shape, sigma_voxels, alpha)
+    };
     let voxels = match interpolation {
         Interpolation::Linear => fill(&path, onto, shape, &Linear { shape, voxels }, outside),
         Interpolation::Nearest => fill(&path, onto, shape, &Nearest { shape, voxels }, outside),
@@ -60,9 +78,15 @@ pub fn resample(
         Interpolation::WindowedSinc(window) => {
             fill(&path, onto, shape, &WindowedSinc::new(shape, voxels, window), outside)
         }
+        Interpolation::BSplineOfOrder(order) => {
+            fill(&path, onto, shape, &SplineOfOrder::through(shape, voxels, order), outside)
+        }
         Interpolation::Gaussian { sigma_mm, alpha } => {
-            let sigma_voxels = std::array::from_fn(|axis| sigma_mm[axis] / moving.grid.spacing[axis]);
-            fill(&path, onto, shape, &GaussianKernel::new(shape, voxels, sigma_voxels, alpha), outside)
+            fill(&path, onto, shape, &GaussianKernel { weights: gaussian(sigma_mm, alpha), voxels }, outside)
+        }
+        Interpolation::GenericLabel => fill(&path, onto, shape, &Vote { shape, voxels }, outside),
+        Interpolation::MultiLabel { sigma_mm, alpha } => {
+            fill(&path, onto, shape, &GaussianVote { weights: gaussian(sigma_mm, alpha), voxels }, outside)
         }
     };
     Volume { grid: onto.clone(), voxels }
