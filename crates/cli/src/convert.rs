@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use antsreg_core::Grid;
 use antsreg_core::io::{fsl, itk};
+use antsreg_core::{Grid, Transform, TransformChain};
 use clap::ValueEnum;
 use nalgebra::Point3;
 
@@ -11,15 +11,15 @@ use crate::error::{CliError, UsageError};
 use crate::progress::Console;
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_study::inputs;
-use antsreg_study::transforms;
+use antsreg_study::transforms::{self, TransformFile};
 
 /// Convert affine transforms between ITK (ANTs) and FSL.
 ///
 /// ITK's map points of the fixed image to the moving one, in LPS mm. FSL's map the moving image to the fixed one (its
 /// reference) in scaled mm, and mean nothing without both images. FSL to ITK and back gives the same numbers.
 ///
-/// The format of IN is told by its content, that of OUT by its name: .txt and .tfm are ITK's; .mat is taken for the
-/// other format than that of IN unless --to says otherwise.
+/// The format of IN is told by its content, that of OUT by its name: .txt, .tfm and the composite .h5 are ITK's; .mat is taken
+/// for the other format than that of IN unless --to says otherwise.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Transform to read
@@ -45,7 +45,7 @@ pub struct Args {
 /// Format of an affine transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// ITK and ANTs: .mat (MATLAB 4), .txt, .tfm
+    /// ITK and ANTs: .mat (MATLAB 4), .txt, .tfm, .h5
     #[value(alias = "ants")]
     Itk,
     /// FSL's FLIRT: 4 × 4 numbers as text
@@ -60,7 +60,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     });
     let to = match (args.to, extension(&args.output).as_str()) {
         (Some(to), _) => to,
-        (None, "txt" | "tfm") => Format::Itk,
+        (None, "txt" | "tfm" | "h5" | "hdf5") => Format::Itk,
         (None, "mat") if from == Format::Itk => Format::Fsl,
         (None, "mat") => Format::Itk,
         (None, _) => return Err(UsageError::UnclearFormat(args.output.display().to_string()).into()),
@@ -83,14 +83,19 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let mut outputs = Outputs::new();
     let affine = match (&grids, from) {
         (Some((fixed, moving)), Format::Fsl) => fsl::read_matrix(&args.input, fixed, moving)?,
+        _ if itk::is_composite(&args.input) => {
+            transforms::read_affine(&TransformFile { path: args.input.clone(), inverted: false })?
+        }
         _ => itk::read_affine(&args.input)?,
     };
+    let centre = grids.as_ref().map_or_else(Point3::origin, |(fixed, _)| fixed.centre());
     outputs.write(&args.output, |path| match (&grids, to) {
         (Some((fixed, moving)), Format::Fsl) => fsl::write_matrix(path, &affine, fixed, moving),
-        _ => {
-            let centre = grids.as_ref().map_or_else(Point3::origin, |(fixed, _)| fixed.centre());
-            itk::write_affine(path, &affine, centre)
+        _ if itk::is_composite(path) => {
+            let chain = TransformChain::from(vec![Transform::Affine(affine)]);
+            itk::write_composite(path, &chain, centre, itk::Dimensions::Three)
         }
+        _ => itk::write_affine(path, &affine, centre),
     })?;
     outputs.commit()?;
     console.note(format_args!("wrote {} ({})", args.output.display(), name(to)));

@@ -120,6 +120,19 @@ pub enum Error {
         /// The first one.
         other: PathBuf,
     },
+    /// An image of another kind than was asked for.
+    #[error(
+        "{}: expected {expected}, found {} volumes along the fourth axis and {} along the fifth", path.display(), found[0],
+        found[1]
+    )]
+    OtherKind {
+        /// The image.
+        path: PathBuf,
+        /// What was asked for.
+        expected: &'static str,
+        /// Volumes along the fourth and the fifth axis.
+        found: [usize; 2],
+    },
     /// A transform was expected, and the file holds something else.
     #[error("{}: not a transform that can be read: {found}; expected {expected}", path.display())]
     NotATransform {

@@ -4,6 +4,7 @@
 //! subjects to one fixed image and can be resumed. [`labels`] labels an image by several atlases. [`subjects`] lists the subjects of a study. The library prints nothing;
 //! front ends turn arguments into its types and show what it returns.
 
+pub mod apply;
 pub mod batch;
 mod error;
 pub mod geometry;

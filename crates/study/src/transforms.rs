@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::{self, itk};
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain};
 use serde::{Deserialize, Serialize};
@@ -84,17 +85,10 @@ pub fn is_image(path: &Path) -> bool {
 /// # Errors
 /// A file that cannot be read; a displacement field; a singular affine.
 pub fn read_affine(file: &TransformFile) -> Result<AffineTransform, Error> {
-    let mut whole = AffineTransform::identity();
-    for step in read_chain(std::slice::from_ref(file))?.steps {
-        match step.transform {
-            Transform::Affine(affine) => whole = affine.after(&whole),
-            Transform::Displacement(_) => {
-                let (path, found) = (file.path.clone(), "a displacement field".into());
-                return Err(Error::NotATransform { path, found, expected: AFFINE_FORMATS });
-            }
-        }
-    }
-    Ok(whole)
+    read_chain(std::slice::from_ref(file))?.affine().ok_or_else(|| {
+        let (path, found) = (file.path.clone(), "a displacement field".into());
+        Error::NotATransform { path, found, expected: AFFINE_FORMATS }
+    })
 }
 
 /// Reads the chain of transforms as listed: a point of the reference goes through the first one first. The inverse of a
@@ -103,9 +97,17 @@ pub fn read_affine(file: &TransformFile) -> Result<AffineTransform, Error> {
 /// # Errors
 /// A file that cannot be read; a field to be inverted; a singular affine.
 pub fn read_chain(files: &[TransformFile]) -> Result<TransformChain, Error> {
+    read_chain_by(GridRule::default(), files)
+}
+
+/// The same with the grids of fields by `rule`.
+///
+/// # Errors
+/// Those of [`read_chain`].
+pub fn read_chain_by(rule: GridRule, files: &[TransformFile]) -> Result<TransformChain, Error> {
     let mut chain = TransformChain::new();
     for file in files {
-        let mut parts = read(&file.path)?;
+        let mut parts = read(rule, &file.path)?;
         let count = parts.len();
         if file.inverted {
             parts.reverse();
@@ -157,7 +159,7 @@ pub fn check_of_volumes(TransformFile { path, .. }: &TransformFile) -> Result<()
 }
 
 /// What a file holds; FSL's matrices, which share an extension with ITK's, are named as such.
-fn read(path: &Path) -> Result<Vec<Transform>, Error> {
+fn read(rule: GridRule, path: &Path) -> Result<Vec<Transform>, Error> {
     if path == Path::new(IDENTITY) && !path.exists() {
         return Ok(vec![Transform::Affine(AffineTransform::identity())]);
     }
@@ -165,7 +167,7 @@ fn read(path: &Path) -> Result<Vec<Transform>, Error> {
         let found = "an FSL matrix, which means nothing without its two images".into();
         return Err(Error::NotATransform { path: path.into(), found, expected: AFFINE_FORMATS });
     }
-    Ok(itk::read_transforms(path)?)
+    Ok(itk::read_transforms_by(rule, path)?)
 }
 
 /// Whether the file is text of numbers alone, as FLIRT writes its sixteen.

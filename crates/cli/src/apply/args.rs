@@ -18,15 +18,15 @@ use antsreg_study::transforms::TransformFile;
 #[command(after_long_help = AFTER)]
 pub struct Args {
     /// Image, series of images (4-D) or label map to bring over (NIfTI)
-    #[arg(short, long, value_name = "IMAGE", required_unless_present_any = ["points", "explain"])]
+    #[arg(short, long, value_name = "IMAGE")]
     pub input: Option<PathBuf>,
     /// Image whose grid the output gets (NIfTI)
-    #[arg(short, long, value_name = "IMAGE", required_unless_present_any = ["points", "explain"])]
+    #[arg(short, long, value_name = "IMAGE")]
     pub reference: Option<PathBuf>,
     /// Points to carry: CSV with a header line and columns x, y, z, world mm; other columns are kept
     #[arg(long, value_name = "CSV", conflicts_with_all = ["input", "reference", "shrink", "interpolation", "outside", "integer"])]
     pub points: Option<PathBuf>,
-    /// File to write: .nii.gz, .nii, or .csv for points
+    /// File to write: .nii.gz, .nii, or .csv for points; .h5 for all transforms in one file, without any image
     #[arg(short, long, value_name = "FILE", required_unless_present = "explain")]
     pub output: Option<PathBuf>,
     #[arg(
@@ -64,6 +64,7 @@ Examples:
   antsreg-gpu apply -i labels.nii.gz -r fixed.nii.gz -o carried.nii.gz -n generic-label \\
       -t p1Warp.nii.gz -t p0GenericAffine.mat
   antsreg-gpu apply --points landmarks.csv -o carried.csv -t '[p0GenericAffine.mat,1]' -t p1InverseWarp.nii.gz
+  antsreg-gpu apply -o pComposite.h5 -t p1Warp.nii.gz -t p0GenericAffine.mat
   antsreg-gpu apply --explain -t p1Warp.nii.gz -t p0GenericAffine.mat";
 
 /// How the input is read between voxels. ANTs' names are understood as well.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use antsreg_core::io::itk::{self, Dimensions};
 use antsreg_core::io::nifti::SeriesReader;
 use antsreg_core::io::points::PointTable;
 use antsreg_core::io::{self, ErrorKind, nifti};
@@ -38,6 +39,11 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
     };
     let mut outputs = Outputs::new();
     match (&args.points, &args.input, &args.reference) {
+        (None, None, None) if itk::is_composite(output) => {
+            let dimensions = dimensions(&args, &chain)?;
+            let write = |path: &Path| Ok(itk::write_composite(path, &chain, Point3::origin(), dimensions)?);
+            outputs.write::<CliError>(output, write)?;
+        }
         (Some(points), ..) => {
             let mut table = PointTable::read(points)?;
             let lps_to_typed = match args.coordinates {
@@ -181,11 +187,27 @@ fn explain(args: &Args, chain: &TransformChain) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Whether transforms are those of slices or of volumes.
+fn dimensions(args: &Args, chain: &TransformChain) -> Result<Dimensions, CliError> {
+    let of_slices = match chain.displacement() {
+        Some(field) => field.grid.is_slice_across_z(),
+        None => {
+            let files = args.transform.iter().filter(|file| file.path.exists());
+            let kinds = files.map(|file| itk::is_affine_of_slices(&file.path)).collect::<Result<Vec<_>, _>>()?;
+            !kinds.is_empty() && kinds.into_iter().all(|of_slices| of_slices)
+        }
+    };
+    Ok(if of_slices { Dimensions::Two } else { Dimensions::Three })
+}
+
 /// The name fits what is to be written, and its folder takes it.
 fn check_output(args: &Args, output: &Path) -> Result<(), CliError> {
     let name = output.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let (fits, expected) = match args.points {
         Some(_) => (name.ends_with(".csv"), ".csv"),
+        None if args.input.is_none() && args.reference.is_none() => {
+            (itk::is_composite(output) || transforms::is_nifti(output), ".nii.gz, .nii or .h5")
+        }
         None => (transforms::is_nifti(output), ".nii.gz or .nii"),
     };
     if !fits {

@@ -15,6 +15,10 @@ pub struct WritingArgs {
     /// Do not write the inverse: 1InverseWarp and InverseWarped
     #[arg(long, help_heading = "Output")]
     no_inverse: bool,
+    /// Write the transforms of each direction as one file, Composite.h5 and InverseComposite.h5, instead of 0GenericAffine.mat,
+    /// 1Warp and 1InverseWarp
+    #[arg(long, help_heading = "Output")]
+    composite: bool,
     /// How the warped images are read between voxels
     #[arg(
         short = 'n',
@@ -31,7 +35,7 @@ pub struct WritingArgs {
 impl WritingArgs {
     /// The files that are written.
     pub fn writing(&self) -> Writing {
-        Writing { format: self.format, warped: !self.no_warped, inverse: !self.no_inverse }
+        Writing { format: self.format, warped: !self.no_warped, inverse: !self.no_inverse, composite: self.composite }
     }
 
     /// The images that are wanted of a registration.

@@ -54,6 +54,7 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
     let flags = [
         ("--no-warped", !files.writing.warped),
         ("--no-inverse", !files.writing.inverse),
+        ("--composite", files.writing.composite),
         ("--profile", job.profile),
     ];
     words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| (flag, String::new())));

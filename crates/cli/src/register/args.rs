@@ -88,6 +88,8 @@ Output:
   PREFIX0GenericAffine.mat        affine, fixed to moving points (ITK)
   PREFIX1Warp.nii.gz              displacement before the affine (ITK), with syn
   PREFIX1InverseWarp.nii.gz       its inverse
+  PREFIXComposite.h5              with --composite, instead of these: affine and warp in one file (ITK)
+  PREFIXInverseComposite.h5       their inverses, in one file
   PREFIXWarped.nii.gz             moving image on the fixed grid
   PREFIXInverseWarped.nii.gz      fixed image on the moving grid
   PREFIXLabels.nii.gz             moving labels on the fixed grid, with --moving-labels

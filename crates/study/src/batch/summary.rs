@@ -6,7 +6,7 @@ use antsreg_register::Description;
 
 use super::course::{Row, Status};
 use crate::Error;
-use crate::pair::{Names, Record};
+use crate::pair::Record;
 
 /// A column with a figure, and where a record has it.
 type Figure = (&'static str, fn(&Record) -> Option<f64>);
@@ -36,8 +36,18 @@ const FIGURES: [Figure; 17] = [
 const TEXTS: [&str; 4] = ["energies", "undone_levels", "warnings", "device"];
 
 /// Columns with files.
-const FILES: [&str; 8] =
-    ["affine", "warp", "inverse_warp", "warped", "inverse_warped", "labels", "overlap", "record"];
+const FILES: [&str; 10] = [
+    "affine",
+    "warp",
+    "inverse_warp",
+    "composite",
+    "inverse_composite",
+    "warped",
+    "inverse_warped",
+    "labels",
+    "overlap",
+    "record",
+];
 
 /// Writes the table.
 ///
@@ -71,9 +81,10 @@ fn cells(row: &Row) -> Vec<String> {
     }
     // A file that is not there is not named.
     let there = !matches!(row.status, Status::Failed(_));
-    let Names { affine, warp, inverse_warp, warped, inverse_warped, labels, overlap, record } = &row.names;
-    let optional = [warp, inverse_warp, warped, inverse_warped, labels, overlap].map(Option::as_ref);
-    let files = std::iter::once(Some(affine)).chain(optional).chain([Some(record)]);
+    let names = &row.names;
+    let transforms = [&names.affine, &names.warp, &names.inverse_warp, &names.composite, &names.inverse_composite];
+    let others = [&names.warped, &names.inverse_warped, &names.labels, &names.overlap];
+    let files = transforms.into_iter().chain(others).map(Option::as_ref).chain([Some(&names.record)]);
     let shown =
         |file: Option<&PathBuf>| file.filter(|_| there).map_or(String::new(), |path| path.display().to_string());
     cells.extend(files.map(shown));

@@ -110,11 +110,14 @@ pub struct Writing {
     pub warped: bool,
     /// Whether the inverse warp and the inversely warped image are written.
     pub inverse: bool,
+    /// Whether the transforms of each direction are written as one composite, instead of affine and warps.
+    #[serde(default)]
+    pub composite: bool,
 }
 
 impl Default for Writing {
     fn default() -> Writing {
-        Writing { format: Format::default(), warped: true, inverse: true }
+        Writing { format: Format::default(), warped: true, inverse: true, composite: false }
     }
 }
 
@@ -147,11 +150,15 @@ impl Format {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Names {
     /// Affine, fixed → moving.
-    pub affine: PathBuf,
+    pub affine: Option<PathBuf>,
     /// Displacement before the affine.
     pub warp: Option<PathBuf>,
     /// Its inverse.
     pub inverse_warp: Option<PathBuf>,
+    /// All transforms, fixed → moving, in one file.
+    pub composite: Option<PathBuf>,
+    /// All transforms, moving → fixed, in one file.
+    pub inverse_composite: Option<PathBuf>,
     /// The moving image on the fixed grid.
     pub warped: Option<PathBuf>,
     /// The fixed image on the moving grid.
@@ -170,11 +177,14 @@ impl Names {
         let name = |rest: &str| PathBuf::from(format!("{}{rest}", files.prefix));
         let extension = files.writing.format.extension();
         let volume = |rest: &str, wanted: bool| wanted.then(|| name(&format!("{rest}.{extension}")));
-        let Writing { warped, inverse, .. } = files.writing;
+        let Writing { warped, inverse, composite, .. } = files.writing;
+        let warps = deformable && !composite;
         Names {
-            affine: name("0GenericAffine.mat"),
-            warp: volume("1Warp", deformable),
-            inverse_warp: volume("1InverseWarp", deformable && inverse),
+            affine: (!composite).then(|| name("0GenericAffine.mat")),
+            warp: volume("1Warp", warps),
+            inverse_warp: volume("1InverseWarp", warps && inverse),
+            composite: composite.then(|| name("Composite.h5")),
+            inverse_composite: (composite && inverse).then(|| name("InverseComposite.h5")),
             warped: volume("Warped", warped),
             inverse_warped: volume("InverseWarped", warped && inverse),
             labels: volume("Labels", files.labels.moving.is_some()),
@@ -185,19 +195,18 @@ impl Names {
 
     /// Every name, in the order in which they are written.
     pub fn all(&self) -> Vec<&Path> {
-        let optional =
-            [&self.warp, &self.inverse_warp, &self.warped, &self.inverse_warped, &self.labels, &self.overlap];
-        let mut names = vec![self.affine.as_path()];
-        names.extend(optional.into_iter().flatten().map(PathBuf::as_path));
-        names.push(&self.record);
-        names
+        let transforms = [&self.affine, &self.warp, &self.inverse_warp, &self.composite, &self.inverse_composite];
+        let others = [&self.warped, &self.inverse_warped, &self.labels, &self.overlap];
+        let optional = transforms.into_iter().chain(others).flatten().map(PathBuf::as_path);
+        optional.chain([self.record.as_path()]).collect()
     }
 
     /// Files of an earlier run under the same prefix that these outputs do not replace.
     pub fn left_over(&self, prefix: &str) -> Vec<PathBuf> {
         let volumes = ["1Warp", "1InverseWarp", "Warped", "InverseWarped", "Labels"];
         let names = volumes.iter().flat_map(|name| [format!("{name}.nii.gz"), format!("{name}.nii")]);
-        let paths = names.chain(["overlap.csv".into()]).map(|name| PathBuf::from(format!("{prefix}{name}")));
+        let others = ["0GenericAffine.mat", "Composite.h5", "InverseComposite.h5", "overlap.csv"];
+        let paths = names.chain(others.map(String::from)).map(|name| PathBuf::from(format!("{prefix}{name}")));
         let written = self.all();
         paths.filter(|path| !written.contains(&path.as_path()) && path.exists()).collect()
     }

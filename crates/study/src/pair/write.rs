@@ -87,11 +87,22 @@ fn write_volumes(of: &Context, found: &Registration, outputs: &mut Outputs) -> R
     // ITK has two-dimensional transforms for slices across z; slices of another plane mean something in space only.
     let planar = inputs.sides().iter().all(|side| side.grid().is_slice_across_z());
     let (affine, centre) = (&found.affine, inputs.fixed.centre);
-    outputs.write(&names.affine, |path| match planar {
-        true => Ok::<_, Error>(itk::write_affine_of_slices(path, affine, centre)?),
-        false => Ok(itk::write_affine(path, affine, centre)?),
-    })?;
     let mut all: Vec<(&Path, WritingFile<Error>)> = Vec::new();
+    if let Some(name) = &names.affine {
+        all.push((
+            name,
+            Box::new(move |path| match planar {
+                true => Ok(itk::write_affine_of_slices(path, affine, centre)?),
+                false => Ok(itk::write_affine(path, affine, centre)?),
+            }),
+        ));
+    }
+    let dimensions = if planar { itk::Dimensions::Two } else { itk::Dimensions::Three };
+    for (name, chain) in [(&names.composite, &found.forward), (&names.inverse_composite, &found.backward)] {
+        if let Some(name) = name {
+            all.push((name, Box::new(move |path| Ok(itk::write_composite(path, chain, centre, dimensions)?))));
+        }
+    }
     for (name, field) in [(&names.warp, found.warp()), (&names.inverse_warp, found.inverse_warp())] {
         if let (Some(name), Some(field)) = (name, field) {
             all.push((name, Box::new(|path| Ok(itk::write_warp(path, field)?))));

@@ -1,0 +1,231 @@
+//! Images of every kind from files through a chain of transforms to a file: scalars, vectors, tensors, series and channels.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_core::io;
+use antsreg_core::io::nifti::{GridRule, Planes, PlanesFile, PlanesReader, Stored};
+use antsreg_core::{Grid, TransformChain, Volume, memory};
+use antsreg_kernels::apply::{self, SplineOrder, Window};
+
+use crate::Error;
+
+/// What an image holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One number a voxel.
+    Scalar,
+    /// Vectors, whose components follow each other along the fifth axis.
+    Vector,
+    /// Diffusion tensors, whose six components follow each other along the fifth axis.
+    Tensor,
+    /// A series of scalars along the fourth axis.
+    Series,
+    /// One volume of a series, counted from 0.
+    OneOfSeries(usize),
+    /// Channels along the fifth axis.
+    Channels,
+    /// Volumes along the fourth and the fifth axis.
+    FiveDimensional,
+}
+
+/// The standard deviation of a Gaussian along each axis of the image that is read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sigma {
+    /// The voxel sizes of the image.
+    Spacing,
+    /// So many mm.
+    Mm([f64; 3]),
+}
+
+impl Sigma {
+    fn mm(self, grid: &Grid) -> [f64; 3] {
+        match self {
+            Sigma::Spacing => grid.spacing.into(),
+            Sigma::Mm(sigma) => sigma,
+        }
+    }
+}
+
+/// How an image is read between its voxels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reading {
+    /// Trilinear.
+    Linear,
+    /// The nearest voxel.
+    Nearest,
+    /// A B-spline through the voxels.
+    Spline(SplineOrder),
+    /// A windowed sinc.
+    Sinc(Window),
+    /// The mean under a Gaussian, cut off so many sigmas away.
+    Gaussian(Sigma, f64),
+    /// The label with the most trilinear weight.
+    GenericLabel,
+    /// The label with the most mass under a Gaussian, cut off so many sigmas away.
+    MultiLabel(Sigma, f64),
+}
+
+impl Reading {
+    /// For an image on this grid.
+    pub fn on(self, grid: &Grid) -> apply::Interpolation {
+        match self {
+            Reading::Linear => apply::Interpolation::Linear,
+            Reading::Nearest => apply::Interpolation::Nearest,
+            Reading::Spline(SplineOrder::CUBIC) => apply::Interpolation::BSpline,
+            Reading::Spline(order) => apply::Interpolation::BSplineOfOrder(order),
+            Reading::Sinc(window) => apply::Interpolation::WindowedSinc(window),
+            Reading::Gaussian(sigma, alpha) => apply::Interpolation::Gaussian { sigma_mm: sigma.mm(grid), alpha },
+            Reading::GenericLabel => apply::Interpolation::GenericLabel,
+            Reading::MultiLabel(sigma, alpha) => apply::Interpolation::MultiLabel { sigma_mm: sigma.mm(grid), alpha },
+        }
+    }
+}
+
+/// An image to be carried, and how.
+#[derive(Debug, Clone)]
+pub struct Carrying {
+    /// The image.
+    pub input: PathBuf,
+    /// What it holds.
+    pub kind: Kind,
+    /// What says where its voxels lie.
+    pub rule: GridRule,
+    /// The grid that it gets.
+    pub onto: Grid,
+    /// How it is read between voxels.
+    pub reading: Reading,
+    /// Value of voxels that come from outside; of tensors the eigenvalue of those and of tensors of zeros.
+    pub outside: f32,
+    /// How values are written; what is behind the point of whole numbers is cut off.
+    pub stored: Stored,
+    /// Whether values are rounded to whole numbers before.
+    pub rounded: bool,
+}
+
+impl Carrying {
+    /// Opens the image, and refuses one of another kind.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that is of another kind.
+    pub fn open(&self) -> Result<Opened<'_>, Error> {
+        let reader = PlanesReader::open(self.rule, &self.input)?;
+        let [fourth, fifth] = reader.counts();
+        let refuse = |expected| Err(Error::OtherKind { path: self.input.clone(), expected, found: [fourth, fifth] });
+        match self.kind {
+            Kind::Scalar if (fourth, fifth) != (1, 1) => refuse("one volume"),
+            Kind::Series | Kind::OneOfSeries(_) if fifth != 1 => refuse("a series of volumes"),
+            Kind::OneOfSeries(index) if index >= fourth => refuse("a series with a volume of that index"),
+            Kind::Vector if fourth != 1 || fifth != if reader.grid().is_slice() { 2 } else { 3 } => refuse("vectors"),
+            Kind::Tensor if (fourth, fifth) != (1, 6) => refuse("tensors of six components"),
+            Kind::Channels if fourth != 1 => refuse("channels of one volume"),
+            _ => Ok(Opened { carrying: self, reader }),
+        }
+    }
+}
+
+/// An open image, its header checked.
+pub struct Opened<'a> {
+    carrying: &'a Carrying,
+    reader: PlanesReader,
+}
+
+impl Opened<'_> {
+    /// Where the voxels of the image lie.
+    pub fn grid(&self) -> &Grid {
+        self.reader.grid()
+    }
+
+    /// How many axes the header says there are, but for those at the end with one voxel.
+    pub fn dimensions(&self) -> usize {
+        self.reader.dimensions()
+    }
+
+    /// Carries the image through a chain and writes it; a series goes volume by volume.
+    ///
+    /// # Errors
+    /// A file that is damaged or cannot be written; too little memory.
+    pub fn write(mut self, chain: &TransformChain, path: &Path) -> Result<(), Error> {
+        let Carrying { kind, ref onto, outside, stored, .. } = *self.carrying;
+        let [fourth, fifth] = self.reader.counts();
+        let (count, planes) = match kind {
+            Kind::Scalar | Kind::OneOfSeries(_) => (1, Planes::One),
+            Kind::Series => (fourth, Planes::Series(self.reader.timing())),
+            Kind::Vector | Kind::Channels => (fifth, Planes::Vectors),
+            Kind::Tensor => (fifth, Planes::Tensors),
+            Kind::FiveDimensional => (fourth * fifth, Planes::Fifth),
+        };
+        self.check_memory(count)?;
+        let how = self.carrying.reading.on(self.reader.grid());
+        let turns = apply::Turns::new(onto, chain, &self.reader.grid().direction);
+        let rounded = self.carrying.rounded;
+        let carry = |image: &Volume, outside| {
+            let mut carried = apply::resample(image, onto, chain, how, outside);
+            if rounded {
+                carried.voxels.iter_mut().for_each(|value| *value = value.round());
+            }
+            carried
+        };
+        let file = PlanesFile { grid: onto, count, planes, stored };
+        match kind {
+            Kind::Vector => {
+                let components = self.components(count)?;
+                let mut carried: Vec<Volume> = components.iter().map(|image| carry(image, outside)).collect();
+                // Vectors of slices have no third component.
+                let mut across = Volume::filled(onto.clone(), 0.0);
+                if let [x, y, rest @ ..] = carried.as_mut_slice() {
+                    let z = rest.first_mut().unwrap_or(&mut across);
+                    apply::turn_vectors([&mut x.voxels, &mut y.voxels, &mut z.voxels], &turns);
+                }
+                file.write(path, |index| Ok(taken(&mut carried[index])))
+            }
+            Kind::Tensor => {
+                let mut components = self.components(count)?;
+                if let Ok(all) = <&mut [Volume; 6]>::try_from(components.as_mut_slice()) {
+                    apply::logarithm(all.each_mut().map(|volume| &mut volume.voxels), outside);
+                }
+                // Outside, a tensor of this eigenvalue in every direction.
+                const DIAGONAL: [usize; 3] = [0, 2, 5];
+                let diagonal = if outside > 0.0 { outside.ln() } else { 0.0 };
+                let outside = |index| if DIAGONAL.contains(&index) { diagonal } else { 0.0 };
+                let mut carried: Vec<Volume> =
+                    components.iter().enumerate().map(|(index, image)| carry(image, outside(index))).collect();
+                if let Ok(all) = <&mut [Volume; 6]>::try_from(carried.as_mut_slice()) {
+                    apply::turn_tensors(all.each_mut().map(|volume| &mut volume.voxels), &turns);
+                    apply::exponential(all.each_mut().map(|volume| &mut volume.voxels));
+                }
+                file.write(path, |index| Ok(taken(&mut carried[index])))
+            }
+            Kind::OneOfSeries(index) => {
+                for _ in 0..index {
+                    self.reader.skip_volume()?;
+                }
+                file.write(path, |_| Ok(carry(&self.reader.next_volume()?, outside)))
+            }
+            _ => file.write(path, |_| Ok(carry(&self.reader.next_volume()?, outside))),
+        }
+    }
+
+    /// All components of vectors or tensors, which are turned together.
+    fn components(&mut self, count: usize) -> Result<Vec<Volume>, Error> {
+        Ok((0..count).map(|_| self.reader.next_volume()).collect::<Result<_, io::Error>>()?)
+    }
+
+    /// Refuses what does not fit into memory: volumes as read, with what the interpolation makes of one, and as carried.
+    fn check_memory(&self, count: usize) -> Result<(), Error> {
+        let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
+        let at_once = match self.carrying.kind {
+            Kind::Vector | Kind::Tensor => count as u64,
+            _ => 1,
+        };
+        // The coefficients of splines, in double precision where the order is no usual one.
+        let made = if matches!(self.carrying.reading, Reading::Spline(_)) { 2 } else { 0 };
+        let needed = (at_once + made) * bytes(self.reader.grid()) + (at_once + 1) * bytes(&self.carrying.onto);
+        memory::check(needed)
+            .map_err(|shortage| io::Error { path: self.carrying.input.clone(), kind: shortage.into() }.into())
+    }
+}
+
+/// A volume, of which its grid is left behind.
+fn taken(volume: &mut Volume) -> Volume {
+    Volume { grid: volume.grid.clone(), voxels: std::mem::take(&mut volume.voxels) }
+}
