@@ -29,6 +29,11 @@ impl Call {
         Console::new(&Common { threads: Some(threads), quiet: !verbose, verbose: false, log: None }, threads)
     }
 
+    /// A message on standard error.
+    pub fn note(&self, text: &str) {
+        say(format_args!("{}: {text}", self.name));
+    }
+
     /// The one line on standard error: which program did the work, where, and what of the command was replaced by something
     /// of this program.
     pub fn tell(&self, device: &Description, replaced: &[String]) {

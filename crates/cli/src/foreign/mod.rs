@@ -5,9 +5,11 @@
 //! before anything is written ([`Refusal`]); with `ANTSREG_FALLBACK=1` the next program of that name on `PATH` runs instead.
 
 mod ants;
+mod c3d_affine_tool;
 mod call;
 mod engine;
 mod fallback;
+mod fsl;
 mod links;
 mod refusal;
 mod served;

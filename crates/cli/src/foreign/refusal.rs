@@ -23,6 +23,11 @@ impl Refusal {
         Refusal { option: option.to_string(), why: why.to_string(), instead: None }
     }
 
+    /// Refuses what the command of that name offers, but this program does not.
+    pub fn not_served(option: impl Display, instead: impl Display) -> Refusal {
+        Refusal::new(option, "is not served by antsreg-gpu").instead(instead)
+    }
+
     /// Names what would do instead.
     #[must_use]
     pub fn instead(self, instead: impl Display) -> Refusal {

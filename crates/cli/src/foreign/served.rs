@@ -1,6 +1,6 @@
 //! The table of commands that are served: one entry a command.
 
-use super::{Call, ants};
+use super::{Call, ants, c3d_affine_tool, fsl};
 use crate::error::CliError;
 
 /// A command of another program.
@@ -18,11 +18,32 @@ pub struct Command {
 pub enum Suite {
     /// ANTs, and other programs on ITK.
     Ants,
+    /// FSL.
+    Fsl,
 }
 
 /// All commands that are served.
-pub const COMMANDS: &[Command] =
-    &[Command { name: "antsAffineInitializer", suite: Suite::Ants, run: ants::affine_initializer::run }];
+pub const COMMANDS: &[Command] = &[
+    ants("antsAffineInitializer", ants::affine_initializer::run),
+    ants("antsApplyTransforms", ants::apply_transforms::run),
+    ants("antsApplyTransformsToPoints", ants::apply_transforms_to_points::run),
+    ants("antsJointFusion", ants::joint_fusion::run),
+    ants("CreateJacobianDeterminantImage", ants::jacobian_image::run),
+    ants("LabelOverlapMeasures", ants::label_overlap::run),
+    ants("PrintHeader", ants::print_header::run),
+    ants("ImageMath", ants::image_math::run),
+    ants("c3d_affine_tool", c3d_affine_tool::run),
+    fsl("flirt", fsl::flirt::run),
+    fsl("convert_xfm", fsl::convert_xfm::run),
+];
+
+const fn ants(name: &'static str, run: fn(&Call) -> Result<(), CliError>) -> Command {
+    Command { name, suite: Suite::Ants, run }
+}
+
+const fn fsl(name: &'static str, run: fn(&Call) -> Result<(), CliError>) -> Command {
+    Command { name, suite: Suite::Fsl, run }
+}
 
 /// The command of a name.
 pub fn command(name: &str) -> Option<&'static Command> {

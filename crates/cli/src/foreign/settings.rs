@@ -67,6 +67,7 @@ impl Suite {
     fn threads(self) -> &'static [&'static str] {
         match self {
             Suite::Ants => &["ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS", "NSLOTS"],
+            Suite::Fsl => &["OMP_NUM_THREADS"],
         }
     }
 }

@@ -1,6 +1,16 @@
 //! Commands of ANTs.
 
 pub mod affine_initializer;
+pub mod apply_transforms;
+pub mod apply_transforms_to_points;
+pub mod image_math;
+mod interpolation;
+pub mod jacobian_image;
+pub mod joint_fusion;
+pub mod label_overlap;
+pub mod print_header;
+mod version;
+mod words;
 
 use std::path::Path;
 
