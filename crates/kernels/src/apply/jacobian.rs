@@ -54,6 +54,9 @@ pub fn smallest_at_corners(field: &DisplacementField) -> Volume {
         });
         let worse = |a: f64, b: f64| if b < a || b.is_nan() { b } else { a };
         *out = determinants.fold(f64::INFINITY, worse) as f32;
+    });
+    Volume { grid: field.grid.clone(), voxels }
+}
 
 /// det(I + ∂u/∂x) by differences of fourth order over five voxels, the outermost of an axis repeated beyond it: what ANTs'
 /// `CreateJacobianDeterminantImage` gives.
