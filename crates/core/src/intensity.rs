@@ -53,6 +53,12 @@ pub fn quantiles_by<E>(
     Ok(Quantiles { finite, low_high: Some((at(low)?, at(high)?)) })
 }
 
+/// Voxels clipped to a range, which becomes 0…1.
+pub fn rescaled(voxels: &[f32], (low, high): (f32, f32)) -> Vec<f32> {
+    let scale = 1.0 / (high - low);
+    voxels.par_iter().map(|value| (value.clamp(low, high) - low) * scale).collect()
+}
+
 /// Values of half a key.
 pub const HALVES: usize = 1 << 16;
 /// The fewest values worth a thread of their own.

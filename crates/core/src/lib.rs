@@ -1,5 +1,5 @@
 //! Geometry, volumes, transforms and file formats: no device, no terminal, and no threads but
-//! those that write files and those that look through a whole volume for quantiles or its centre of mass.
+//! those that write files and those that look through a whole volume for quantiles, its histogram or its centre of mass.
 //!
 //! One world inside: RAS millimetres, the world of NIfTI headers. The LPS world of ITK and the scaled
 //! millimetres of FSL exist in [`io`] only.
@@ -10,6 +10,7 @@ pub mod compare;
 pub mod displacement;
 pub mod explain;
 pub mod grid;
+pub mod histogram_matching;
 pub mod intensity;
 pub mod io;
 pub mod jacobian;

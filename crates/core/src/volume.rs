@@ -48,11 +48,21 @@ impl Volume {
 
     /// Intensity-weighted mean position in world mm, the darkest voxel weighing nothing. `None` if all voxels are equal.
     pub fn centre_of_mass(&self) -> Option<Point3<f64>> {
-        let darkest = self.voxels.par_iter().copied().reduce(|| f32::INFINITY, f32::min);
+        self.mean_position(self.voxels.par_iter().copied().reduce(|| f32::INFINITY, f32::min))
+    }
+
+    /// Intensity-weighted mean position in world mm, intensities as they are: ITK's centre of gravity. `None` if they add up
+    /// to nothing.
+    pub fn centre_of_gravity(&self) -> Option<Point3<f64>> {
+        self.mean_position(0.0)
+    }
+
+    /// Mean position in world mm, each voxel weighing what it is above a value.
+    fn mean_position(&self, nothing: f32) -> Option<Point3<f64>> {
         let [nx, ny, _] = self.grid.shape;
         let of_row = |voxels: &[f32]| {
             voxels.iter().enumerate().fold((0.0, 0.0), |(mass, moment), (i, value)| {
-                let weight = f64::from(value - darkest);
+                let weight = f64::from(value - nothing);
                 (mass + weight, moment + weight * i as f64)
             })
         };

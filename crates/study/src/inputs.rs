@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use antsreg_core::io::nifti::HeaderDoubt;
+use antsreg_core::io::nifti::{GridRule, HeaderDoubt};
 use antsreg_core::io::{self, ErrorKind, label_list, nifti};
 use antsreg_core::{Grid, LabelVolume, Volume};
 use rayon::prelude::*;
@@ -18,10 +18,18 @@ pub const RANGE: [f64; 2] = [1e-15, 1e15];
 /// # Errors
 /// A file that cannot be read; a name that is not UTF-8; a constant image; values beyond [`RANGE`].
 pub fn image(path: &Path) -> Result<Volume, Error> {
+    image_by(GridRule::default(), path)
+}
+
+/// [`image`] whose grid is read by this rule.
+///
+/// # Errors
+/// Those of [`image`].
+pub fn image_by(rule: GridRule, path: &Path) -> Result<Volume, Error> {
     if path.to_str().is_none() {
         return Err(Error::NotUtf8 { path: path.into() });
     }
-    let volume = nifti::read_volume(path)?;
+    let volume = rule.read_volume(path)?;
     check_contrast(&volume, path)?;
     Ok(volume)
 }

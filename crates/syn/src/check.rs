@@ -67,6 +67,13 @@ impl Options {
             within(of_level("smoothing sigma, voxels,"), Self::SIGMA, *sigma_voxels)?;
             within(of_level("iterations from one re-inversion to the next"), Self::REINVERT_EVERY, *reinvert_every)?;
         }
+        if let Some(sigmas_mm) = &self.sigmas_mm {
+            if sigmas_mm.len() != self.levels.len() {
+                let expected = format!("one for each of {} levels", self.levels.len());
+                return Err(refused("smoothing sigmas, mm", expected, sigmas_mm.len().to_string()));
+            }
+            sigmas_mm.iter().try_for_each(|sigma| within("smoothing sigma, mm", Self::SIGMA, *sigma))?;
+        }
         let Convergence { window, threshold } = self.convergence;
         within("convergence window", Self::CONVERGENCE_WINDOW, window)?;
         within("convergence threshold", Self::NOT_NEGATIVE, threshold)?;
@@ -157,7 +164,7 @@ mod tests {
 
     #[test]
     fn what_is_beyond_its_range_is_named() {
-        let cases: [Case; 37] = [
+        let cases: [Case; 39] = [
             (|o| o.channels[1].weight = 0.0, "weight of channel 2: expected a number from 0.001 to 1000, found 0"),
             (|o| o.channels[0].weight = f64::INFINITY, "weight of channel 1"),
             (|o| o.channels.clear(), "channels: expected at least one, found none"),
@@ -198,6 +205,11 @@ mod tests {
             (|o| o.winsorise = Some((0.1, 1.1)), "winsorised shares"),
             (|o| o.winsorise = Some((f64::NAN, 1.0)), "winsorised shares"),
             (|o| o.levels.clear(), "the schedule has no level"),
+            (|o| o.sigmas_mm = Some(vec![1.0]), "smoothing sigmas, mm: expected one for each of 4 levels, found 1"),
+            (
+                |o| o.sigmas_mm = Some(vec![4.0, 2.0, -1.0, 0.0]),
+                "smoothing sigma, mm: expected a number from 0 to 100",
+            ),
         ];
         for (change, expected) in cases {
             let mut options = options();

@@ -4,7 +4,6 @@ use std::ops::Deref;
 
 use antsreg_core::AffineTransform;
 use antsreg_core::report::Observer;
-use antsreg_core::schedule::Level;
 use antsreg_kernels::Backend;
 
 use crate::error::go_on;
@@ -51,7 +50,7 @@ impl<B: Backend> Fixed<B> {
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
         options.check()?;
-        let loaded = Loaded::new(backend, "fixed", &images.into(), options, observer)?;
+        let loaded = Loaded::new(backend, &images.into(), None, options, observer)?;
         Ok(Fixed { loaded, options: options.clone(), pyramid: Vec::new() })
     }
 
@@ -61,8 +60,8 @@ impl<B: Backend> Fixed<B> {
     /// # Errors
     /// The device failed, or the observer stopped the run.
     pub fn keep_pyramid(mut self, backend: &B, observer: &mut dyn Observer) -> Result<Self, Error> {
-        let mut smooth = |level: &Level| self.loaded.smoothed(backend, level.sigma_voxels, observer);
-        self.pyramid = self.options.levels.iter().map(&mut smooth).collect::<Result<_, _>>()?;
+        let mut smooth = |level| self.loaded.smoothed(backend, &self.options, level, observer);
+        self.pyramid = (0..self.options.levels.len()).map(&mut smooth).collect::<Result<_, _>>()?;
         Ok(self)
     }
 
@@ -156,6 +155,6 @@ impl<B: Backend> Fixed<B> {
         if let Some(images) = self.pyramid.get(level) {
             return Ok(KeptOrMade::Kept(images));
         }
-        Ok(KeptOrMade::Made(self.loaded.smoothed(backend, self.options.levels[level].sigma_voxels, observer)?))
+        Ok(KeptOrMade::Made(self.loaded.smoothed(backend, &self.options, level, observer)?))
     }
 }

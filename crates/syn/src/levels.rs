@@ -65,7 +65,7 @@ pub(crate) fn run<B: Backend>(
     }
     let (options, full) = (fixed.options(), fixed.loaded.grid());
     from.as_ref().map_or(Ok(()), |from| from.check_grid(full))?;
-    let moving = Loaded::new(backend, "moving", moving, options, observer)?;
+    let moving = Loaded::new(backend, moving, Some(&fixed.loaded), options, observer)?;
     let levels = &options.levels;
     let mut fields = match from {
         // Not even their grid changes.
@@ -114,7 +114,7 @@ impl<B: Backend> Stage<'_, B> {
         };
         let mut fields = begin(*observer)?;
         let fixed_smooth = fixed.smoothed(backend, index, *observer)?;
-        let moving_smooth = moving.smoothed(backend, level.sigma_voxels, *observer)?;
+        let moving_smooth = moving.smoothed(backend, options, index, *observer)?;
         let fixed_sources = fixed.loaded.sources(&fixed_smooth, fields.grid(), &AffineTransform::identity());
         let moving_sources = moving.sources(&moving_smooth, fields.grid(), initial);
         let mut stepper = Stepper::new(backend, fields.grid(), [&fixed_sources, &moving_sources], options)?;

@@ -1,7 +1,8 @@
 //! The images of one side on the device: as loaded, smoothed for a level, and mapped to the middle space.
 
+use antsreg_core::histogram_matching::Landmarks;
 use antsreg_core::report::Observer;
-use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_core::{AffineTransform, Grid, intensity};
 use antsreg_kernels::Backend;
 
 use crate::error::go_on;
@@ -29,24 +30,46 @@ pub(crate) struct Loaded<B: Backend> {
     /// Indices of the channels whose edges are compared as well.
     edged: Vec<usize>,
     mask: Option<(B::Image, Grid)>,
+    /// Intensities that the moving channels are matched to, if they are; of the fixed side alone.
+    landmarks: Vec<Landmarks>,
 }
 
 impl<B: Backend> Loaded<B> {
-    /// Uploads each image, winsorises it and rescales it to 0…1.
+    /// Uploads each image, winsorises it and rescales it to 0…1. With a fixed side it is a moving side, whose intensities are
+    /// matched to the fixed ones if the options say so.
     pub(crate) fn new(
         backend: &B,
-        side: &'static str,
         images: &Images<'_>,
+        fixed: Option<&Loaded<B>>,
         options: &Options,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
+        let side = if fixed.is_some() { "moving" } else { "fixed" };
         let (expected, found) = (options.channels.len(), images.channels.len());
         let Some(first) = images.channels.first().filter(|_| expected == found) else {
             return Err(Error::Channels { side, expected, found });
         };
+        let mut landmarks = Vec::new();
         let channels = images.channels.iter().enumerate().map(|(n, volume)| {
-            let image = rescaled(backend, volume, options.winsorise, observer)?;
-            Ok((image.ok_or(Error::Constant { side, channel: n + 1 })?, volume.grid.clone()))
+            let constant = || Error::Constant { side, channel: n + 1 };
+            go_on(observer.poll())?;
+            let mut image = backend.upload(volume.grid.shape, &volume.voxels)?;
+            go_on(observer.poll())?;
+            let range = range(backend, &image, options.winsorise)?.ok_or_else(constant)?;
+            if !options.match_histograms {
+                backend.clip(&mut image, range, range.0, 1.0 / (range.1 - range.0))?;
+                return Ok((image, volume.grid.clone()));
+            }
+            // On the host: where images are matched, it is done once, and CPU and GPU get the same bits.
+            drop(image);
+            let mut voxels = intensity::rescaled(&volume.voxels, range);
+            let own = Landmarks::of(&voxels).ok_or_else(constant)?;
+            match fixed {
+                Some(fixed) => own.match_to(fixed.landmarks.get(n).ok_or_else(constant)?, &mut voxels),
+                None => landmarks.push(own),
+            }
+            go_on(observer.poll())?;
+            Ok((backend.upload(volume.grid.shape, &voxels)?, volume.grid.clone()))
         });
         let channels = channels.collect::<Result<_, Error>>()?;
         let mask = images.mask.map(|mask| {
@@ -56,7 +79,7 @@ impl<B: Backend> Loaded<B> {
             Ok((backend.upload(mask.grid.shape, &mask.voxels)?, mask.grid.clone()))
         });
         let edged = options.edged().map(|(n, _)| n).collect();
-        Ok(Loaded { grid: first.grid.clone(), channels, edged, mask: mask.transpose()? })
+        Ok(Loaded { grid: first.grid.clone(), channels, edged, mask: mask.transpose()?, landmarks })
     }
 
     /// The grid of the side's first image.
@@ -73,15 +96,16 @@ impl<B: Backend> Loaded<B> {
     pub(crate) fn smoothed(
         &self,
         backend: &B,
-        sigma_voxels: f64,
+        options: &Options,
+        level: usize,
         observer: &mut dyn Observer,
     ) -> Result<Smoothed<B>, Error> {
-        let smooth = |(image, _): &(B::Image, Grid)| -> Result<B::Image, Error> {
+        let smooth = |(image, grid): &(B::Image, Grid)| -> Result<B::Image, Error> {
             go_on(observer.poll())?;
-            Ok(backend.smooth(image, [sigma_voxels; 3])?)
+            Ok(backend.smooth(image, options.sigma_voxels(level, grid))?)
         };
         let mut smoothed = Smoothed { channels: Vec::new(), edges: Vec::new() };
-        if sigma_voxels > 0.0 {
+        if options.sigma_voxels(level, &self.grid)[0] > 0.0 {
             smoothed.channels = self.channels.iter().map(smooth).collect::<Result<_, _>>()?;
         }
         for &n in &self.edged {
@@ -122,20 +146,12 @@ pub(crate) struct Smoothed<B: Backend> {
     edges: Vec<B::Image>,
 }
 
-/// An image on the device, its voxels between two quantiles as 0…1; `None` where there is nothing between them.
-fn rescaled<B: Backend>(
+/// The range of intensities that an image is clipped to; `None` where there is nothing in it.
+fn range<B: Backend>(
     backend: &B,
-    volume: &Volume,
+    image: &B::Image,
     winsorise: Option<(f64, f64)>,
-    observer: &mut dyn Observer,
-) -> Result<Option<B::Image>, Error> {
-    go_on(observer.poll())?;
-    let mut image = backend.upload(volume.grid.shape, &volume.voxels)?;
-    go_on(observer.poll())?;
+) -> Result<Option<(f32, f32)>, Error> {
     let (low, high) = winsorise.unwrap_or((0.0, 1.0));
-    let Some((low, high)) = backend.quantiles(&image, low, high)?.low_high.filter(|(low, high)| low < high) else {
-        return Ok(None);
-    };
-    backend.clip(&mut image, (low, high), low, 1.0 / (high - low))?;
-    Ok(Some(image))
+    Ok(backend.quantiles(image, low, high)?.low_high.filter(|(low, high)| low < high))
 }

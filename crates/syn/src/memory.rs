@@ -87,7 +87,7 @@ pub fn further_host_bytes(further: &[&Grid]) -> usize {
 /// Images that a level makes of each channel's image: smoothed, where it asks for that, and the edges.
 fn images_of(level: &Level, options: &Options) -> usize {
     let edged = options.uses(Metric::Cc) && options.edge_weight > 0.0;
-    usize::from(level.sigma_voxels > 0.0) + usize::from(edged)
+    usize::from(level.sigma_voxels > 0.0 || options.sigmas_mm.is_some()) + usize::from(edged)
 }
 
 /// Each level with the shrink factor of the fields that are there before it, if any: a coarser level keeps finer fields.

@@ -1,5 +1,6 @@
 //! Options of the deformable stage.
 
+use antsreg_core::Grid;
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_kernels::CcDerivative;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,11 @@ pub struct Options {
     pub convergence: Convergence,
     /// Shares of the darkest and brightest voxels clipped before anything else; `None` to leave intensities alone.
     pub winsorise: Option<(f64, f64)>,
+    /// Whether the intensities of each moving image are matched to those of its fixed image after that, as ITK does
+    /// ([`histogram_matching`](antsreg_core::histogram_matching)).
+    pub match_histograms: bool,
+    /// Standard deviations of the smoothing of each level in mm, in place of the levels' `sigma_voxels`; one for each level.
+    pub sigmas_mm: Option<Vec<f64>>,
 }
 
 impl Options {
@@ -78,11 +84,20 @@ impl Default for Options {
                 .into(),
             convergence: Convergence { window: 10, threshold: 1e-6 },
             winsorise: Some((0.005, 0.995)),
+            match_histograms: false,
+            sigmas_mm: None,
         }
     }
 }
 
 impl Options {
+    /// The smoothing of a level for images of this grid: a standard deviation along each axis, voxels.
+    pub(crate) fn sigma_voxels(&self, level: usize, grid: &Grid) -> [f64; 3] {
+        let Some(sigmas_mm) = &self.sigmas_mm else { return [self.levels[level].sigma_voxels; 3] };
+        let [x, y, z] = grid.spacing.map(|spacing| sigmas_mm[level] / spacing).into();
+        [x, y, if grid.is_slice() { 0.0 } else { z }]
+    }
+
     /// The channels whose edges are compared as well.
     pub(crate) fn edged(&self) -> impl Iterator<Item = (usize, &Channel)> {
         let wanted = |channel: &Channel| channel.metric == Metric::Cc && self.edge_weight > 0.0;
@@ -116,6 +131,8 @@ mod tests {
             gradient_step: 1.0 / 49.0 * 49.0 / 3.0,
             restrict: [1.0, 0.0, 0.5],
             winsorise: None,
+            match_histograms: true,
+            sigmas_mm: Some(vec![4.0, 2.0, 1.0, 0.1]),
             ..Options::default()
         };
         for options in [Options::default(), changed] {

@@ -4,10 +4,11 @@ mod scene;
 
 use std::ops::ControlFlow;
 
+use antsreg_core::histogram_matching::Landmarks;
 use antsreg_core::jacobian::JacobianSummary;
 use antsreg_core::report::{Observer, Report, Stage};
 use antsreg_core::schedule::{Convergence, Level};
-use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_core::{AffineTransform, Grid, Volume, intensity};
 use antsreg_kernels::{CcDerivative, Cpu, apply};
 use antsreg_syn::{Error, Fixed, Options, Outcome, Scores, register};
 use nalgebra::{Matrix3, Rotation3, Vector3};
@@ -307,4 +308,41 @@ fn the_scores_are_those_of_the_warps_where_the_mask_counts() {
         }
         assert!(warp_then_inverse != inverse_then_warp && forward != backward);
     }
+}
+
+#[test]
+fn sigmas_in_mm_are_those_in_voxels_where_all_voxels_are_alike() {
+    let pair = pair();
+    // The fixed and the moving grid are one; its axes get one spacing.
+    let alike = |volume: &Volume| Volume {
+        grid: Grid { spacing: Vector3::repeat(2.0), ..volume.grid.clone() },
+        voxels: volume.voxels.clone(),
+    };
+    let pair = Pair { fixed: alike(&pair.fixed), moving: alike(&pair.moving), affine: AffineTransform::identity() };
+    let of_voxels = Options { levels: options().levels[..1].to_vec(), ..options() };
+    let in_mm = Options { sigmas_mm: Some(vec![4.0]), ..of_voxels.clone() };
+    let other = Options { sigmas_mm: Some(vec![2.0]), ..of_voxels.clone() };
+    let [voxels, mm, other] = [of_voxels, in_mm, other].map(|options| run(&pair, &options).warp);
+    assert_eq!(voxels, mm);
+    assert_ne!(voxels, other);
+}
+
+#[test]
+fn histograms_are_matched_after_winsorising() {
+    let pair = pair();
+    let options = Options { levels: options().levels[..2].to_vec(), winsorise: Some((0.01, 0.98)), ..options() };
+    let matched = Options { match_histograms: true, ..options.clone() };
+    // The same by hand, on images that need no further change.
+    let plain = Options { winsorise: None, ..options.clone() };
+    let clipped = |volume: &Volume| {
+        let range = intensity::quantiles(&volume.voxels, 0.01, 0.98).expect("voxels");
+        Volume { grid: volume.grid.clone(), voxels: intensity::rescaled(&volume.voxels, range) }
+    };
+    let (fixed, mut moving) = (clipped(&pair.fixed), clipped(&pair.moving));
+    let [from, to] = [&moving, &fixed].map(|volume| Landmarks::of(&volume.voxels).expect("voxels"));
+    from.match_to(&to, &mut moving.voxels);
+    let by_hand = run(&Pair { fixed, moving, affine: pair.affine }, &plain).warp;
+    let [found, without] = [matched, options].map(|options| run(&pair, &options).warp);
+    assert_eq!(found, by_hand);
+    assert_ne!(found, without);
 }

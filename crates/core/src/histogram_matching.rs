@@ -1,0 +1,94 @@
+//! Matching the intensities of one image to those of another, as ITK's `HistogramMatchingImageFilter` does.
+//!
+//! Both images have their intensities above the mean divided at equal shares of the voxels; the values between two of these
+//! landmarks are mapped linearly to those between the same landmarks of the other image (Nyúl, Udupa & Zhang 2000). Below the mean and above
+//! the last landmark one linear map each is used.
+
+use rayon::prelude::*;
+
+/// Bins of each histogram.
+const BINS: usize = 256;
+/// Landmarks between the mean and the brightest voxel.
+const POINTS: usize = 12;
+/// Voxels that a thread takes at a time.
+const PIECE: usize = 1 << 16;
+
+/// The intensities of an image that are matched to those of another: its darkest value, its mean, values that divide the
+/// voxels above the mean into equal shares, its brightest value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Landmarks {
+    darkest: f64,
+    /// From the mean to the brightest value, in order.
+    values: [f64; POINTS + 2],
+}
+
+impl Landmarks {
+    /// The landmarks of intensities; `None` without any.
+    pub fn of(voxels: &[f32]) -> Option<Landmarks> {
+        let pieces = || voxels.par_chunks(PIECE);
+        let darkest =
+            f64::from(pieces().map(|piece| piece.iter().copied().fold(f32::NAN, f32::min)).reduce_with(f32::min)?);
+        let brightest =
+            f64::from(pieces().map(|piece| piece.iter().copied().fold(f32::NAN, f32::max)).reduce_with(f32::max)?);
+        // The sums of pieces in their order, whatever the number of threads.
+        let sums: Vec<f64> = pieces().map(|piece| piece.iter().map(|value| f64::from(*value)).sum()).collect();
+        let mean = sums.iter().sum::<f64>() / voxels.len() as f64;
+        let width = (brightest - mean) / BINS as f64;
+        let count = |piece: &[f32]| {
+            let mut histogram = [0u64; BINS];
+            for value in piece.iter().map(|value| f64::from(*value)).filter(|value| *value >= mean) {
+                // What equals the brightest value belongs to the last bin, and so does everything where there is no width.
+                let bin = if width > 0.0 { ((value - mean) / width) as usize } else { 0 };
+                histogram[bin.min(BINS - 1)] += 1;
+            }
+            histogram
+        };
+        let add = |a: [u64; BINS], b: [u64; BINS]| std::array::from_fn(|bin| a[bin] + b[bin]);
+        let histogram = pieces().map(count).reduce_with(add)?;
+        let mut landmarks = Landmarks { darkest, values: [mean; POINTS + 2] };
+        for (n, value) in landmarks.values.iter_mut().enumerate().skip(1) {
+            *value = mean + width * quantile(&histogram, n as f64 / (POINTS + 1) as f64);
+        }
+        landmarks.values[POINTS + 1] = brightest;
+        Some(landmarks)
+    }
+
+    /// Maps the intensities of an image with these landmarks to those of another image.
+    pub fn match_to(&self, other: &Landmarks, voxels: &mut [f32]) {
+        let slope = |from: f64, to: f64| if from == 0.0 { 0.0 } else { to / from };
+        let below = slope(self.values[0] - self.darkest, other.values[0] - other.darkest);
+        let pairs = || self.values.windows(2).zip(other.values.windows(2));
+        let slopes: Vec<f64> = pairs().map(|(from, to)| slope(from[1] - from[0], to[1] - to[0])).collect();
+        let map = |value: f64| match self.values.iter().position(|landmark| value < *landmark) {
+            Some(0) => other.darkest + (value - self.darkest) * below,
+            Some(n) => other.values[n - 1] + (value - self.values[n - 1]) * slopes[n - 1],
+            None => other.values[POINTS + 1],
+        };
+        let voxels = voxels.par_iter_mut().with_min_len(PIECE);
+        voxels.for_each(|voxel| *voxel = map(f64::from(*voxel)) as f32);
+    }
+}
+
+/// The place in a histogram, in bins, below which this share of its entries lies; found from the nearer end, as ITK does.
+fn quantile(histogram: &[u64; BINS], share: f64) -> f64 {
+    let total = histogram.iter().sum::<u64>() as f64;
+    let mut reached = 0.0;
+    if share < 0.5 {
+        for (bin, count) in histogram.iter().enumerate() {
+            let own = *count as f64 / total;
+            if reached + own >= share {
+                return bin as f64 + if own > 0.0 { (share - reached) / own } else { 0.0 };
+            }
+            reached += own;
+        }
+        return BINS as f64;
+    }
+    for (bin, count) in histogram.iter().enumerate().rev() {
+        let own = *count as f64 / total;
+        if reached + own >= 1.0 - share {
+            return (bin + 1) as f64 - if own > 0.0 { (1.0 - share - reached) / own } else { 0.0 };
+        }
+        reached += own;
+    }
+    0.0
+}
