@@ -18,8 +18,9 @@ type Row = (Option<i32>, [f64; 6]);
 /// Each label, all together, and the mean over labels.
 type Rows = (Vec<Row>, [f64; 6], [f64; 6]);
 
-/// Voxels, smallest and largest determinant, their mean, folded voxels.
-type Summary = (u64, f64, f64, f64, u64);
+/// Voxels, smallest and largest determinant, their mean, folded voxels; smallest determinant at a corner of a cell, voxels that fold
+/// there.
+type Summary = (u64, f64, f64, f64, u64, f64, u64);
 
 /// Overlap of two label maps: each label, all together, and the mean over labels.
 #[pyfunction]
@@ -37,7 +38,7 @@ pub fn overlap(py: Python, source: &Labels, target: &Labels, only: Option<Vec<i3
     })
 }
 
-/// Determinants of a warp; and of them voxels, smallest, largest, mean, folded voxels.
+/// Determinants of a warp, and their summary.
 #[pyfunction]
 pub fn jacobian(py: Python, warp: &Chain) -> Result<(Image, Summary), Failure> {
     let field: &DisplacementField = match &warp.steps().steps[..] {
@@ -49,9 +50,11 @@ pub fn jacobian(py: Python, warp: &Chain) -> Result<(Image, Summary), Failure> {
     };
     process::compute(py, || {
         let determinants = apply::jacobian(field);
-        let JacobianSummary { voxels, minimum, maximum, mean, folded } =
-            JacobianSummary::of(&determinants, None).map_err(grids)?;
-        Ok((Image::made(determinants, "the Jacobian", false), (voxels, minimum, maximum, mean, folded)))
+        let corners = apply::smallest_at_corners(field);
+        let JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded } =
+            JacobianSummary::of(&determinants, &corners, None).map_err(grids)?;
+        let summary = (voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded);
+        Ok((Image::made(determinants, "the Jacobian", false), summary))
     })
 }
 

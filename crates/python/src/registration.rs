@@ -138,7 +138,7 @@ impl Registration {
             }
         };
         process::compute(py, || {
-            let (files, names) = self.files(prefix, Writing { format, warped, inverse });
+            let (files, names) = self.files(prefix, Writing { format, warped, inverse, composite: false });
             names.check(&files)?;
             Ok(write(&self.context(&files, &names), &self.0.found, self.seconds_before(), Seconds::sum)?.paths)
         })

@@ -1,6 +1,8 @@
 //! Runs the registration that a command was translated to, on the device that the environment names.
 
-use antsreg_register::{Description, Fitted, Grids, Options, Registration, Side, compute};
+use antsreg_register::{
+    Description, Device, DeviceChoice, Error, Fitted, Grids, Options, Registration, Side, WhyCpu, compute,
+};
 
 use super::Call;
 use crate::error::CliError;
@@ -8,6 +10,7 @@ use crate::opening;
 use crate::progress::Console;
 
 /// What a command registers.
+#[derive(Debug, Clone)]
 pub struct Task {
     /// The fixed and the moving side.
     pub sides: [Side; 2],
@@ -43,8 +46,14 @@ pub fn register(
     let task = task?;
     let (sides, options) = (task.sides.each_ref(), &task.options);
     let grids = Grids::of(sides);
-    let fitted = opened?.fit(choice, options, &grids)?;
-    options.check_device(&fitted.device, &grids)?;
+    let mut fitted = opened?.fit(choice, options, &grids)?;
+    match options.check_device(&fitted.device, &grids) {
+        Err(Error::Window(too_wide)) if choice == DeviceChoice::Auto => {
+            let instead_of_gpu = Some(WhyCpu::Window(too_wide));
+            fitted = Fitted { device: Device::cpu(), memory: None, instead_of_gpu };
+        }
+        checked => checked?,
+    }
     fitted.check_memory()?;
     let Fitted { device, instead_of_gpu, .. } = fitted;
     if let Some(reason) = instead_of_gpu {

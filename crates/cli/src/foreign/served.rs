@@ -25,6 +25,10 @@ pub enum Suite {
 /// All commands that are served.
 pub const COMMANDS: &[Command] = &[
     ants("antsAffineInitializer", ants::affine_initializer::run),
+    ants("antsAI", ants::ai::run),
+    ants("antsRegistration", ants::registration::run),
+    ants("antsRegistrationSyN.sh", ants::syn_script::run),
+    ants("antsRegistrationSyNQuick.sh", ants::syn_script::run_quick),
     ants("antsApplyTransforms", ants::apply_transforms::run),
     ants("antsApplyTransformsToPoints", ants::apply_transforms_to_points::run),
     ants("antsJointFusion", ants::joint_fusion::run),

@@ -1,6 +1,7 @@
 //! Commands of ANTs.
 
 pub mod affine_initializer;
+pub mod ai;
 pub mod apply_transforms;
 pub mod apply_transforms_to_points;
 pub mod image_math;
@@ -8,7 +9,11 @@ mod interpolation;
 pub mod jacobian_image;
 pub mod joint_fusion;
 pub mod label_overlap;
+mod mask;
 pub mod print_header;
+pub mod registration;
+mod search;
+pub mod syn_script;
 mod version;
 mod words;
 
@@ -28,7 +33,7 @@ fn dimension(word: &str) -> Result<u8, Refusal> {
 }
 
 /// Refuses volumes where slices are meant, and slices where volumes are.
-fn check_dimension(slices: bool, images: [(&Path, &Grid); 2]) -> Result<(), Refusal> {
+fn check_dimension<'a>(slices: bool, images: impl IntoIterator<Item = (&'a Path, &'a Grid)>) -> Result<(), Refusal> {
     match images.into_iter().find(|(_, grid)| grid.is_slice() != slices) {
         None => Ok(()),
         Some((path, grid)) => {

@@ -1,0 +1,144 @@
+"""The images that clients are run on, made from the examples of this repository, and what is measured on them."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import nibabel as nib
+import numpy as np
+from environment import REPOSITORY
+from scipy import ndimage
+
+EXAMPLES = REPOSITORY / "examples"
+
+
+@dataclass
+class Images:
+    """Files of a pair."""
+
+    fixed: str
+    moving: str
+    fixed_mask: str = ""
+    moving_mask: str = ""
+    fixed_labels: str = ""
+    moving_labels: str = ""
+    affine: str = ""
+
+
+def thinned(name: str, to: Path, step: int = 2) -> str:
+    """An example with every so manieth voxel, smoothed before."""
+    image = nib.load(EXAMPLES / name)
+    voxels = ndimage.gaussian_filter(image.get_fdata(dtype=np.float32), 0.5 * step)[::step, ::step, ::step]
+    affine = image.affine @ np.diag([step, step, step, 1])
+    return save(voxels, affine, to)
+
+
+def save(voxels: np.ndarray, affine: np.ndarray, to: Path) -> str:
+    """Write an image whose two forms agree."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    image = nib.Nifti1Image(voxels, affine)
+    image.set_qform(affine, 1)
+    image.set_sform(affine, 1)
+    nib.save(image, to)
+    return str(to)
+
+
+def pair(folder: Path) -> Images:
+    """Two brains of 4 mm, the second turned by 5° and shifted by its header."""
+    names = {"fixed": "icbm152_t1_2mm.nii.gz", "moving": "colin27_t1_2mm.nii.gz"}
+    files = {side: thinned(name, folder / "data" / f"{side}.nii.gz") for side, name in names.items()}
+    moving, turn = nib.load(files["moving"]), np.deg2rad(5)
+    away = np.eye(4)
+    away[:2, :2] = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]
+    away[:3, 3] = 6, -4, 5
+    save(moving.get_fdata(dtype=np.float32), away @ moving.affine, Path(files["moving"]))
+    return Images(**files)
+
+
+def small(folder: Path) -> Images:
+    """Two brains of 8 mm, a mask, and an affine."""
+    names = {"fixed": "icbm152_t1_2mm.nii.gz", "moving": "colin27_t1_2mm.nii.gz"}
+    files = {side: thinned(name, folder / "small" / f"{side}.nii.gz", 4) for side, name in names.items()}
+    moving = nib.load(files["moving"])
+    save(np.ascontiguousarray(moving.get_fdata(dtype=np.float32)[1:, :-1]), moving.affine, Path(files["moving"]))
+    affine = folder / "small" / "affine.txt"
+    affine.write_text(
+        "#Insight Transform File V1.0\n#Transform 0\nTransform: AffineTransform_double_3_3\n"
+        "Parameters: 0.99 0.05 0.01 -0.04 1.02 0.03 0.01 -0.02 0.97 3.5 -2.25 4\nFixedParameters: 2 -18 12\n"
+    )
+    fixed = nib.load(files["fixed"])
+    mask = save((fixed.get_fdata() > 0.2 * fixed.get_fdata().max()).astype(np.uint8), fixed.affine, folder / "small" / "mask.nii.gz")
+    return Images(**files, fixed_mask=mask, affine=str(affine))
+
+
+def known(folder: Path) -> Images:
+    """Colin's brain and a warped, turned, noisy copy of it, with labels and masks of both: 2 mm."""
+    brain = nib.load(EXAMPLES / "colin27_t1_2mm.nii.gz")
+    labels = nib.load(EXAMPLES / "colin27_aal_2mm.nii.gz")
+    shape, generator = brain.shape, np.random.default_rng(1)
+    waves = [ndimage.gaussian_filter(generator.standard_normal(shape), 8) for _ in range(3)]
+    shifts = [2.5 * wave / wave.std() for wave in waves]
+    turn, centre = np.deg2rad(6), (np.array(shape) - 1) / 2
+    matrix = np.array([[np.cos(turn), -np.sin(turn), 0], [np.sin(turn), np.cos(turn), 0], [0, 0, 1.04]])
+    index = np.indices(shape).reshape(3, -1) - centre[:, None]
+    at = (matrix @ index + centre[:, None]).reshape(3, *shape) + np.array(shifts) + np.array([2, -1, 3])[:, None, None, None]
+    voxels = brain.get_fdata(dtype=np.float32)
+    moved = ndimage.map_coordinates(voxels, at, order=1)
+    moved = 900 * (moved / voxels.max()) ** 0.8 + generator.normal(0, 9, shape)
+    files = {"fixed": str(EXAMPLES / "colin27_t1_2mm.nii.gz"), "fixed_labels": str(EXAMPLES / "colin27_aal_2mm.nii.gz")}
+    place = folder / "known"
+    files["moving"] = save(moved.astype(np.float32), brain.affine, place / "moving.nii.gz")
+    moved_labels = ndimage.map_coordinates(labels.get_fdata(), at, order=0).astype(np.int16)
+    files["moving_labels"] = save(moved_labels, brain.affine, place / "moving_labels.nii.gz")
+    inside = voxels > 0.1 * voxels.max()
+    files["fixed_mask"] = save(inside.astype(np.uint8), brain.affine, place / "fixed_mask.nii.gz")
+    moved_mask = ndimage.map_coordinates(inside.astype(np.uint8), at, order=0)
+    files["moving_mask"] = save(moved_mask, brain.affine, place / "moving_mask.nii.gz")
+    return Images(**files)
+
+
+def overlap(images: Images, transform: Path | str | None, program: Path) -> float:
+    """Mean Dice of the labels after a transform, which this program applies; NaN without one."""
+    if transform is None:
+        return float("nan")
+    to = Path(transform).with_name("labels.nii.gz")
+    words = [program, "apply", "-i", images.moving_labels, "-r", images.fixed, "-n", "generic-label", "-t", transform, "-o", to]
+    subprocess.run(words, check=True, capture_output=True)
+    truth, found = (np.asarray(nib.load(path).dataobj).astype(int) for path in (images.fixed_labels, to))
+    scores = []
+    for label in np.unique(truth[truth > 0]):
+        a, b = truth == label, found == label
+        scores.append(2 * (a & b).sum() / (a.sum() + b.sum()))
+    return float(np.mean(scores))
+
+
+def correlation(first: str, second: str) -> float:
+    """Pearson's correlation of two images; the second is brought to the first by their headers."""
+    a, b = (nib.load(path) for path in (first, second))
+    to_second = np.linalg.inv(b.affine) @ a.affine
+    moved = ndimage.affine_transform(b.get_fdata(), to_second[:3, :3], to_second[:3, 3], a.shape, order=1)
+    return float(np.corrcoef(a.get_fdata().ravel(), moved.ravel())[0, 1])
+
+
+def differences(places: list[Path], done: list[bool]) -> str:
+    """How the outputs of two runs differ, in words."""
+    if done[0] != done[1]:
+        return f"this program {'runs' if done[0] else 'fails'}, ANTs {'runs' if done[1] else 'fails'}"
+    ours, theirs = (sorted(path.name for path in place.iterdir()) for place in places)
+    if ours != theirs:
+        return f"files {ours}, expected {theirs}"
+    for name in (name for name in ours if name.endswith(".nii.gz")):
+        a, b = (nib.load(place / name) for place in places)
+        if a.shape != b.shape or not np.allclose(a.affine, b.affine, atol=1e-3):
+            return f"{name}: grid {a.shape}, expected {b.shape}"
+        if a.get_data_dtype() != b.get_data_dtype():
+            return f"{name}: type {a.get_data_dtype()}, expected {b.get_data_dtype()}"
+        x, y = a.get_fdata(), b.get_fdata()
+        limit = 1e-3 * max(np.ptp(y), 1e-3)
+        share = (np.abs(x - y) > limit).mean()
+        # Whether a point on the border of an image is inside is a matter of rounding.
+        if share > 1e-3:
+            return f"{name}: {share:.2%} of voxels differ, by up to {np.abs(x - y).max():g} of {np.ptp(y):g}"
+    return ""

@@ -1,0 +1,48 @@
+"""Real ANTs, out of ANTsPy, in a process of its own: commands that end it begin it anew."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SERVER = """
+import json, os, sys
+from ants.internal import get_lib_fn
+for line in sys.stdin:
+    folder, name, *words = json.loads(line)
+    os.chdir(folder)
+    try:
+        code = get_lib_fn(name)(words) or 0
+    except Exception:
+        code = 1
+    os.write(int(sys.argv[1]), b"%d\\n" % code)
+"""
+
+
+class Oracle:
+    """Runs commands of real ANTs one after the other; importing them takes seconds, so it is done once."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[str] | None = None
+
+    def run(self, command: list[str], folder: Path) -> bool:
+        """Whether the command ends well in this folder."""
+        if self.process is None:
+            reading, writing = os.pipe()
+            self.answers = os.fdopen(reading)
+            words = [sys.executable, "-c", SERVER, str(writing)]
+            self.process = subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True, pass_fds=[writing]
+            )
+            os.close(writing)
+        self.process.stdin.write(json.dumps([str(folder), *command]) + "\n")
+        self.process.stdin.flush()
+        answer = self.answers.readline()
+        if not answer:
+            # The command ended the process.
+            self.process.wait()
+            self.process = None
+        return answer.strip() == "0"
