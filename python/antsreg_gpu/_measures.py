@@ -53,6 +53,10 @@ class Jacobian(NamedTuple):
     mean: float
     #: Voxels whose determinant is not positive.
     folded: int
+    #: Smallest determinant by one-sided differences: at a corner of a trilinear cell.
+    corner_minimum: float
+    #: Voxels where any of those is not positive: the strict count of folds.
+    corner_folded: int
 
 
 def overlap(source: ImageLike, target: ImageLike, labels: Optional[Sequence[int]] = None) -> Overlap:
