@@ -53,6 +53,15 @@ fn show_first(gpus: usize) {
 #[cfg(not(feature = "cuda"))]
 fn show_first(_: usize) {}
 
+/// Whether these words, of which the first one is the program's name, are a command line with values that make sense. Nothing is
+/// read or written.
+pub fn understands(words: impl IntoIterator<Item = OsString>) -> bool {
+    args::Cli::try_parse_from(words).is_ok_and(|cli| {
+        cli.first_gpus();
+        true
+    })
+}
+
 /// The command line as data: for man pages.
 pub fn described() -> clap::Command {
     args::Cli::command()

@@ -40,9 +40,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         return print(USAGE);
     }
     let arguments = parse(&call.arguments)?;
-    outputs::check_writable(arguments.output)?;
     let read = [Some(arguments.fixed), Some(arguments.moving), arguments.mask];
-    outputs::check_not_input(arguments.output, read.into_iter().flatten())?;
+    outputs::check([arguments.output], read.into_iter().flatten())?;
     let Done { task, found, device } = engine::register(call, &mut call.console(false)?, || task(&arguments))?;
     let fixed = &task.sides[0].image;
     let centre = fixed.centre_of_mass().unwrap_or_else(|| fixed.grid.centre());
