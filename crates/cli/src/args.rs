@@ -1,11 +1,10 @@
 //! The command line as typed: the verbs, the options they share, and the way to each verb's own file.
 
+use antsreg_console::{CliError, Console, threads};
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::common::{Common, available_threads};
-use crate::error::CliError;
-use crate::progress::Console;
-use crate::{apply, atlas, batch, compare, completions, convert, foreign, info, jacobian, labels, overlap, register};
+use crate::common::Common;
+use crate::{apply, atlas, batch, compare, completions, convert, info, jacobian, labels, overlap, register};
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
 ///
@@ -27,7 +26,7 @@ pub struct Cli {
 enum Verb {
     #[command(flatten)]
     Own(OwnVerb),
-    As(foreign::Args),
+    As(antsreg_drop_in::Args),
 }
 
 /// The verbs that take the common options.
@@ -44,7 +43,7 @@ enum OwnVerb {
     Convert(convert::Args),
     Info(info::Args),
     Completions(completions::Args),
-    Links(foreign::LinksArgs),
+    Links(antsreg_drop_in::LinksArgs),
 }
 
 impl Cli {
@@ -68,10 +67,9 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         Verb::As(args) => return args.invocation()?.run(),
         Verb::Own(verb) => verb,
     };
-    let threads = cli.common.threads.unwrap_or_else(available_threads);
-    // The one pool all work runs in; this thread waits meanwhile, so that no more than `threads` compute.
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(CliError::Threads)?;
-    let mut console = Console::new(&cli.common, threads)?;
+    let threads = cli.common.threads.unwrap_or_else(threads::available);
+    threads::start(threads)?;
+    let mut console = Console::new(&cli.common.messages(), threads)?;
     match verb {
         OwnVerb::Register(args) => register::run(*args, &mut console),
         OwnVerb::Batch(args) => batch::run(&args, &mut console),
@@ -84,7 +82,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         OwnVerb::Convert(args) => convert::run(&args, &mut console),
         OwnVerb::Info(args) => info::run(&args, &mut console),
         OwnVerb::Completions(args) => completions::run(&args, Cli::command()),
-        OwnVerb::Links(args) => foreign::links(&args),
+        OwnVerb::Links(args) => antsreg_drop_in::links(&args),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use antsreg_console::Messages;
+
 use crate::values;
 
 /// Options every verb takes.
@@ -22,7 +24,9 @@ pub struct Common {
     pub log: Option<PathBuf>,
 }
 
-/// Cores this process may use.
-pub fn available_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+impl Common {
+    /// Which messages the user wants.
+    pub fn messages(&self) -> Messages {
+        Messages { quiet: self.quiet, verbose: self.verbose, log: self.log.clone() }
+    }
 }

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
+use antsreg_console::{CliError, Console};
 use antsreg_core::compare::Comparison;
 
-use crate::error::CliError;
-use crate::progress::Console;
 use antsreg_study::inputs;
 
 /// How much two images on one grid differ.
@@ -32,7 +31,7 @@ pub fn run(args: &Args, _: &mut Console) -> Result<(), CliError> {
     second.grid = first.grid.clone();
     let mask = args.mask.as_deref().map(|mask| inputs::mask(mask, &args.first, &first.grid)).transpose()?;
     let found = Comparison::between(&first, &second, mask.as_ref())?;
-    crate::output::print(&format!(
+    antsreg_console::output::print(&format!(
         "Voxels                    {}\n\
          Root mean square          {}\n\
          Mean absolute difference  {}\n\

@@ -1,9 +1,8 @@
 //! `completions`: a script that completes this program's options in a shell.
 
+use antsreg_console::CliError;
 use clap::Command;
 use clap_complete::Shell;
-
-use crate::error::CliError;
 
 /// Print a completion script for a shell.
 ///
@@ -19,5 +18,5 @@ pub struct Args {
 pub fn run(args: &Args, mut program: Command) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, "antsreg-gpu", &mut script);
-    crate::output::print(&String::from_utf8_lossy(&script))
+    antsreg_console::output::print(&String::from_utf8_lossy(&script))
 }

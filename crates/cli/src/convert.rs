@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use antsreg_console::{CliError, Console, UsageError};
 use antsreg_core::io::{fsl, itk};
 use antsreg_core::{Grid, Transform, TransformChain};
 use clap::ValueEnum;
 use nalgebra::Point3;
 
-use crate::error::{CliError, UsageError};
-use crate::progress::Console;
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_study::inputs;
 use antsreg_study::transforms::{self, TransformFile};

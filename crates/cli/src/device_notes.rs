@@ -1,9 +1,8 @@
 //! Notes about devices that become ready while other work goes on.
 
+use antsreg_console::Console;
 use antsreg_pool::DeviceNote;
 use crossbeam_channel::Receiver;
-
-use crate::progress::Console;
 
 /// Shows the notes that have come so far.
 pub fn show(notes: &Receiver<DeviceNote>, console: &mut Console) {

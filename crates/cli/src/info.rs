@@ -3,13 +3,11 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use antsreg_console::{CliError, Console, threads};
 use antsreg_core::io::nifti::Inspection;
 use antsreg_core::io::{Error, ErrorKind, itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Transform, Volume};
 
-use crate::common::available_threads;
-use crate::error::CliError;
-use crate::progress::Console;
 use antsreg_register::{DeviceChoice, gpus};
 use antsreg_study::geometry::{describe, obliquity_degrees, position, rounded};
 use antsreg_study::{inputs, transforms};
@@ -28,12 +26,12 @@ pub struct Args {
 /// Runs `info`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     if args.files.is_empty() {
-        return crate::output::print(&program(console.threads)?);
+        return antsreg_console::output::print(&program(console.threads)?);
     }
     for (n, path) in args.files.iter().enumerate() {
         let gap = if n == 0 { "" } else { "\n" };
         let text = describe_file(path)?;
-        crate::output::print(&format!("{gap}{}\n{text}", path.display()))?;
+        antsreg_console::output::print(&format!("{gap}{}\n{text}", path.display()))?;
     }
     Ok(())
 }
@@ -52,7 +50,7 @@ fn program(threads: usize) -> Result<String, CliError> {
     Ok(format!(
         "antsreg-gpu {}\nThreads  {threads} of {} cores\nDevices  cpu\n{gpus}         --device auto takes {}{note}\n",
         env!("CARGO_PKG_VERSION"),
-        available_threads(),
+        threads::available(),
         auto.device.description().choice(),
     ))
 }

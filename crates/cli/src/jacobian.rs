@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
+use antsreg_console::{CliError, Console};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::jacobian::JacobianSummary;
 use antsreg_kernels::{InverseConsistency, apply};
 use serde::Serialize;
 
-use crate::error::CliError;
-use crate::progress::Console;
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_study::{inputs, transforms};
 
@@ -68,7 +67,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         let consistency = Consistency::from(apply::inverse_consistency(&warp, &inverse, mask.as_ref())?);
         text.push_str(&format!("Then its inverse     {consistency}\n"));
     }
-    crate::output::print(&text)
+    antsreg_console::output::print(&text)
 }
 
 /// What the determinants of a warp say.

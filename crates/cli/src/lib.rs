@@ -7,24 +7,17 @@ mod apply;
 mod args;
 mod atlas;
 mod batch;
-mod command_line;
 mod common;
 mod compare;
 mod completions;
 mod convert;
 mod device_notes;
-mod error;
-mod foreign;
 mod info;
-mod interruption;
 mod jacobian;
 mod labels;
-mod opening;
 mod options;
-mod output;
 mod overlap;
 mod pair;
-mod progress;
 mod register;
 mod table;
 mod values;
@@ -32,9 +25,8 @@ mod values;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use antsreg_console::{CliError, command_line, interruption, output};
 use clap::{CommandFactory, Parser};
-
-use crate::error::CliError;
 
 /// Lets the driver see the first GPUs only: it takes 0.1 s longer to start for each that it sees.
 #[cfg(feature = "cuda")]
@@ -63,7 +55,7 @@ pub fn described() -> clap::Command {
 /// signals, and may end the process.
 pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     command_line::remember(program, &words);
-    if let Some(invocation) = foreign::invoked(&words) {
+    if let Some(invocation) = antsreg_drop_in::invoked(&words) {
         return start(invocation.first_gpus(), || invocation.run());
     }
     match args::Cli::try_parse_from(words) {

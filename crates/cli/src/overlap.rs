@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use antsreg_console::{CliError, Console};
 use antsreg_core::LabelVolume;
 use antsreg_core::overlap::{CSV_HEADER, Overlap};
 
-use crate::error::CliError;
-use crate::progress::Console;
 use crate::table;
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_study::inputs;
@@ -47,7 +46,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         outputs.write(csv, |path| write_csv(path, &overlap))?;
     }
     // Printing may fail: then no file is left.
-    crate::output::print(&show(&overlap))?;
+    antsreg_console::output::print(&show(&overlap))?;
     outputs.commit()?;
     if let Some(csv) = &args.csv {
         console.note(format_args!("wrote {}", csv.display()));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use antsreg_console::{CliError, Console, UsageError};
 use antsreg_core::io::itk::{self, Dimensions};
 use antsreg_core::io::nifti::SeriesReader;
 use antsreg_core::io::points::PointTable;
@@ -11,8 +12,6 @@ use antsreg_kernels::apply;
 use nalgebra::{Point3, Vector3};
 
 use super::args::{Args, Coordinates, Interpolation};
-use crate::error::{CliError, UsageError};
-use crate::progress::Console;
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_study::{self as study, inputs, transforms};
 
@@ -176,12 +175,12 @@ fn rounded(image: Volume, input: &Path) -> Result<LabelVolume, CliError> {
 
 /// The chain in words; with a reference and an input also whether their spaces meet.
 fn explain(args: &Args, chain: &TransformChain) -> Result<(), CliError> {
-    crate::output::print(&chain.explain().to_string())?;
+    antsreg_console::output::print(&chain.explain().to_string())?;
     if let Some(reference) = &args.reference {
         let onto = inputs::grid(reference)?;
         let input = args.input.as_deref().map(inputs::grid).transpose()?;
         for warning in chain.check(&onto, input.as_ref())? {
-            crate::output::print(&format!("Warning: {warning}.\n"))?;
+            antsreg_console::output::print(&format!("Warning: {warning}.\n"))?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use antsreg_console::{CliError, UsageError};
 use antsreg_pool::Devices;
 use antsreg_register::{Interpolation, Model, Recipe};
 use antsreg_study::pair::{Format, StartFile};
@@ -10,7 +11,6 @@ use antsreg_study::subjects::{self, Listing};
 use antsreg_study::template::{Averaging, Request, StartImage, TemplateOptions};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::error::{CliError, UsageError};
 use crate::options::RegistrationArgs;
 
 /// Build an unbiased template of many subjects.

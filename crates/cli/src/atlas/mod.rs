@@ -5,10 +5,8 @@ mod run;
 mod show;
 mod steps;
 
+use antsreg_console::{CliError, Console};
 pub use args::Args;
-
-use crate::error::CliError;
-use crate::progress::Console;
 
 /// Runs `atlas`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {

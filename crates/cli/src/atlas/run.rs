@@ -1,14 +1,12 @@
 //! A whole template on one machine.
 
+use antsreg_console::{CliError, Console, command_line::command_line};
 use antsreg_pool::DeviceWorkers;
 use antsreg_study::Error as StudyError;
 use antsreg_study::template::{Prepared, Run, TemplateProgress, suitable_devices};
 
 use super::args::Args;
 use super::show::Lines;
-use crate::command_line::command_line;
-use crate::error::CliError;
-use crate::progress::Console;
 
 /// Builds the template, or writes its plan.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
@@ -24,7 +22,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let workers = opening.map(|opening| DeviceWorkers::new::<StudyError>(opening, || prepared.device_bytes()));
     let workers = workers.transpose()?;
     let building = prepared.settle(args.restart)?;
-    crate::interruption::resumable();
+    antsreg_console::interruption::resumable();
     let (left_out, all) = (building.left_out(), building.subjects());
     left_out.iter().for_each(|complaint| console.warn(format_args!("left out: {complaint}")));
     match workers {

@@ -1,10 +1,10 @@
 //! The progress of a template as lines.
 
+use antsreg_console::Console;
 use antsreg_pool::DeviceNote;
 use antsreg_study::template::{FinishResults, Registered, TemplateProgress, TemplateResults};
 
 use crate::device_notes;
-use crate::progress::Console;
 
 /// Shows the progress of a template as lines.
 pub struct Lines<'a>(pub &'a mut Console);

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
+use antsreg_console::{CliError, Console, UsageError};
 use antsreg_pool::Devices;
 use antsreg_register::DeviceChoice;
 use antsreg_study::template::{self, Outcome, Session};
 
 use super::args::{RegisterOne, Step, Update};
 use super::show::Lines;
-use crate::error::{CliError, UsageError};
-use crate::progress::Console;
 
 /// Runs a step.
 pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
@@ -44,7 +43,7 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
 }
 
 fn open(folder: &Path) -> Result<Session, CliError> {
-    crate::interruption::resumable();
+    antsreg_console::interruption::resumable();
     Ok(Session::open(folder)?)
 }
 

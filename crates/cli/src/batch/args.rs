@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use antsreg_console::{CliError, UsageError};
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::Recipe;
 use antsreg_register::syn::Channel;
@@ -9,7 +10,6 @@ use antsreg_study::batch::Job;
 use antsreg_study::pair::{ChannelFiles, Labels, PairFiles};
 use antsreg_study::subjects::{self, Listing, Subject};
 
-use crate::error::{CliError, UsageError};
 use crate::options::{RegistrationArgs, WritingArgs};
 use crate::values;
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use antsreg_console::{CliError, Console, advice, command_line::command_line};
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_core::report::Report;
 use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, StageThreads};
@@ -15,10 +16,7 @@ use crossbeam_channel::Receiver;
 
 use super::args::{Args, Study};
 use super::show;
-use crate::command_line::command_line;
 use crate::device_notes;
-use crate::error::{CliError, advice};
-use crate::progress::Console;
 
 /// Runs `batch`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
@@ -38,7 +36,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         let workers = workers.all()?;
         device_notes::show(&workers.notes(), console);
         let plan = show::Plan { study: &study, fixed: &fixed, options: &options, devices: &workers.devices() };
-        return crate::output::print(&show::plan(&plan, threads, &rows));
+        return antsreg_console::output::print(&show::plan(&plan, threads, &rows));
     }
     outputs::make_folder(&args.output)?;
     let jobs = study.jobs.iter().cloned().enumerate();
@@ -109,7 +107,7 @@ fn check_outputs(args: &Args, study: &Study, jobs: &[(usize, Job)], rows: &[Row]
 fn end(args: &Args, rows: &[Row], wall: f64, busy: f64) -> Result<(), CliError> {
     let failed: Vec<String> =
         rows.iter().filter(|row| matches!(row.status, Status::Failed(_))).map(|row| row.subject.clone()).collect();
-    crate::output::print(&show::outcome(rows, wall, busy))?;
+    antsreg_console::output::print(&show::outcome(rows, wall, busy))?;
     if failed.is_empty() {
         return Ok(());
     }

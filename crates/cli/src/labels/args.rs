@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use antsreg_console::UsageError;
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::Recipe;
 use antsreg_study::labels::{AtlasSource, Carrying, Fusion, LabelOptions, TargetFiles};
@@ -9,7 +10,6 @@ use antsreg_study::pair::{Format, Labels, PairFiles, Writing};
 use antsreg_study::transforms::TransformFile;
 
 use super::fusion::FusionArgs;
-use crate::error::UsageError;
 use crate::options::{RegistrationArgs, WritingArgs};
 use crate::pair::Job;
 use crate::values;

@@ -1,10 +1,10 @@
 //! How the labels of several atlases are fused, as typed.
 
 use antsreg_cohort::fusion::JointOptions;
+use antsreg_console::UsageError;
 use antsreg_study::labels::Fusion;
 use clap::ValueEnum;
 
-use crate::error::UsageError;
 use crate::values;
 
 /// How the labels of several atlases become one.

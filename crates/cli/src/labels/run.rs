@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use antsreg_console::{CliError, Console, advice, command_line::command_line, output};
 use antsreg_pool::DeviceNote;
 use antsreg_register::Warning;
 use antsreg_study::Error as StudyError;
@@ -12,10 +13,7 @@ use antsreg_study::labels::{
 
 use super::args::{Args, Task};
 use super::show;
-use crate::command_line::command_line;
-use crate::error::{CliError, advice};
-use crate::progress::Console;
-use crate::{device_notes, output, overlap, pair};
+use crate::{device_notes, overlap, pair};
 
 /// Runs `labels`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {

@@ -1,12 +1,12 @@
 //! The options of the affine stage.
 
+use antsreg_console::UsageError;
 use antsreg_kernels::JointSampling;
 use antsreg_register::linear::{self, AngleSearch, Cost, Optimiser, Search};
 use antsreg_register::{Preset, Recipe};
 
 use super::help::help;
 use super::{Shown, given};
-use crate::error::UsageError;
 use crate::values::{self, Shares, ValueError, name};
 
 /// The affine stage as typed.

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use antsreg_console::UsageError;
 use antsreg_pool::Devices;
 use antsreg_register::{DeviceChoice, Model, Preset, Recipe};
 use antsreg_study::pair::StartFile;
@@ -10,7 +11,6 @@ use antsreg_study::transforms::{NotATransformFile, TransformFile};
 use super::help::help;
 use super::linear::LinearArgs;
 use super::syn::SynArgs;
-use crate::error::UsageError;
 use crate::values::name;
 
 /// A registration as typed.

@@ -1,5 +1,6 @@
 //! The options of the SyN stage.
 
+use antsreg_console::UsageError;
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_kernels::CcDerivative;
 use antsreg_register::syn::{self, Channel, Metric};
@@ -7,7 +8,6 @@ use antsreg_register::{Preset, Recipe, Schedule};
 
 use super::help::help;
 use super::{Shown, given, per_level};
-use crate::error::UsageError;
 use crate::values::{self, PerLevel, Winsorise, name};
 
 /// The SyN stage as typed.

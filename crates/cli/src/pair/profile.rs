@@ -1,11 +1,10 @@
 //! `--profile`: where the time on the GPU went, kernel by kernel, and how near each came to the copy bandwidth.
 
+use antsreg_console::{CliError, Console};
 use antsreg_kernels::cuda::KernelTime;
 use antsreg_register::Device;
 use serde::Serialize;
 
-use crate::error::CliError;
-use crate::progress::Console;
 use crate::table;
 
 /// The kernels of a registration, the longest first.

@@ -3,17 +3,14 @@
 use std::fmt::Display;
 use std::path::Path;
 
+use antsreg_console::{CliError, Console, UsageError, advice, command_line::command_line, opening};
 use antsreg_core::overlap::Overlap;
-use antsreg_register::{Course, DeviceChoice, Fitted, Opened, Options, Progress, Recipe, compute};
+use antsreg_register::{DeviceChoice, Fitted, Opened, Options, Recipe, compute};
 use antsreg_study::pair::{Context, DeviceMemory, Inputs, Names, Seconds, Written, write};
 
 use super::job::{Job, Plan};
 use super::profile::Profile;
 use super::show;
-use crate::command_line::command_line;
-use crate::error::{CliError, UsageError, advice};
-use crate::opening;
-use crate::progress::{Console, Watcher};
 
 /// Runs a job. Gives the overlap of the labels, if there were any to score.
 pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError> {
@@ -26,7 +23,7 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
     if job.dry_run {
         // Shows also what there would be too little memory for.
         let plan = Plan { job, inputs: &inputs, options: &options, fitted: &fitted, names: &names };
-        crate::output::print(&show::plan(&plan, console.threads))?;
+        antsreg_console::output::print(&show::plan(&plan, console.threads))?;
     }
     fitted.check_memory()?;
     if job.dry_run {
@@ -76,7 +73,7 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
         console.warn(format_args!("{} is from an earlier run and does not belong to these files", path.display()));
     }
     warnings.iter().for_each(|warning| console.warn(format_args!("{warning}{}", advice::of_warning(warning))));
-    crate::output::print(&show::outcome(&record))?;
+    antsreg_console::output::print(&show::outcome(&record))?;
     Ok(overlap)
 }
 
@@ -165,16 +162,4 @@ fn fit(
 fn no_profile(reason: &dyn Display) -> UsageError {
     let with = format!("the CPU, which --device auto takes because {reason}");
     UsageError::NoEffect { option: "--profile", with }
-}
-
-impl Progress for Watcher<'_> {
-    fn stage_ended(&mut self, _: usize, course: &Course, seconds: f64) {
-        let console = self.end_stage();
-        match course {
-            Course::Linear(outcome) => {
-                console.note(format_args!("affine: cost {:.6}, {seconds:.2} s", outcome.cost));
-            }
-            Course::Deformable(_) => console.note(format_args!("syn: {seconds:.2} s")),
-        }
-    }
 }

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use antsreg_console::UsageError;
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::syn::{Channel, Metric};
 use antsreg_study::pair::{ChannelFiles, Labels, PairFiles};
 use clap::ValueEnum;
 
-use crate::error::UsageError;
 use crate::options::{RegistrationArgs, WritingArgs};
 use crate::pair::Job;
 use crate::values::{self, ValueError};

@@ -2,11 +2,10 @@
 
 mod args;
 
+use antsreg_console::{CliError, Console};
 pub use args::Args;
 
-use crate::error::CliError;
 use crate::pair;
-use crate::progress::Console;
 
 /// Runs `register`.
 pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {

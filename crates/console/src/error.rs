@@ -1,0 +1,237 @@
+//! Everything that can stop a command, and the exit code it gives. What to do about it is in `advice.rs`.
+
+pub mod advice;
+mod refusal;
+mod usage;
+
+use std::path::{Path, PathBuf};
+
+use antsreg_core::chain::ChainError;
+use antsreg_core::io;
+use antsreg_core::io::outputs::{NamesPath, OutputError, OutputErrorKind};
+use antsreg_register as register;
+use antsreg_study as study;
+use antsreg_study::labels::AtlasesError;
+
+pub use refusal::Refusal;
+pub use usage::UsageError;
+
+/// Why a command stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The options do not go together.
+    #[error("{0}")]
+    Usage(#[from] UsageError),
+    /// A part of a command line of another program cannot be honoured.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A command of another program stopped.
+    #[error("{command}: {source}")]
+    Foreign {
+        /// Its name.
+        command: &'static str,
+        /// Why.
+        source: Box<CliError>,
+    },
+    /// The thread pool could not be made.
+    #[error("the threads could not be started: {0}; try a smaller --threads")]
+    Threads(#[source] rayon::ThreadPoolBuildError),
+    /// A file of images or transforms could not be read or written.
+    #[error(transparent)]
+    File(#[from] io::Error),
+    /// A file could not be written.
+    #[error("{}: could not be written: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Standard output was closed or is full.
+    #[error("standard output: {0}")]
+    Stdout(#[source] std::io::Error),
+    /// An output cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// An output name does not say its format.
+    #[error("{}: unknown file extension, expected {expected}", path.display())]
+    OutputExtension {
+        /// The name.
+        path: PathBuf,
+        /// Names that would do.
+        expected: &'static str,
+    },
+    /// The log would replace something else.
+    #[error("{}: is no log of this program, and would be lost; give another name for the log", path.display())]
+    NotALog {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A value that no integer type holds.
+    #[error("{}: {value:e} does not fit into 32 bits; leave --integer out", path.display())]
+    NoInteger {
+        /// The image.
+        path: PathBuf,
+        /// The value.
+        value: f32,
+    },
+    /// Transforms that do not make a chain.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// Two volumes are not on one grid.
+    #[error(transparent)]
+    Grid(#[from] antsreg_core::GridMismatch),
+    /// A logarithm of what is not positive.
+    #[error("{}: folds in {folded} voxels, which have no logarithm; leave --logarithm out", path.display())]
+    Folded {
+        /// The warp.
+        path: PathBuf,
+        /// Voxels whose determinant is not positive.
+        folded: usize,
+    },
+    /// Files that cannot be used, or a study that cannot go on.
+    #[error("{source}{advice}", advice = advice::of_study(.source))]
+    Study {
+        /// What is wrong.
+        source: Box<study::Error>,
+    },
+    /// A registration was refused or failed.
+    #[error("{source}{advice}", advice = advice::of_register(.source))]
+    Register {
+        /// What is wrong.
+        source: Box<register::Error>,
+    },
+    /// What was asked for does not fit into memory.
+    #[error("{what} {shortage}")]
+    Memory {
+        /// What needs it.
+        what: String,
+        /// How much it needs, and how much there is.
+        shortage: antsreg_core::memory::Shortage,
+    },
+    /// Some of many subjects failed; the others are done.
+    #[error("{} of {of} subjects failed: {}; the reasons are in {}", failed.len(), failed.join(", "), summary.display())]
+    SomeFailed {
+        /// Their names.
+        failed: Vec<String>,
+        /// How many there are.
+        of: usize,
+        /// The table of all.
+        summary: PathBuf,
+    },
+    /// A template without some of its subjects.
+    #[error("{} of {all} subjects left out, the template is of the others: {}", subjects.len(), subjects.join("; "))]
+    LeftOut {
+        /// Their names and reasons.
+        subjects: Vec<String>,
+        /// Subjects in all.
+        all: usize,
+    },
+    /// Some atlases failed; the others were used.
+    #[error("{failed} of the {of} atlases could not be used; the results are made without them")]
+    AtlasesLeftOut {
+        /// How many failed.
+        failed: usize,
+        /// How many there were.
+        of: usize,
+    },
+    /// Some atlases could not be registered to some others; the scores are of the other pairs.
+    #[error("not every atlas could be brought to every other; the scores are made without those left out")]
+    NotEveryPair,
+    /// Times of kernels could not be recorded.
+    #[error("the times of the kernels could not be recorded: {0}")]
+    Profile(#[source] serde_json::Error),
+}
+
+impl From<study::Error> for CliError {
+    fn from(error: study::Error) -> CliError {
+        match error {
+            study::Error::Register(source) => source.into(),
+            study::Error::Pool(antsreg_pool::Error::Register(source)) => source.into(),
+            study::Error::File(error) => CliError::File(error),
+            study::Error::Output(error) => CliError::Output(error),
+            source => CliError::Study { source: Box::new(source) },
+        }
+    }
+}
+
+impl From<register::Error> for CliError {
+    fn from(source: register::Error) -> CliError {
+        CliError::Register { source: Box::new(source) }
+    }
+}
+
+impl From<register::RecipeError> for CliError {
+    fn from(error: register::RecipeError) -> CliError {
+        study::Error::from(error).into()
+    }
+}
+
+impl From<study::subjects::Error> for CliError {
+    fn from(error: study::subjects::Error) -> CliError {
+        study::Error::from(error).into()
+    }
+}
+
+impl From<antsreg_pool::Error> for CliError {
+    fn from(error: antsreg_pool::Error) -> CliError {
+        study::Error::from(error).into()
+    }
+}
+
+impl CliError {
+    /// 2 for a command that was not understood, 3 where some of many subjects failed, 1 for a command that failed.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            CliError::Usage(_) => 2,
+            CliError::Refused(_) => Refusal::EXIT_CODE,
+            CliError::Foreign { source, .. } => source.exit_code(),
+            CliError::Study { source } => of_study(source),
+            CliError::Register { source } => match **source {
+                register::Error::Shrink { .. } | register::Error::Window(_) => 2,
+                _ => 1,
+            },
+            CliError::Output(OutputError { kind: OutputErrorKind::IsInput, .. }) => 2,
+            CliError::SomeFailed { failed, of, .. } if failed.len() == *of => 1,
+            CliError::SomeFailed { .. }
+            | CliError::LeftOut { .. }
+            | CliError::AtlasesLeftOut { .. }
+            | CliError::NotEveryPair => 3,
+            _ => 1,
+        }
+    }
+}
+
+/// The exit code of files that cannot be used, or a study that cannot go on: 2 where the command as typed is at fault.
+fn of_study(error: &study::Error) -> u8 {
+    match error {
+        study::Error::Recipe(_) | study::Error::Subjects(study::subjects::Error::Channels { .. }) => 2,
+        study::Error::Atlases(AtlasesError::Twice { .. } | AtlasesError::TooFew { .. }) => 2,
+        study::Error::Template(error) => of_template(error),
+        _ => 1,
+    }
+}
+
+/// The exit code of a template that is not built.
+fn of_template(error: &study::template::Error) -> u8 {
+    use study::template::Error::*;
+    match error {
+        TooFew { .. } | TooFewToTrim { .. } | BadName { .. } | SameName { .. } | NoSubject { .. } => 2,
+        Count { .. } | Range { .. } | Model { .. } | TooLarge { .. } | NoPass { .. } => 2,
+        Changed { .. } | PlanFormat { .. } | NotAPlan { .. } | PlanChanged { .. } => 2,
+        Foreign { .. } | InputAmongOutputs { .. } => 2,
+        _ => 1,
+    }
+}
+
+impl NamesPath for CliError {
+    fn about(self, path: &Path) -> CliError {
+        match self {
+            CliError::File(error) => CliError::File(error.about(path)),
+            CliError::Output(error) => CliError::Output(error.about(path)),
+            CliError::Write { source, .. } => CliError::Write { path: path.into(), source },
+            CliError::Study { source } => CliError::Study { source: Box::new(source.about(path)) },
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What the command lines of antsreg-gpu share, whichever program's options they read: results on standard output, messages
+//! and progress on standard error, errors with their exit codes, signals.
+
+pub mod command_line;
+mod error;
+pub mod interruption;
+pub mod opening;
+pub mod output;
+mod progress;
+pub mod threads;
+
+pub use error::{CliError, Refusal, UsageError, advice};
+pub use progress::{Console, Messages, Watcher, name};

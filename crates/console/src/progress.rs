@@ -1,0 +1,248 @@
+//! What the user sees while a command runs: bars on a terminal, plain lines elsewhere, a log file on request.
+//!
+//! All of it goes to standard error; results alone go to standard output.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Read, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use antsreg_core::io::outputs;
+use antsreg_core::report::{Observer, Report, Stage};
+use antsreg_register::{Course, Progress};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::error::CliError;
+use crate::output::say;
+
+/// Which messages the user wants.
+#[derive(Debug, Clone, Default)]
+pub struct Messages {
+    /// No progress: results, warnings and errors alone.
+    pub quiet: bool,
+    /// Every iteration, not only every level.
+    pub verbose: bool,
+    /// A file that every iteration is also written to.
+    pub log: Option<PathBuf>,
+}
+
+/// Where messages go, and how many of them.
+#[derive(Debug)]
+pub struct Console {
+    /// Threads that compute.
+    pub threads: usize,
+    style: Style,
+    verbose: bool,
+    log: Option<Log>,
+    began: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Quiet,
+    Lines,
+    Bars,
+}
+
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: BufWriter<File>,
+    failed: bool,
+}
+
+impl Console {
+    /// As the user and the terminal want it. `threads` is how many compute, for records.
+    ///
+    /// # Errors
+    /// A log that is another file, or cannot be written.
+    pub fn new(messages: &Messages, threads: usize) -> Result<Console, CliError> {
+        let style = match (messages.quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Style::Quiet,
+            (false, true) if !messages.verbose => Style::Bars,
+            (false, _) => Style::Lines,
+        };
+        let log = match &messages.log {
+            None => None,
+            Some(path) if holds_something_else(path) => return Err(CliError::NotALog { path: path.clone() }),
+            Some(path) => {
+                let file = File::create(path).map_err(|source| CliError::Write { path: path.clone(), source })?;
+                outputs::protect(path, "the log");
+                Some(Log { path: path.clone(), file: BufWriter::new(file), failed: false })
+            }
+        };
+        Ok(Console { threads, style, verbose: messages.verbose, log, began: Instant::now() })
+    }
+
+    /// One line about what happens.
+    pub fn note(&mut self, text: impl Display) {
+        if self.style != Style::Quiet {
+            say(&text);
+        }
+        self.write_log(&text);
+    }
+
+    /// Something the user should look at; shown even when quiet.
+    pub fn warn(&mut self, text: impl Display) {
+        say(format_args!("warning: {text}"));
+        self.write_log(&format_args!("warning: {text}"));
+    }
+
+    /// Time since the command began.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Runs stages, showing how far they are.
+    pub fn watch<T>(&mut self, run: impl FnOnce(&mut Watcher) -> T) -> T {
+        let mut watcher = Watcher { console: self, bar: None, last: None, since: Instant::now() };
+        let value = run(&mut watcher);
+        watcher.end_stage();
+        value
+    }
+
+    /// Whether anyone wants to see iterations.
+    pub fn wants_iterations(&self) -> bool {
+        self.verbose || self.log.is_some()
+    }
+
+    /// An iteration, of the subject if there are many: shown when verbose, and logged.
+    pub fn iteration(&mut self, subject: Option<&str>, report: &Report) {
+        if !self.wants_iterations() {
+            return;
+        }
+        let text = subject.map_or(String::new(), |subject| format!("{subject}: ")) + &line(report);
+        if self.verbose {
+            self.note(text);
+        } else {
+            self.write_log(&text);
+        }
+    }
+
+    fn write_log(&mut self, text: &dyn Display) {
+        let seconds = self.began.elapsed().as_secs_f64();
+        let Some(log) = &mut self.log else { return };
+        let written = writeln!(log.file, "{seconds:9.2} s  {text}").and_then(|()| log.file.flush());
+        if let Err(error) = written
+            && !log.failed
+        {
+            log.failed = true;
+            say(format_args!("warning: {}: {error}; the log ends here", log.path.display()));
+        }
+    }
+}
+
+/// Whether there is a file of that name that no log has been written to: an image, say.
+fn holds_something_else(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(13).read_to_end(&mut start));
+    // As `write_log` begins its lines.
+    let is_log = std::str::from_utf8(&start).ok().and_then(|start| start.strip_suffix(" s  "));
+    read.is_ok() && !start.is_empty() && is_log.is_none_or(|seconds| seconds.trim().parse::<f64>().is_err())
+}
+
+/// Turns the reports of running stages into a bar or into lines.
+pub struct Watcher<'a> {
+    console: &'a mut Console,
+    bar: Option<ProgressBar>,
+    /// The last report.
+    last: Option<Report>,
+    /// When the level, or the step of a search, began.
+    since: Instant,
+}
+
+impl Watcher<'_> {
+    /// A line for the level, or the step of a search, that has ended.
+    fn end_level(&mut self) {
+        let Some(last) = self.last.take() else { return };
+        let seconds = self.since.elapsed().as_secs_f64();
+        self.since = Instant::now();
+        let place = format!("{} {}/{}, {}", name(last.step.stage()), last.level + 1, last.levels, last.step);
+        let line = match last.step.stage() {
+            Stage::Linear => format!("{place}: cost {:.6}, {seconds:.2} s", last.energy),
+            Stage::Deformable => {
+                format!("{place}: {} iterations, energy {:.6}, {seconds:.2} s", last.iteration, last.energy)
+            }
+        };
+        match &self.bar {
+            Some(bar) => {
+                bar.suspend(|| say(&line));
+                self.console.write_log(&line);
+            }
+            None => self.console.note(line),
+        }
+    }
+
+    /// Removes the bar of a stage that has ended. What is told of it may follow.
+    fn end_stage(&mut self) -> &mut Console {
+        self.end_level();
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+        self.since = Instant::now();
+        self.console
+    }
+}
+
+impl Observer for Watcher<'_> {
+    fn report(&mut self, report: &Report) -> ControlFlow<()> {
+        // The steps of a search report once each; the iterations of a level many times.
+        if self.last.as_ref().is_some_and(|last| last.level != report.level || last.step != report.step) {
+            self.end_level();
+        }
+        self.last = Some(report.clone());
+        if self.console.style == Style::Bars {
+            let bar = self.bar.get_or_insert_with(new_bar);
+            bar.set_prefix(format!("{} {}/{}", name(report.step.stage()), report.level + 1, report.levels));
+            bar.set_length(report.iterations as u64);
+            bar.set_position(report.iteration as u64);
+            bar.set_message(format!("{}, energy {:.6}", report.step, report.energy));
+        }
+        self.console.iteration(None, report);
+        ControlFlow::Continue(())
+    }
+}
+
+impl Progress for Watcher<'_> {
+    fn stage_ended(&mut self, _: usize, course: &Course, seconds: f64) {
+        let console = self.end_stage();
+        match course {
+            Course::Linear(outcome) => {
+                console.note(format_args!("affine: cost {:.6}, {seconds:.2} s", outcome.cost));
+            }
+            Course::Deformable(_) => console.note(format_args!("syn: {seconds:.2} s")),
+        }
+    }
+}
+
+/// An iteration in words.
+fn line(report: &Report) -> String {
+    format!(
+        "{} {}/{}, {}: iteration {} of {}, energy {:.6}",
+        name(report.step.stage()),
+        report.level + 1,
+        report.levels,
+        report.step,
+        report.iteration,
+        report.iterations,
+        report.energy
+    )
+}
+
+/// What the user calls a stage.
+pub fn name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Linear => "affine",
+        Stage::Deformable => "syn",
+    }
+}
+
+fn new_bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{prefix:<11} [{bar:30}] {pos}/{len} {msg} ({elapsed})");
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

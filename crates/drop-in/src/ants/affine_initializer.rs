@@ -1,0 +1,58 @@
+//! `antsAffineInitializer`: an affine map as the start of other registrations, out of the search of the linear stage.
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_register::linear::{Cost, Dof};
+
+use super::search::{self, Request};
+use crate::call::Call;
+
+const USAGE: &str = "\
+antsAffineInitializer DIMENSION FIXED MOVING OUTPUT.mat [SEARCH_FACTOR] [RADIAN_FRACTION] [PRINCIPAL_AXES] [ITERATIONS] [MASK]
+
+Served by antsreg-gpu: the search of its affine stage takes the place of ANTs'. It looks for rotations up to
+RADIAN_FRACTION × 180° from the headers' axes, with both centres of mass on each other. SEARCH_FACTOR and ITERATIONS, which
+are steps of ANTs' search, change nothing.
+";
+
+/// Runs `antsAffineInitializer`.
+///
+/// # Errors
+/// A refusal; a registration that fails.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    if call.arguments.is_empty() || call.arguments.iter().any(|word| word == "-h" || word == "--help") {
+        return print(USAGE);
+    }
+    search::run(call, &parse(&call.arguments)?, false)
+}
+
+fn parse(words: &[String]) -> Result<Request, Refusal> {
+    let [dimension, fixed, moving, output, rest @ ..] = words else {
+        let found = format!("expected at least 4 arguments, found {}", words.len());
+        return Err(Refusal::new("arguments", found).instead("see antsAffineInitializer --help"));
+    };
+    if let Some(word) = rest.get(5) {
+        return Err(Refusal::new(word, "expected at most 9 arguments"));
+    }
+    let number = |place: usize, name: &str, default: f64| match rest.get(place) {
+        None => Ok(default),
+        Some(word) => match word.parse() {
+            Ok(number) if f64::is_finite(number) => Ok(number),
+            _ => Err(Refusal::new(format!("{name} {word}"), "expected a number")),
+        },
+    };
+    // Named for their errors alone.
+    number(0, "SEARCH_FACTOR", 0.0)?;
+    number(3, "ITERATIONS", 0.0)?;
+    let fraction = number(1, "RADIAN_FRACTION", 0.1)?;
+    Ok(Request {
+        slices: super::dimension(dimension)? == 2,
+        fixed: fixed.into(),
+        moving: moving.into(),
+        masks: [rest.get(4).map(Into::into), None],
+        output: output.into(),
+        dof: Dof::Affine12,
+        cost: Cost::NormalisedMutualInformation,
+        range_degrees: (fraction.abs() * 180.0).min(180.0),
+        principal_axes: number(2, "PRINCIPAL_AXES", 0.0)? > 0.0,
+    })
+}

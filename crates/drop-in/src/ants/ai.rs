@@ -1,0 +1,110 @@
+//! `antsAI`: a start for other registrations, out of the search of the linear stage.
+
+use std::path::PathBuf;
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_register::linear::{Cost, Dof};
+
+use super::search::{self, Request};
+use super::version::print_version;
+use super::words::{self, Flag, Given, Value, parse};
+use crate::call::Call;
+
+const HELP: &str = "\
+antsAI, served by antsreg-gpu: -d 2|3 -m Mattes|MI|GC[FIXED,MOVING,...] -t Translation|Rigid|Similarity|Affine[...] -o OUTPUT.mat
+  -x MASK | [FIXED,MOVING]  -s [STEP,FRACTION]  -p 0|1  -v 0|1
+
+The search of the affine stage takes the place of ANTs'. It looks for rotations up to FRACTION × 180° from the headers' axes,
+with both centres of mass on each other. STEP, -g, -b and -c, which are steps of ANTs' search, change nothing.
+";
+
+const fn flag(short: char, long: &'static str) -> Flag {
+    Flag { short: Some(short), long }
+}
+
+const FLAGS: &[Flag] = &[
+    flag('d', "dimensionality"),
+    flag('m', "metric"),
+    flag('t', "transform"),
+    flag('p', "align-principal-axes"),
+    flag('b', "align-blobs"),
+    flag('s', "search-factor"),
+    flag('g', "translation-search-grid"),
+    flag('c', "convergence"),
+    flag('x', "masks"),
+    flag('o', "output"),
+    flag('v', "verbose"),
+    flag('h', "help"),
+    Flag { short: None, long: "random-seed" },
+    Flag { short: None, long: "version" },
+];
+
+/// Runs `antsAI`.
+///
+/// # Errors
+/// A refusal; a registration that fails.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    let given = parse(&call.arguments, FLAGS)?;
+    if last(&given, "version").is_some() {
+        return print_version();
+    }
+    if given.is_empty() || last(&given, "help").is_some() {
+        return print(HELP);
+    }
+    let verbose = last(&given, "verbose").map_or(Ok(false), |value| words::switch("--verbose", &value.text))?;
+    search::run(call, &request(&given)?, verbose)
+}
+
+fn last<'a>(given: &'a [Given], flag: &str) -> Option<&'a Value> {
+    given.iter().filter(|given| given.flag == flag).flat_map(|given| &given.values).next_back()
+}
+
+fn request(given: &[Given]) -> Result<Request, Refusal> {
+    let needed = |flag: &str| last(given, flag).ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing"));
+    let metric = needed("metric")?;
+    let cost = match metric.name.to_ascii_lowercase().as_str() {
+        "mattes" | "mi" => Cost::NormalisedMutualInformation,
+        "gc" => Cost::NormalisedCorrelation,
+        _ => return Err(Refusal::new(format!("--metric {}", metric.text), "expected Mattes, MI or GC")),
+    };
+    let image = |place: usize| {
+        let missing = || Refusal::new(format!("--metric {}", metric.text), "expected a fixed and a moving image");
+        metric.parameter(place).map(PathBuf::from).ok_or_else(missing)
+    };
+    let transform = needed("transform")?;
+    let dof = match transform.name.to_ascii_lowercase().as_str() {
+        "translation" => Dof::Translation3,
+        "rigid" => Dof::Rigid6,
+        "similarity" => Dof::Similarity7,
+        "affine" => Dof::Affine12,
+        _ => {
+            return Err(Refusal::new(format!("--transform {}", transform.text), "is not served")
+                .instead("use Rigid, Similarity or Affine; antsRegistration -r [FIXED,MOVING,1] aligns centres"));
+        }
+    };
+    let fraction = match last(given, "search-factor").and_then(|value| value.parameter(1)) {
+        None => 1.0,
+        Some(text) => text.parse().ok().filter(|share: &f64| share.is_finite()).ok_or_else(|| {
+            Refusal::new("--search-factor", format!("expected [STEP,FRACTION], found the fraction `{text}`"))
+        })?,
+    };
+    let masks = match last(given, "masks") {
+        None => [None, None],
+        Some(value) => match value.parameters.as_deref() {
+            None => [Some(PathBuf::from(&value.text)), None],
+            Some(_) => [0, 1].map(|place| value.parameter(place).map(PathBuf::from)),
+        },
+    };
+    Ok(Request {
+        slices: last(given, "dimensionality").map_or(Ok(3), |value| super::dimension(&value.text))? == 2,
+        fixed: image(0)?,
+        moving: image(1)?,
+        masks,
+        output: PathBuf::from(&needed("output")?.text),
+        dof,
+        cost,
+        range_degrees: (fraction.abs() * 180.0).min(180.0),
+        principal_axes: last(given, "align-principal-axes")
+            .map_or(Ok(false), |value| words::switch("--align-principal-axes", &value.text))?,
+    })
+}

@@ -1,0 +1,144 @@
+//! `antsApplyTransforms`: an image, or the transforms themselves, through a chain of transforms.
+
+mod request;
+
+use std::path::Path;
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_core::io::itk;
+use antsreg_core::io::nifti::GridRule;
+use antsreg_core::io::outputs::{self, Outputs};
+use antsreg_core::{Grid, TransformChain};
+use antsreg_kernels::apply;
+use antsreg_register::Description;
+use antsreg_study::transforms;
+use antsreg_study::{self as study, apply::Carrying};
+use nalgebra::Point3;
+
+use self::request::{Output, Request};
+
+use super::version::print_version;
+use super::words;
+use crate::call::Call;
+
+const USAGE: &str = "\
+antsApplyTransforms -d 2|3 -i INPUT -r REFERENCE -o OUTPUT -t TRANSFORM … [-n INTERPOLATION] [-e TYPE] [-u DATA_TYPE]
+
+Served by antsreg-gpu, with the options of ANTs' own. -o also takes [FIELD,1], DisplacementField[FIELD], Linear[AFFINE,0|1]
+and CompositeTransform[FILE.h5]; -e takes 0 to 5; -u takes char, uchar, short, int, float and double.
+";
+
+/// Runs `antsApplyTransforms`.
+///
+/// # Errors
+/// A refusal; files that cannot be read or written.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    let given = words::parse(&call.arguments, request::FLAGS)?;
+    let has = |flag: &str| given.iter().any(|given| given.flag == flag && given.values[0].name != "0");
+    if given.is_empty() || has("help") || has("short-help") {
+        return print(USAGE);
+    }
+    if has("version") {
+        return print_version();
+    }
+    let request = Request::read(&given)?;
+    let read = request.input.iter().chain(&request.reference).chain(request.transforms.iter().map(|file| &file.path));
+    if let Some(path) = request.output.as_ref().map(Output::path) {
+        outputs::check_writable(path)?;
+        outputs::check_not_input(path, read.filter(|path| path.exists()))?;
+    }
+    if !request.slices {
+        request.transforms.iter().try_for_each(transforms::check_of_volumes)?;
+    }
+    let chain = transforms::read_chain_by(GridRule::Itk, &request.transforms)?;
+    let mut outputs = Outputs::new();
+    match &request.output {
+        None => call.note("no --output: nothing is written"),
+        Some(Output::Image(path)) => image(&request, &chain, path, &mut outputs)?,
+        Some(Output::Field(path)) => field(&request, &chain, path, &mut outputs)?,
+        Some(Output::Affine { path, inverted }) => affine(&request, &chain, (path, *inverted), &mut outputs)?,
+        Some(Output::Composite(path)) => {
+            outputs.write(path, |path| composite(path, &chain, request.slices))?;
+        }
+    }
+    outputs.commit()?;
+    call.tell(&Description::Cpu, &[]);
+    Ok(())
+}
+
+fn image(request: &Request, chain: &TransformChain, path: &Path, outputs: &mut Outputs) -> Result<(), CliError> {
+    let Some(input) = &request.input else {
+        return Err(Refusal::new("--input", "is missing: an image to carry is expected").into());
+    };
+    let carrying = Carrying {
+        input: input.clone(),
+        kind: request.kind,
+        rule: GridRule::Itk,
+        onto: reference(request)?,
+        reading: request.reading,
+        outside: request.outside,
+        stored: request.stored,
+        rounded: false,
+    };
+    let opened = carrying.open()?;
+    if request.slices && !opened.grid().is_slice() {
+        let why = "has three dimensions, expected two by --dimensionality 2";
+        return Err(Refusal::new(input.display(), why).into());
+    }
+    outputs.write(path, |path| opened.write(chain, path).map_err(CliError::from))
+}
+
+/// The chain as one field on the grid of the reference.
+fn field(request: &Request, chain: &TransformChain, path: &Path, outputs: &mut Outputs) -> Result<(), CliError> {
+    let field = apply::compose(&reference(request)?, chain);
+    outputs.write(path, |path| match itk::is_composite(path) {
+        true => {
+            let chain = TransformChain::from(vec![antsreg_core::Transform::Displacement(field)]);
+            composite(path, &chain, request.slices)
+        }
+        false => Ok(itk::write_warp_as(path, &field, request.float_type)?),
+    })
+}
+
+/// The chain, or its inverse, as one affine map.
+fn affine(
+    request: &Request,
+    chain: &TransformChain,
+    (path, inverted): (&Path, bool),
+    outputs: &mut Outputs,
+) -> Result<(), CliError> {
+    let Some(whole) = chain.affine() else {
+        let why = "the transforms are not linear: a displacement field is among them";
+        return Err(Refusal::new(format!("--output Linear[{}]", path.display()), why).into());
+    };
+    // A chain holds no affine without an inverse, but a product may underflow.
+    let singular = || {
+        study::Error::Chain(antsreg_core::ChainError::Singular {
+            name: "the composed transform".into(),
+            determinant: whole.matrix.determinant(),
+        })
+    };
+    let map = if inverted { whole.inverse().ok_or_else(singular)? } else { whole };
+    outputs.write(path, |path| match request.slices {
+        true => Ok(itk::write_affine_of_slices(path, &map, Point3::origin())?),
+        false => Ok(itk::write_affine(path, &map, Point3::origin())?),
+    })
+}
+
+fn composite(path: &Path, chain: &TransformChain, slices: bool) -> Result<(), CliError> {
+    let dimensions = if slices { itk::Dimensions::Two } else { itk::Dimensions::Three };
+    Ok(itk::write_composite(path, chain, Point3::origin(), dimensions)?)
+}
+
+/// The grid of the reference; of a series, that of its volumes.
+fn reference(request: &Request) -> Result<Grid, CliError> {
+    let Some(path) = &request.reference else {
+        return Err(Refusal::new("--reference-image", "is missing: an image whose grid the output gets").into());
+    };
+    let grid = GridRule::Itk.inspect(path)?.grid;
+    if request.slices && !grid.is_slice() {
+        let why = "has three dimensions, expected two by --dimensionality 2";
+        return Err(Refusal::new(path.display(), why).into());
+    }
+    Ok(grid)
+}

@@ -1,0 +1,91 @@
+//! `antsApplyTransformsToPoints`: a table of points through a chain of transforms.
+
+use std::path::PathBuf;
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_core::io::nifti::GridRule;
+use antsreg_core::io::outputs;
+use antsreg_core::io::points::PointTable;
+use antsreg_register::Description;
+use antsreg_study::transforms::{self, TransformFile};
+
+use super::version::print_version;
+use super::words::{self, Flag, Given, Value};
+use crate::call::Call;
+
+const USAGE: &str = "\
+antsApplyTransformsToPoints -d 2|3 -i POINTS.csv -o OUTPUT.csv -t TRANSFORM …
+
+Served by antsreg-gpu. Tables have the columns x, y and z in LPS mm, of slices x and y; other columns are kept. Numbers are
+written with all their digits, whatever --precision says.
+";
+
+/// All flags.
+const FLAGS: &[Flag] = &[
+    Flag { short: Some('d'), long: "dimensionality" },
+    Flag { short: Some('p'), long: "precision" },
+    Flag { short: Some('f'), long: "forantsr" },
+    Flag { short: Some('i'), long: "input" },
+    Flag { short: Some('o'), long: "output" },
+    Flag { short: Some('t'), long: "transform" },
+    Flag { short: None, long: "version" },
+    Flag { short: Some('h'), long: "short-help" },
+    Flag { short: None, long: "help" },
+];
+
+/// Runs `antsApplyTransformsToPoints`.
+///
+/// # Errors
+/// A refusal; files that cannot be read or written.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    let given = words::parse(&call.arguments, FLAGS)?;
+    let last = |flag: &str| given.iter().rev().find(|given| given.flag == flag).map(|given| &given.values[0]);
+    if given.is_empty() || ["help", "short-help"].iter().any(|flag| last(flag).is_some()) {
+        return print(USAGE);
+    }
+    if last("version").is_some() {
+        return print_version();
+    }
+    let slices = match last("dimensionality") {
+        None => false,
+        Some(value) => super::dimension(&value.text)? == 2,
+    };
+    if last("forantsr").is_some_and(|value| value.text != "0") {
+        return Err(Refusal::not_served("--forantsr", "use a table of points in LPS mm, without it").into());
+    }
+    let [input, output] = ["input", "output"].map(|flag| table(flag, last(flag)));
+    let (input, output) = (input?, output?);
+    let files = transform_files(&given)?;
+    outputs::check_writable(&output)?;
+    outputs::check_not_input(
+        &output,
+        files.iter().map(|file| &file.path).chain([&input]).filter(|path| path.exists()),
+    )?;
+    if !slices {
+        files.iter().try_for_each(transforms::check_of_volumes)?;
+    }
+    let chain = transforms::read_chain_by(GridRule::Itk, &files)?;
+    let mut points = if slices { PointTable::read_in_plane(&input)? } else { PointTable::read(&input)? };
+    points.move_points(|point| chain.apply(point));
+    points.write(&output)?;
+    call.tell(&Description::Cpu, &[]);
+    Ok(())
+}
+
+/// The name of a table.
+fn table(flag: &str, value: Option<&Value>) -> Result<PathBuf, Refusal> {
+    let value = value.ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing: the name of a .csv file"))?;
+    let path = PathBuf::from(&value.text);
+    match path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
+        true => Ok(path),
+        false => Err(Refusal::not_served(format!("--{flag} {}", value.text), "use a table whose name ends in .csv")),
+    }
+}
+
+fn transform_files(given: &[Given]) -> Result<Vec<TransformFile>, Refusal> {
+    let values = given.iter().filter(|given| given.flag == "transform").flat_map(|given| &given.values);
+    let file = |value: &Value| {
+        value.text.parse().map_err(|error| Refusal::new(format!("--transform {}", value.text), error))
+    };
+    values.map(file).collect()
+}

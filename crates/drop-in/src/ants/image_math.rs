@@ -1,0 +1,63 @@
+//! `ImageMath`: of its many operations those that pipelines of registrations call.
+
+use std::path::Path;
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_core::intensity::quantiles;
+use antsreg_core::io::nifti::{self, GridRule};
+use antsreg_core::io::outputs;
+use antsreg_register::Description;
+
+use crate::call::Call;
+
+const USAGE: &str = "\
+ImageMath DIMENSION OUTPUT TruncateImageIntensity INPUT [LOW=0.025] [HIGH=0.975] [BINS=64]
+
+Served by antsreg-gpu: this operation alone. Intensities are clipped to the quantiles LOW and HIGH, which are exact.
+";
+
+/// Runs `ImageMath`.
+///
+/// # Errors
+/// A refusal; files that cannot be read or written.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    let (dimension, output, operation, rest) = match call.arguments.as_slice() {
+        [] => return print(USAGE),
+        [word, ..] if word == "-h" || word == "--help" => return print(USAGE),
+        [dimension, output, operation, rest @ ..] => (dimension, Path::new(output), operation, rest),
+        words => {
+            return Err(Refusal::new("arguments", format!("expected at least 4, found {}", words.len())).into());
+        }
+    };
+    super::dimension(dimension)?;
+    if operation != "TruncateImageIntensity" {
+        return Err(Refusal::not_served(operation, "use TruncateImageIntensity").into());
+    }
+    let (input, numbers) = match rest {
+        [input, numbers @ ..] if numbers.len() <= 3 => (Path::new(input), numbers),
+        [_, _, _, _, mask, ..] => return Err(Refusal::not_served(mask, "leave the mask out").into()),
+        [..] => return Err(Refusal::new("INPUT", "is missing: an image is expected").into()),
+    };
+    let number = |place: usize, default: f64| match numbers.get(place) {
+        None => Ok(default),
+        Some(text) => text.parse().map_err(|_| Refusal::new(text, "expected a number")),
+    };
+    let (low, high) = (number(0, 0.025)?, number(1, 0.975)?);
+    if !(0.0..=1.0).contains(&low) || !(0.0..=1.0).contains(&high) || low >= high {
+        return Err(
+            Refusal::new(format!("{low} {high}"), "expected two shares from 0 to 1, the lower one first").into()
+        );
+    }
+    number(2, 64.0)?;
+    if !antsreg_study::transforms::is_nifti(output) {
+        return Err(Refusal::not_served(output.display(), "use a name that ends in .nii.gz or .nii").into());
+    }
+    outputs::check_writable(output)?;
+    let mut image = GridRule::Itk.read_volume(input)?;
+    if let Some((darkest, brightest)) = quantiles(&image.voxels, low, high) {
+        image.voxels.iter_mut().for_each(|value| *value = value.clamp(darkest, brightest));
+    }
+    nifti::write_volume(output, &image)?;
+    call.tell(&Description::Cpu, &["the histogram's quantiles by exact ones".into()]);
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! `CreateJacobianDeterminantImage`: the determinants of a displacement field.
+
+use std::path::Path;
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_core::io::nifti::{GridRule, Planes, PlanesFile, Stored};
+use antsreg_core::io::{itk, outputs};
+use antsreg_kernels::apply;
+use antsreg_register::Description;
+
+use super::words::switch;
+use crate::call::Call;
+
+const USAGE: &str = "\
+CreateJacobianDeterminantImage DIMENSION FIELD OUTPUT [LOGARITHM=0] [GEOMETRIC=0]
+
+Served by antsreg-gpu. The determinants are those of differences between voxels, whatever GEOMETRIC says.
+";
+
+/// Determinants below this, as those of folds, have the logarithm of it.
+const LEAST: f32 = 0.001;
+
+/// Runs `CreateJacobianDeterminantImage`.
+///
+/// # Errors
+/// A refusal; files that cannot be read or written.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    let (dimension, field, output, rest) = match call.arguments.as_slice() {
+        [] => return print(USAGE),
+        [word, ..] if word == "-h" || word == "--help" => return print(USAGE),
+        [dimension, field, output, rest @ ..] if rest.len() <= 2 => (dimension, field, output, rest),
+        words => {
+            let found = format!("expected from 3 to 5 arguments, found {}", words.len());
+            return Err(Refusal::new("arguments", found).into());
+        }
+    };
+    super::dimension(dimension)?;
+    let logarithm = rest.first().map_or(Ok(false), |text| switch("LOGARITHM", text))?;
+    let geometric = rest.get(1).map_or(Ok(false), |text| switch("GEOMETRIC", text))?;
+    let (field, output) = (Path::new(field), Path::new(output));
+    if !antsreg_study::transforms::is_nifti(output) {
+        return Err(Refusal::not_served(output.display(), "use a name that ends in .nii.gz or .nii").into());
+    }
+    outputs::check_writable(output)?;
+    outputs::check_not_input(output, [field])?;
+    let mut determinants = apply::jacobian_of_fourth_order(&itk::read_warp_by(GridRule::Itk, field)?);
+    if logarithm {
+        determinants.voxels.iter_mut().for_each(|value| *value = value.max(LEAST).ln());
+    }
+    let grid = determinants.grid.clone();
+    let file = PlanesFile { grid: &grid, count: 1, planes: Planes::One, stored: Stored::Float64 };
+    file.write(output, |_| Ok::<_, CliError>(determinants.clone()))?;
+    let replaced = geometric.then(|| "the geometric determinants by those of differences".to_owned());
+    call.tell(&Description::Cpu, replaced.as_slice());
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! `antsJointFusion`: labels of several atlases, which lie on the target's grid, fused.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_cohort::fusion::{Atlas, JointOptions, joint};
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_core::io::nifti::{self, GridRule};
+use antsreg_core::io::outputs::{self, Outputs};
+use antsreg_core::{LabelVolume, Volume};
+use antsreg_register::Description;
+use antsreg_study as study;
+
+use super::version::print_version;
+use super::words::{self, Flag, Given, Value};
+use crate::call::Call;
+
+const USAGE: &str = "\
+antsJointFusion -d 3 -t TARGET -g ATLAS … -l LABELS … -o OUTPUT | [OUTPUT] [-p RADIUS] [-s RADIUS] [-a ALPHA] [-b BETA] [-x MASK]
+
+Served by antsreg-gpu: one image a side, and the fused labels. Atlases must lie on the target's grid.
+";
+
+/// All flags, those that are refused too.
+const FLAGS: &[Flag] = &[
+    Flag { short: Some('d'), long: "image-dimensionality" },
+    Flag { short: Some('t'), long: "target-image" },
+    Flag { short: Some('g'), long: "atlas-image" },
+    Flag { short: Some('l'), long: "atlas-segmentation" },
+    Flag { short: Some('a'), long: "alpha" },
+    Flag { short: Some('b'), long: "beta" },
+    Flag { short: Some('c'), long: "constrain-nonnegative" },
+    Flag { short: Some('p'), long: "patch-radius" },
+    Flag { short: Some('m'), long: "patch-metric" },
+    Flag { short: Some('s'), long: "search-radius" },
+    Flag { short: Some('x'), long: "mask-image" },
+    Flag { short: Some('r'), long: "retain-label-posterior-images" },
+    Flag { short: Some('f'), long: "retain-atlas-voting-images" },
+    Flag { short: Some('e'), long: "exclusion-image" },
+    Flag { short: Some('o'), long: "output" },
+    Flag { short: Some('v'), long: "verbose" },
+    Flag { short: None, long: "version" },
+    Flag { short: Some('h'), long: "short-help" },
+    Flag { short: None, long: "help" },
+];
+
+/// Everything that was asked for.
+struct Request {
+    target: PathBuf,
+    images: Vec<PathBuf>,
+    labels: Vec<PathBuf>,
+    mask: Option<PathBuf>,
+    options: JointOptions,
+    output: PathBuf,
+    replaced: Vec<String>,
+}
+
+/// Runs `antsJointFusion`.
+///
+/// # Errors
+/// A refusal; files that cannot be read or written; atlases on another grid.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    let given = words::parse(&call.arguments, FLAGS)?;
+    let has = |flag: &str| given.iter().any(|given| given.flag == flag);
+    if given.is_empty() || has("help") || has("short-help") {
+        return print(USAGE);
+    }
+    if has("version") {
+        return print_version();
+    }
+    let request = Request::read(&given)?;
+    let Request { target, images, labels, mask, options, output, replaced } = &request;
+    outputs::check_writable(output)?;
+    let read = images.iter().chain(labels).chain(mask).chain([target]);
+    outputs::check_not_input(output, read)?;
+    let volumes = images.iter().map(|path| GridRule::Itk.read_volume(path)).collect::<Result<Vec<Volume>, _>>()?;
+    let maps = labels.iter().map(|path| GridRule::Itk.read_labels(path)).collect::<Result<Vec<LabelVolume>, _>>()?;
+    let atlases: Vec<Atlas> = volumes.iter().zip(&maps).map(|(image, labels)| Atlas { image, labels }).collect();
+    let target = GridRule::Itk.read_volume(target)?;
+    let mut fused = joint(&target, &atlases, options).map_err(study::Error::from)?.labels;
+    if let Some(path) = mask {
+        let mask = GridRule::Itk.read_volume(path)?;
+        antsreg_core::same_grid::same_grid("the target and the mask", &target.grid, &mask.grid)?;
+        let outside = fused.voxels.iter_mut().zip(&mask.voxels).filter(|(_, mask)| **mask <= 0.5);
+        outside.for_each(|(label, _)| *label = 0);
+    }
+    let mut files = Outputs::new();
+    files.write::<CliError>(output, |path| Ok(nifti::write_labels(path, &fused)?))?;
+    files.commit()?;
+    call.tell(&Description::Cpu, replaced);
+    Ok(())
+}
+
+impl Request {
+    fn read(given: &[Given]) -> Result<Request, Refusal> {
+        let all = |flag: &'static str| given.iter().filter(move |given| given.flag == flag).flat_map(|g| &g.values);
+        let last = |flag: &'static str| all(flag).last();
+        if let Some(value) = last("image-dimensionality") {
+            super::dimension(&value.text)?;
+        }
+        let on = |flag: &'static str| last(flag).is_some_and(|value| value.text != "0");
+        for (flag, instead) in [
+            ("retain-label-posterior-images", "leave it out"),
+            ("retain-atlas-voting-images", "leave it out"),
+            ("exclusion-image", "leave it out"),
+        ] {
+            if on(flag) {
+                return Err(Refusal::not_served(format!("--{flag}"), instead));
+            }
+        }
+        let mut replaced = Vec::new();
+        if on("constrain-nonnegative") {
+            replaced.push("--constrain-nonnegative by weights without a constraint".into());
+        }
+        if last("patch-metric").is_some_and(|value| !value.is("PC")) {
+            replaced.push("--patch-metric by PC, which compares normalised patches".into());
+        }
+        let images: Vec<PathBuf> = all("atlas-image").map(alone).collect::<Result<_, _>>()?;
+        let labels: Vec<PathBuf> = all("atlas-segmentation").map(alone).collect::<Result<_, _>>()?;
+        if images.is_empty() || images.len() != labels.len() {
+            let why = format!("expected as many label maps as atlases, found {} and {}", labels.len(), images.len());
+            return Err(Refusal::new("--atlas-segmentation", why));
+        }
+        let missing = |option: &str| Refusal::new(option, "is missing");
+        let defaults = JointOptions::default();
+        let number = |flag: &'static str, default: f64| match last(flag) {
+            None => Ok(default),
+            Some(value) => {
+                value.text.parse().map_err(|_| Refusal::new(format!("--{flag} {}", value.text), "expected a number"))
+            }
+        };
+        let output = last("output").ok_or_else(|| missing("--output"))?;
+        if output.parameter(1).is_some() {
+            return Err(Refusal::not_served(format!("--output {}", output.text), "use the fused labels alone"));
+        }
+        let output = PathBuf::from(output.parameter(0).unwrap_or(&output.name));
+        if !study::transforms::is_nifti(&output) {
+            return Err(Refusal::not_served(output.display(), "use a name that ends in .nii.gz or .nii"));
+        }
+        Ok(Request {
+            target: alone(last("target-image").ok_or_else(|| missing("--target-image"))?)?,
+            images,
+            labels,
+            mask: last("mask-image").map(|value| PathBuf::from(&value.text)),
+            options: JointOptions {
+                patch_radius: radius("patch-radius", last("patch-radius"), defaults.patch_radius)?,
+                search_radius: radius("search-radius", last("search-radius"), defaults.search_radius)?,
+                alpha: number("alpha", defaults.alpha)?,
+                beta: number("beta", defaults.beta)?,
+            },
+            output,
+            replaced,
+        })
+    }
+}
+
+/// The one image of a side.
+fn alone(value: &Value) -> Result<PathBuf, Refusal> {
+    match &value.parameters {
+        Some(parameters) if parameters.len() > 1 => {
+            Err(Refusal::not_served(&value.text, "use one image a side: several modalities are not fused"))
+        }
+        Some(_) => Ok(value.parameter(0).map_or_else(PathBuf::new, PathBuf::from)),
+        None => Ok(PathBuf::from(&value.text)),
+    }
+}
+
+/// A radius, the same along all axes.
+fn radius(flag: &str, value: Option<&Value>, default: usize) -> Result<usize, Refusal> {
+    let Some(value) = value else { return Ok(default) };
+    let shown = format!("--{flag} {}", value.text);
+    let radii = value.text.split('x').map(str::parse).collect::<Result<Vec<usize>, _>>();
+    match radii.as_deref() {
+        Ok([first, rest @ ..]) if rest.iter().all(|radius| radius == first) => Ok(*first),
+        Ok(_) => Err(Refusal::not_served(shown, "use one radius for all axes")),
+        Err(_) if Path::new(&value.text).exists() => Err(Refusal::not_served(shown, "use one radius for all voxels")),
+        Err(_) => Err(Refusal::new(shown, "expected a radius such as 3 or 3x3x3")),
+    }
+}

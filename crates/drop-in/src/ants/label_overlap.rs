@@ -1,0 +1,45 @@
+//! `LabelOverlapMeasures`: how well two label maps agree.
+
+use std::path::Path;
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_core::Overlap;
+use antsreg_core::io::nifti::GridRule;
+use antsreg_core::io::outputs;
+
+use crate::call::Call;
+
+const USAGE: &str = "\
+LabelOverlapMeasures DIMENSION SOURCE TARGET [OUTPUT.csv]
+
+Served by antsreg-gpu. Without OUTPUT the table is printed.
+";
+
+/// Runs `LabelOverlapMeasures`.
+///
+/// # Errors
+/// A refusal; files that cannot be read or written.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    let (dimension, source, target, rest) = match call.arguments.as_slice() {
+        [] => return print(USAGE),
+        [word, ..] if word == "-h" || word == "--help" => return print(USAGE),
+        [dimension, source, target, rest @ ..] if rest.len() <= 1 => (dimension, source, target, rest),
+        words => {
+            let found = format!("expected 3 or 4 arguments, found {}", words.len());
+            return Err(Refusal::new("arguments", found).into());
+        }
+    };
+    super::dimension(dimension)?;
+    let output = rest.first().map(Path::new);
+    let (source, target) = (Path::new(source), Path::new(target));
+    if let Some(output) = output {
+        outputs::check_writable(output)?;
+        outputs::check_not_input(output, [source, target])?;
+    }
+    let [source, target] = [source, target].map(|path| GridRule::Itk.read_labels(path));
+    let overlap = Overlap::between(&source?, &target?, None)?;
+    match output {
+        Some(output) => Ok(outputs::write_file(output, overlap.to_csv().as_bytes())?),
+        None => print(&overlap.to_csv()),
+    }
+}

@@ -1,0 +1,26 @@
+//! Masks as ANTs takes them: they lie in space, whatever their grid.
+
+use std::path::Path;
+
+use antsreg_console::CliError;
+use antsreg_core::io::nifti::GridRule;
+use antsreg_core::{Grid, TransformChain, Volume};
+use antsreg_kernels::apply;
+use antsreg_study as study;
+
+/// Reads a mask, 1 above ½, onto the grid of its image.
+///
+/// # Errors
+/// A file that cannot be read; a mask that is empty there.
+pub fn read(path: &Path, grid: &Grid) -> Result<Volume, CliError> {
+    let mut mask = GridRule::Itk.read_volume(path)?;
+    mask.voxels.iter_mut().for_each(|value| *value = if *value > 0.5 { 1.0 } else { 0.0 });
+    if !study::geometry::same(grid, &mask.grid) {
+        mask = apply::resample(&mask, grid, &TransformChain::new(), apply::Interpolation::Nearest, 0.0);
+    }
+    mask.grid = grid.clone();
+    if mask.voxels.iter().all(|value| *value == 0.0) {
+        return Err(study::Error::EmptyMask { path: path.into() }.into());
+    }
+    Ok(mask)
+}

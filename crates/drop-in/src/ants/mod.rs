@@ -1,0 +1,44 @@
+//! Commands of ANTs.
+
+pub mod affine_initializer;
+pub mod ai;
+pub mod apply_transforms;
+pub mod apply_transforms_to_points;
+pub mod image_math;
+mod interpolation;
+pub mod jacobian_image;
+pub mod joint_fusion;
+pub mod label_overlap;
+mod mask;
+pub mod print_header;
+pub mod registration;
+mod search;
+pub mod syn_script;
+mod version;
+mod words;
+
+use std::path::Path;
+
+use antsreg_console::Refusal;
+use antsreg_core::Grid;
+
+/// The dimension that a command is called for: 2 or 3.
+fn dimension(word: &str) -> Result<u8, Refusal> {
+    match word {
+        "2" => Ok(2),
+        "3" => Ok(3),
+        _ => Err(Refusal::new(format!("dimension {word}"), "expected 2 or 3")),
+    }
+}
+
+/// Refuses volumes where slices are meant, and slices where volumes are.
+fn check_dimension<'a>(slices: bool, images: impl IntoIterator<Item = (&'a Path, &'a Grid)>) -> Result<(), Refusal> {
+    match images.into_iter().find(|(_, grid)| grid.is_slice() != slices) {
+        None => Ok(()),
+        Some((path, grid)) => {
+            let [expected, found] = [slices, grid.is_slice()].map(|slice| if slice { "2" } else { "3" });
+            let why = format!("expected an image of {expected} dimensions, found {found}");
+            Err(Refusal::new(path.display(), why))
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The flags of `antsRegistration`.
+
+use crate::ants::words::Flag;
+
+const fn flag(short: char, long: &'static str) -> Flag {
+    Flag { short: Some(short), long }
+}
+
+const fn long(long: &'static str) -> Flag {
+    Flag { short: None, long }
+}
+
+/// All flags, those that are refused too.
+pub const FLAGS: &[Flag] = &[
+    flag('d', "dimensionality"),
+    flag('o', "output"),
+    flag('j', "save-state"),
+    flag('k', "restore-state"),
+    flag('a', "write-composite-transform"),
+    flag('p', "print-similarity-measure-interval"),
+    long("write-interval-volumes"),
+    flag('z', "collapse-output-transforms"),
+    flag('i', "initialize-transforms-per-stage"),
+    flag('n', "interpolation"),
+    flag('g', "restrict-deformation"),
+    flag('q', "initial-fixed-transform"),
+    flag('r', "initial-moving-transform"),
+    flag('m', "metric"),
+    flag('t', "transform"),
+    flag('c', "convergence"),
+    flag('s', "smoothing-sigmas"),
+    flag('f', "shrink-factors"),
+    flag('u', "use-histogram-matching"),
+    flag('l', "use-estimate-learning-rate-once"),
+    flag('w', "winsorize-image-intensities"),
+    flag('x', "masks"),
+    long("float"),
+    long("minc"),
+    long("random-seed"),
+    flag('v', "verbose"),
+    long("version"),
+    flag('h', "help"),
+    long("short-help"),
+];
+
+/// Flags of what is not served, if their value is not off.
+pub const REFUSED: &[&str] = &["save-state", "restore-state", "write-interval-volumes", "minc"];

@@ -1,0 +1,170 @@
+//! The images, masks and starts of a plan, read from their files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use antsreg_console::{CliError, Refusal};
+use antsreg_core::io::nifti::GridRule;
+use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
+use antsreg_kernels::apply;
+use antsreg_register::linear::Start;
+use antsreg_register::{Mask, Options, Side};
+use antsreg_study::inputs;
+use antsreg_study::transforms::read_chain;
+
+use super::super::mask;
+use super::plan::Plan;
+use super::request::{Landmark, Request, StartRequest};
+use crate::engine::Task;
+
+/// The transforms that precede the stages, as listed: a point goes through the first one first.
+pub struct Starts {
+    /// Each, and whether it was derived from two images.
+    pub steps: Vec<(Transform, bool)>,
+}
+
+impl Starts {
+    /// Reads the starts of a request.
+    ///
+    /// # Errors
+    /// A file that cannot be read or inverted.
+    pub fn read(request: &Request) -> Result<Starts, CliError> {
+        let mut steps = Vec::new();
+        for start in &request.starts {
+            match start {
+                StartRequest::File(file) => {
+                    let chain = read_chain(std::slice::from_ref(file))?;
+                    steps.extend(chain.steps.into_iter().map(|step| (step.transform, false)));
+                }
+                StartRequest::Between(images, landmark) => {
+                    steps.push((Transform::Affine(between(images, *landmark)?), true));
+                }
+            }
+        }
+        Ok(Starts { steps })
+    }
+
+    /// The affine by which the stages begin: all that precedes the first field.
+    pub fn affine(&self) -> AffineTransform {
+        self.steps
+            .iter()
+            .map_while(|(step, _)| as_affine(step))
+            .fold(AffineTransform::identity(), |whole, step| step.after(&whole))
+    }
+
+    /// What follows, the first field first; nothing where all are affine.
+    pub fn rest(&self) -> Option<(&Grid, TransformChain)> {
+        let place = self.steps.iter().position(|(step, _)| as_affine(step).is_none())?;
+        let Transform::Displacement(field) = &self.steps[place].0 else { return None };
+        let rest: Vec<Transform> = self.steps[place..].iter().map(|(step, _)| step.clone()).collect();
+        Some((&field.grid, TransformChain::from(rest)))
+    }
+}
+
+/// The affine map of a transform, if it is one.
+pub fn as_affine(transform: &Transform) -> Option<AffineTransform> {
+    match transform {
+        Transform::Affine(affine) => Some(*affine),
+        Transform::Displacement(_) => None,
+    }
+}
+
+/// The translation that brings a point of the fixed image to that of the moving one.
+fn between(images: &[PathBuf; 2], landmark: Landmark) -> Result<AffineTransform, CliError> {
+    let point = |path: &PathBuf| {
+        Ok::<_, CliError>(match landmark {
+            Landmark::Centre => GridRule::Itk.read_grid(path)?.centre(),
+            Landmark::Origin => GridRule::Itk.read_grid(path)?.origin,
+            Landmark::Mass => {
+                let image = GridRule::Itk.read_volume(path)?;
+                image.centre_of_gravity().unwrap_or_else(|| image.grid.centre())
+            }
+        })
+    };
+    let (fixed, moving) = (point(&images[0])?, point(&images[1])?);
+    Ok(AffineTransform { translation: moving - fixed, ..AffineTransform::identity() })
+}
+
+/// Everything that a registration reads.
+pub struct Inputs {
+    /// What is registered.
+    pub task: Task,
+    /// The first moving image as read; that of the task may have gone through warps.
+    pub moving: Arc<Volume>,
+    /// The transforms before the stages.
+    pub starts: Starts,
+}
+
+impl Inputs {
+    /// Reads what a plan needs.
+    ///
+    /// # Errors
+    /// Files that cannot be read or do not fit each other.
+    pub fn read(request: &Request, plan: &Plan) -> Result<Inputs, CliError> {
+        let starts = Starts::read(request)?;
+        let options = Options { start: Start::Transform(starts.affine()), ..plan.options.clone() };
+        let mut fixed = Vec::new();
+        let mut moving = Vec::new();
+        for [fixed_path, moving_path] in &plan.pairs {
+            for (path, images) in [(fixed_path, &mut fixed), (moving_path, &mut moving)] {
+                images.push(Arc::new(inputs::image_by(GridRule::Itk, path)?));
+                super::super::check_dimension(request.slices, [(path.as_path(), &images[images.len() - 1].grid)])?;
+            }
+        }
+        let original = moving[0].clone();
+        let masks = |side: usize, grid: &Grid| {
+            let each = plan.masks.iter().map(|pair| {
+                pair[side].as_deref().map(|path| mask::read(path, grid)).transpose().map(|mask| mask.map(Arc::new))
+            });
+            let each = each.collect::<Result<Vec<_>, CliError>>()?;
+            Ok::<_, CliError>(match each.as_slice() {
+                [] | [None] => Mask::None,
+                [Some(mask)] => Mask::All(mask.clone()),
+                _ => Mask::PerStage(each),
+            })
+        };
+        let fixed_mask = masks(0, &fixed[0].grid)?;
+        let mut moving_mask = masks(1, &moving[0].grid)?;
+        if let Some((onto, chain)) = starts.rest() {
+            let carry = |image: &Arc<Volume>, how| Arc::new(apply::resample(image, onto, &chain, how, 0.0));
+            moving = moving.iter().map(|image| carry(image, apply::Interpolation::Linear)).collect();
+            let nearest = |mask: &Arc<Volume>| carry(mask, apply::Interpolation::Nearest);
+            moving_mask = match moving_mask {
+                Mask::All(mask) => Mask::All(nearest(&mask)),
+                Mask::PerStage(masks) => {
+                    Mask::PerStage(masks.iter().map(|mask| mask.as_ref().map(nearest)).collect())
+                }
+                Mask::None => Mask::None,
+            };
+        }
+        let side = |mut images: Vec<Arc<Volume>>, mask| Side {
+            channels: images.split_off(1),
+            image: images.remove(0),
+            mask,
+        };
+        let sides = [side(fixed, fixed_mask), side(moving, moving_mask)];
+        Ok(Inputs { task: Task { sides, options }, moving: original, starts })
+    }
+}
+
+/// The files that are read, for the check of outputs.
+pub fn files(request: &Request, plan: &Plan) -> Vec<PathBuf> {
+    let starts = request.starts.iter().flat_map(|start| match start {
+        StartRequest::File(file) => vec![file.path.clone()],
+        StartRequest::Between(images, _) => images.to_vec(),
+    });
+    let masks = plan.masks.iter().flatten().flatten().cloned();
+    plan.pairs.iter().flatten().cloned().chain(masks).chain(starts).collect()
+}
+
+/// Refuses an inverse image where a start has no inverse.
+///
+/// # Errors
+/// A refusal.
+pub fn check_inverse(request: &Request, starts: &Starts) -> Result<(), Refusal> {
+    if request.output.inverse_warped.is_some() && starts.rest().is_some() {
+        let why = "the inverse image through an initial warp, which has no inverse, is not served";
+        return Err(Refusal::new("--output", why).instead("leave the inverse image out"));
+    }
+    Ok(())
+}

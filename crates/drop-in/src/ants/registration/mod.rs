@@ -1,0 +1,134 @@
+//! `antsRegistration`: its stages run on the stages of this program, its outputs are named and numbered as ANTs does.
+
+mod flags;
+mod inputs;
+mod outputs;
+mod plan;
+mod read;
+mod request;
+mod stages;
+mod syn;
+
+use std::borrow::Cow;
+
+use antsreg_console::{CliError, output::print};
+use antsreg_core::Volume;
+use antsreg_core::io::nifti::{GridRule, Stored};
+use antsreg_kernels::apply;
+use antsreg_register::{Course, Description, Registration};
+
+use super::version::print_version;
+use super::words::parse;
+use crate::call::Call;
+use crate::engine;
+use inputs::Inputs;
+use outputs::{Files, Found};
+use plan::Plan;
+use request::Request;
+
+const HELP: &str = "\
+antsRegistration, served by antsreg-gpu. The options are those of ANTs:
+  -d 2|3  -o PREFIX | [PREFIX,WARPED] | [PREFIX,WARPED,INVERSEWARPED]  -a 0|1  -z 0|1  -i 0|1  --float 0|1  -n INTERPOLATION
+  -r FILE | [FILE,0|1] | [FIXED,MOVING,0|1|2]  -x MASK | [FIXED,MOVING]  -w [LOW,HIGH]  -u 0|1  -g AxBxC  -v 0|1
+  and for each stage  -t Translation|Rigid|Similarity|Affine|SyN[...]  -m CC|Mattes|MI|GC|MeanSquares|Demons[...]
+                      -c [ITERATIONS,THRESHOLD,WINDOW]  -f FACTORS  -s SIGMAS(vox|mm)
+What cannot be honoured is refused. One line on standard error says what was replaced. The environment: ANTSREG_DEVICE=cpu|cuda|cuda:N,
+ANTSREG_FALLBACK=1, ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS.
+";
+
+/// Runs `antsRegistration`.
+///
+/// # Errors
+/// A refusal; a registration that fails.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    let given = parse(&call.arguments, flags::FLAGS)?;
+    if read::last(&given, "version").is_some() {
+        return print_version();
+    }
+    if given.is_empty() || ["help", "short-help"].iter().any(|flag| read::last(&given, flag).is_some()) {
+        return print(HELP);
+    }
+    let request = read::request(&given)?;
+    let grid = GridRule::Itk.read_grid(&request.stages[0].metrics[0].images[0])?;
+    let mut plan = plan::plan(&request, &grid)?;
+    let replaced = std::mem::take(&mut plan.replaced);
+    let device = register(call, &request, &plan)?;
+    call.tell(&device, &replaced);
+    Ok(())
+}
+
+/// Reads, registers and writes; gives the device that computed.
+fn register(call: &Call, request: &Request, plan: &Plan) -> Result<Description, CliError> {
+    let read = || {
+        let mut inputs = Inputs::read(request, plan)?;
+        inputs::check_inverse(request, &inputs.starts)?;
+        let files = Files::of(request, plan, &inputs.starts);
+        files.check(&inputs::files(request, plan))?;
+        if inputs.starts.rest().is_some() {
+            // Those of the stages would be of the image that went through a warp already.
+            inputs.task.options.images = None;
+        }
+        Ok::<_, CliError>((inputs, files))
+    };
+    if plan.options.stages.is_empty() {
+        let (inputs, files) = read()?;
+        write(request, plan, &inputs, &files, None)?;
+        return Ok(Description::Cpu);
+    }
+    let mut beside = None;
+    let done = engine::register(call, &mut call.console(request.verbose)?, || {
+        let (inputs, files) = read()?;
+        let task = inputs.task.clone();
+        beside = Some((inputs, files));
+        Ok(task)
+    })?;
+    if let Some((inputs, files)) = &beside {
+        write(request, plan, inputs, files, Some(&done.found))?;
+    }
+    Ok(done.device)
+}
+
+/// Writes what was found; without a registration the starts alone.
+fn write(
+    request: &Request,
+    plan: &Plan,
+    inputs: &Inputs,
+    files: &Files,
+    registration: Option<&Registration>,
+) -> Result<(), CliError> {
+    let [fixed, _] = &inputs.task.sides;
+    let mut affines = Vec::new();
+    for linear in &plan.linear {
+        let before = affines.last().copied().unwrap_or_else(|| inputs.starts.affine());
+        let course = linear.stage.and_then(|stage| registration?.courses.get(stage));
+        affines.push(match course {
+            Some(Course::Linear(outcome)) => outcome.transform,
+            _ => before,
+        });
+    }
+    let mut found = Found {
+        starts: &inputs.starts,
+        affines,
+        warp: registration.and_then(Registration::warp),
+        inverse_warp: registration.and_then(Registration::inverse_warp),
+        warped: None,
+        inverse_warped: None,
+        centre: fixed.image.centre_of_mass().unwrap_or_else(|| fixed.image.grid.centre()),
+        slices: request.slices,
+        stored: if request.single { Stored::Float32 } else { Stored::Float64 },
+    };
+    let resampled = |image: &Volume, onto, chain: &_| apply::resample(image, onto, chain, request.interpolation, 0.0);
+    let warped = match (&request.output.warped, registration.and_then(|found| found.warped.as_ref())) {
+        (None, _) => None,
+        (Some(_), Some(made)) => Some(Cow::Borrowed(made)),
+        (Some(_), None) => Some(Cow::Owned(resampled(&inputs.moving, fixed.grid(), &found.forward()?))),
+    };
+    let inverse_warped =
+        match (&request.output.inverse_warped, registration.and_then(|found| found.inverse_warped.as_ref())) {
+            (None, _) => None,
+            (Some(_), Some(made)) => Some(Cow::Borrowed(made)),
+            (Some(_), None) => Some(Cow::Owned(resampled(&fixed.image, &inputs.moving.grid, &found.backward()?))),
+        };
+    (found.warped, found.inverse_warped) = (warped.as_deref(), inverse_warped.as_deref());
+    files.write(&found)
+}

@@ -1,0 +1,260 @@
+//! The outputs of a registration, named and numbered as ANTs does.
+//!
+//! ANTs keeps a list of transforms: the initial ones, the last of the command line first, then those of the stages. Collapsed,
+//! linear transforms in a row become one. An output's number is its place in that list.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_console::CliError;
+use antsreg_core::io::outputs::{Outputs, Writing, check_name, check_not_input, check_writable};
+use antsreg_core::io::{itk, nifti};
+use antsreg_core::{AffineTransform, DisplacementField, Transform, TransformChain, Volume};
+use nalgebra::Point3;
+
+use super::inputs::{Starts, as_affine};
+use super::plan::Plan;
+use super::request::Request;
+
+/// A transform of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    /// The start of this place on the command line.
+    Start(usize),
+    /// The linear stage of this number.
+    Linear(usize),
+    /// The warp of all deformable stages.
+    Warp,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum What {
+    /// These transforms as one affine.
+    Affine(Vec<Entry>),
+    /// A field that was given as a start.
+    Given(usize),
+    /// The warp, or its inverse.
+    Warp { inverse: bool },
+    /// All transforms in one file, or all inverses.
+    Composite { inverse: bool },
+    /// The moving image on the fixed grid.
+    Warped,
+    /// The fixed image on the moving grid.
+    InverseWarped,
+}
+
+/// The files that are written.
+#[derive(Debug)]
+pub struct Files(Vec<(PathBuf, What)>);
+
+/// What a registration found.
+pub struct Found<'a> {
+    /// The initial transforms.
+    pub starts: &'a Starts,
+    /// After each linear transform of the plan, the affine so far.
+    pub affines: Vec<AffineTransform>,
+    /// The warp.
+    pub warp: Option<&'a DisplacementField>,
+    /// Its inverse.
+    pub inverse_warp: Option<&'a DisplacementField>,
+    /// The moving image on the fixed grid.
+    pub warped: Option<&'a Volume>,
+    /// The fixed image on the moving grid.
+    pub inverse_warped: Option<&'a Volume>,
+    /// Centre about which affine maps are written.
+    pub centre: Point3<f64>,
+    /// Whether the images have two dimensions.
+    pub slices: bool,
+    /// The type of numbers in images and warps.
+    pub stored: nifti::Stored,
+}
+
+impl Files {
+    /// The files of a request.
+    pub fn of(request: &Request, plan: &Plan, starts: &Starts) -> Files {
+        let output = &request.output;
+        let file = |rest: String| PathBuf::from(format!("{}{rest}", output.prefix));
+        let starts_of_list = (0..starts.steps.len()).rev().map(Entry::Start);
+        let linear = (0..plan.linear.len()).map(Entry::Linear);
+        let list: Vec<Entry> = starts_of_list.chain(linear).chain(plan.deformable.then_some(Entry::Warp)).collect();
+        let is_affine = |entry: &Entry| match entry {
+            Entry::Start(place) => as_affine(&starts.steps[*place].0).is_some(),
+            Entry::Linear(_) => true,
+            Entry::Warp => false,
+        };
+        let groups: Vec<Vec<Entry>> = match request.collapse {
+            true => list.chunk_by(|a, b| is_affine(a) && is_affine(b)).map(<[Entry]>::to_vec).collect(),
+            false => list.into_iter().map(|entry| vec![entry]).collect(),
+        };
+        let mut files = Vec::new();
+        for (number, group) in groups.into_iter().enumerate() {
+            let name = match (request.collapse, group[0]) {
+                (true, _) => Some("GenericAffine"),
+                (false, Entry::Linear(stage)) => Some(plan.linear[stage].name),
+                (false, Entry::Start(place)) => starts.steps[place].1.then_some("DerivedInitialMovingTranslation"),
+                (false, Entry::Warp) => None,
+            };
+            // Of single transforms beside a composite ANTs writes those alone that it derived itself.
+            let derived = name == Some("DerivedInitialMovingTranslation");
+            if output.composite && !derived {
+                continue;
+            }
+            match (group[0], name) {
+                (Entry::Warp, _) => {
+                    files.push((file(format!("{number}Warp.nii.gz")), What::Warp { inverse: false }));
+                    files.push((file(format!("{number}InverseWarp.nii.gz")), What::Warp { inverse: true }));
+                }
+                (Entry::Start(place), _) if !is_affine(&group[0]) => {
+                    // Not collapsed, initial transforms that were files are not written again.
+                    if request.collapse {
+                        files.push((file(format!("{number}Warp.nii.gz")), What::Given(place)));
+                    }
+                }
+                (_, Some(name)) => files.push((file(format!("{number}{name}.mat")), What::Affine(group))),
+                (_, None) => {}
+            }
+        }
+        if output.composite {
+            files.push((file("Composite.h5".into()), What::Composite { inverse: false }));
+            if starts.rest().is_none() {
+                files.push((file("InverseComposite.h5".into()), What::Composite { inverse: true }));
+            }
+        }
+        files.extend(output.warped.clone().map(|path| (path, What::Warped)));
+        files.extend(output.inverse_warped.clone().map(|path| (path, What::InverseWarped)));
+        Files(files)
+    }
+
+    /// Refuses names that cannot be written, or that are those of inputs.
+    ///
+    /// # Errors
+    /// The first name that is refused.
+    pub fn check(&self, inputs: &[PathBuf]) -> Result<(), CliError> {
+        let mut folders: Vec<&Path> = Vec::new();
+        for (path, _) in &self.0 {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            match folders.contains(&folder) {
+                true => check_name(path)?,
+                false => check_writable(path)?,
+            }
+            folders.push(folder);
+            check_not_input(path, inputs)?;
+        }
+        Ok(())
+    }
+
+    /// Writes all files; they appear together.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write(&self, found: &Found) -> Result<(), CliError> {
+        let mut outputs = Outputs::new();
+        let mut all: Vec<(&Path, Writing<CliError>)> = Vec::new();
+        for (path, what) in &self.0 {
+            let write: Writing<CliError> = match what {
+                What::Affine(entries) => {
+                    let affine = entries
+                        .iter()
+                        .fold(AffineTransform::identity(), |whole, entry| whole.after(&found.affine_of(*entry)));
+                    Box::new(move |path| match found.slices {
+                        true => Ok(itk::write_affine_of_slices(path, &affine, found.centre)?),
+                        false => Ok(itk::write_affine(path, &affine, found.centre)?),
+                    })
+                }
+                What::Given(place) => field_writer(found.given(*place), found.stored),
+                What::Warp { inverse: false } => field_writer(found.warp, found.stored),
+                What::Warp { inverse: true } => field_writer(found.inverse_warp, found.stored),
+                What::Composite { inverse } => {
+                    let dimensions = if found.slices { itk::Dimensions::Two } else { itk::Dimensions::Three };
+                    let chain = if *inverse { found.backward() } else { found.forward() };
+                    Box::new(move |path| Ok(itk::write_composite(path, &chain?, found.centre, dimensions)?))
+                }
+                What::Warped => image_writer(found.warped, found.stored),
+                What::InverseWarped => image_writer(found.inverse_warped, found.stored),
+            };
+            all.push((path, write));
+        }
+        outputs.write_all(all)?;
+        outputs.commit()?;
+        Ok(())
+    }
+}
+
+fn field_writer(field: Option<&DisplacementField>, stored: nifti::Stored) -> Writing<'_, CliError> {
+    Box::new(move |path| match (field, stored) {
+        (None, _) => Ok(()),
+        (Some(field), nifti::Stored::Float32) => Ok(itk::write_warp(path, field)?),
+        (Some(field), stored) => Ok(itk::write_warp_as(path, field, stored)?),
+    })
+}
+
+fn image_writer(image: Option<&Volume>, stored: nifti::Stored) -> Writing<'_, CliError> {
+    Box::new(move |path| {
+        let Some(image) = image else { return Ok(()) };
+        match stored {
+            nifti::Stored::Float32 => Ok(nifti::write_volume(path, image)?),
+            stored => {
+                let file = nifti::PlanesFile { grid: &image.grid, count: 1, planes: nifti::Planes::One, stored };
+                file.write(path, |_| Ok(image.clone()))
+            }
+        }
+    })
+}
+
+impl<'a> Found<'a> {
+    /// A field that was given as a start.
+    fn given(&self, place: usize) -> Option<&'a DisplacementField> {
+        match &self.starts.steps[place].0 {
+            Transform::Displacement(field) => Some(field),
+            Transform::Affine(_) => None,
+        }
+    }
+
+    /// The part of an affine entry of the list.
+    fn affine_of(&self, entry: Entry) -> AffineTransform {
+        let identity = AffineTransform::identity();
+        match entry {
+            Entry::Start(place) => as_affine(&self.starts.steps[place].0).unwrap_or(identity),
+            Entry::Linear(n) => {
+                // What it adds to the affine before it.
+                let before = if n == 0 { self.starts.affine() } else { self.affines[n - 1] };
+                before.inverse().map_or(identity, |back| back.after(&self.affines[n]))
+            }
+            Entry::Warp => identity,
+        }
+    }
+
+    /// The affine of the stages, with the affine starts before the first field.
+    pub fn affine(&self) -> AffineTransform {
+        self.affines.last().copied().unwrap_or_else(|| self.starts.affine())
+    }
+
+    /// From fixed to moving points.
+    ///
+    /// # Errors
+    /// A singular affine.
+    pub fn forward(&self) -> Result<TransformChain, CliError> {
+        let mut chain = TransformChain::new();
+        if let Some(warp) = self.warp {
+            chain.push("warp", Transform::Displacement(warp.clone()), false)?;
+        }
+        chain.push("affine", Transform::Affine(self.affine()), false)?;
+        if let Some((_, rest)) = self.starts.rest() {
+            chain.steps.extend(rest.steps);
+        }
+        Ok(chain)
+    }
+
+    /// From moving to fixed points, where all starts are affine.
+    ///
+    /// # Errors
+    /// A singular affine.
+    pub fn backward(&self) -> Result<TransformChain, CliError> {
+        let mut chain = TransformChain::new();
+        chain.push("affine", Transform::Affine(self.affine()), true)?;
+        if let Some(inverse_warp) = self.inverse_warp {
+            chain.push("inverse warp", Transform::Displacement(inverse_warp.clone()), false)?;
+        }
+        Ok(chain)
+    }
+}

@@ -1,0 +1,190 @@
+//! A request as stages of the libraries, and what of it is replaced.
+
+use std::path::PathBuf;
+
+use antsreg_console::Refusal;
+use antsreg_core::Grid;
+use antsreg_register::linear::{self, AngleSearch, Cost, Search};
+use antsreg_register::{Options, Stage, WarpedImages};
+
+use super::request::{Landmark, MetricKind, Request, StageRequest, StartRequest, TransformRequest};
+use super::syn;
+
+/// What is registered, and how.
+pub struct Plan {
+    /// Stages, and which results are wanted. The start is not known yet.
+    pub options: Options,
+    /// Fixed and moving images; the first pair is that of linear stages.
+    pub pairs: Vec<[PathBuf; 2]>,
+    /// Masks of the stages of `options`: none, one pair for all, or one for each.
+    pub masks: Vec<[Option<PathBuf>; 2]>,
+    /// The linear transforms of the request, in order.
+    pub linear: Vec<LinearStage>,
+    /// Whether there is a deformable stage.
+    pub deformable: bool,
+    /// What is replaced, in words.
+    pub replaced: Vec<String>,
+}
+
+/// A linear transform of the outputs.
+pub struct LinearStage {
+    /// Its name among the outputs, if they are not collapsed.
+    pub name: &'static str,
+    /// The stage of the options that finds it; `None` where no level has an iteration, so that it stays the identity.
+    pub stage: Option<usize>,
+}
+
+/// Plans a request for images whose first fixed one has this grid.
+///
+/// # Errors
+/// Stages that do not go together, or are out of range.
+pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
+    let first_deformable = request.stages.iter().position(|stage| !stage.is_linear()).unwrap_or(request.stages.len());
+    let (linear, deformable) = request.stages.split_at(first_deformable);
+    if let Some(stage) = deformable.iter().find(|stage| stage.is_linear()) {
+        return Err(Refusal::new(format!("--transform {}", stage.text), "a linear stage after SyN is not served")
+            .instead("put the linear stages first"));
+    }
+    if deformable.len() > 1 && !request.collapse {
+        let why = "the transforms of several SyN stages are found together, and cannot be written apart";
+        return Err(Refusal::new("--collapse-output-transforms 0", why).instead("leave it out"));
+    }
+    let mut plan = Plan {
+        options: Options {
+            stages: Vec::new(),
+            scores: false,
+            images: None,
+            inverse_warp: true,
+            ..Options::default()
+        },
+        pairs: pairs(linear, deformable)?,
+        masks: Vec::new(),
+        linear: Vec::new(),
+        deformable: !deformable.is_empty(),
+        replaced: Vec::new(),
+    };
+    let mut masks_of = Vec::new();
+    for run in runs(linear, request) {
+        let running: Vec<&StageRequest> = run.iter().filter(|stage| stage.runs()).collect();
+        let Some((last, _)) = running.split_last() else {
+            plan.linear.push(LinearStage { name: name(&run[run.len() - 1]), stage: None });
+            continue;
+        };
+        let is_first = plan.options.stages.is_empty();
+        plan.linear.push(LinearStage { name: name(&run[run.len() - 1]), stage: Some(plan.options.stages.len()) });
+        let options = linear_options(&running, searches(request) && is_first, grid);
+        let names = running.iter().map(|stage| stage.text.as_str()).collect::<Vec<_>>().join(" and ");
+        let (dof, cost) = (options.dof.number(grid.is_slice()), options.cost.words());
+        plan.replaced.push(format!("the schedule of {names} by one search over {dof} degrees of freedom by {cost}"));
+        if running.iter().any(|stage| stage.metrics.len() > 1) {
+            plan.replaced.push(format!("all metrics of {names} by the first"));
+        }
+        plan.options.stages.push(Stage::Linear(options));
+        masks_of.push(position(request, last));
+    }
+    for stage in deformable {
+        let options = syn::options(request, stage, &plan.pairs, grid, &mut plan.replaced)?;
+        plan.options.stages.push(Stage::Deformable(options));
+        masks_of.push(position(request, stage));
+    }
+    plan.masks = match request.masks.as_slice() {
+        each @ [_, _, ..] => masks_of.into_iter().map(|n| each[n].clone()).collect(),
+        all => all.to_vec(),
+    };
+    plan.options.images = images(request);
+    Ok(plan)
+}
+
+/// The number of a stage in its request.
+fn position(request: &Request, stage: &StageRequest) -> usize {
+    request.stages.iter().position(|other| std::ptr::eq(other, stage)).unwrap_or(0)
+}
+
+/// Linear stages that become one: all of them where the outputs do not tell them apart, else each alone.
+fn runs<'a>(linear: &'a [StageRequest], request: &Request) -> Vec<&'a [StageRequest]> {
+    match request.collapse || request.per_stage || linear.is_empty() {
+        true => Some(linear).filter(|run| !run.is_empty()).into_iter().collect(),
+        false => linear.chunks(1).collect(),
+    }
+}
+
+/// Whether the start is a guess from positions alone, so that the first linear stage looks for the orientation too.
+fn searches(request: &Request) -> bool {
+    let guessed = |start: &StartRequest| matches!(start, StartRequest::Between(_, Landmark::Centre | Landmark::Mass));
+    !request.starts.is_empty() && request.starts.iter().all(guessed)
+}
+
+/// One linear stage in place of these.
+fn linear_options(stages: &[&StageRequest], search: bool, grid: &Grid) -> linear::Options {
+    let dofs = stages.iter().filter_map(|stage| match stage.transform {
+        TransformRequest::Linear(dof) => Some(dof),
+        TransformRequest::Syn { .. } => None,
+    });
+    let metric = stages.last().map(|stage| stage.metrics[0].kind);
+    let cost = match metric {
+        Some(MetricKind::Gc) => Cost::NormalisedCorrelation,
+        Some(MetricKind::MeanSquares | MetricKind::Demons) => Cost::LeastSquares,
+        Some(MetricKind::Cc) => Cost::CorrelationRatio,
+        Some(MetricKind::Mattes) | None => Cost::NormalisedMutualInformation,
+    };
+    let angles = if grid.is_slice() { AngleSearch::of_slices() } else { AngleSearch::default() };
+    // The finest level that has iterations, mm.
+    let levels = stages.iter().flat_map(|stage| &stage.levels).filter(|level| level.iterations > 0);
+    let finest = levels.map(|level| level.shrink).min().unwrap_or(1) as f64 * grid.spacing.min();
+    let finest_mm = linear::Options::LEVELS_MM.into_iter().find(|mm| *mm <= finest + 0.01).unwrap_or(1.0);
+    linear::Options {
+        dof: dofs.max().unwrap_or(linear::Dof::Affine12),
+        search: if search { Search::Angles(angles) } else { Search::None },
+        finest_mm,
+        ..linear::Options::of(cost)
+    }
+}
+
+/// The name of a linear transform among the outputs.
+fn name(stage: &StageRequest) -> &'static str {
+    use linear::Dof;
+    match stage.transform {
+        TransformRequest::Linear(Dof::Translation3) => "Translation",
+        TransformRequest::Linear(Dof::Rigid6) => "Rigid",
+        TransformRequest::Linear(Dof::Similarity7) => "Similarity",
+        TransformRequest::Linear(_) | TransformRequest::Syn { .. } => "Affine",
+    }
+}
+
+/// The pairs of images: those of SyN, that of linear stages first.
+fn pairs(linear: &[StageRequest], deformable: &[StageRequest]) -> Result<Vec<[PathBuf; 2]>, Refusal> {
+    let of = |stage: &StageRequest| stage.metrics.iter().map(|metric| metric.images.clone()).collect::<Vec<_>>();
+    let refuse = |stage: &StageRequest, why: &str| {
+        Refusal::new(format!("--metric of {}", stage.text), why).instead("give all stages the same images")
+    };
+    let first_linear = linear.iter().rev().find(|stage| stage.runs()).or(linear.last());
+    let Some(first) = deformable.first() else {
+        return Ok(first_linear.map(|stage| of(stage)[..1].to_vec()).unwrap_or_default());
+    };
+    let mut pairs = of(first);
+    if let Some(stage) = deformable.iter().find(|stage| of(stage) != pairs) {
+        return Err(refuse(stage, "SyN stages of different images are not served"));
+    }
+    if let Some(stage) = first_linear {
+        let own = &stage.metrics[0].images;
+        let Some(place) = pairs.iter().position(|pair| pair == own) else {
+            return Err(refuse(stage, "a linear stage of images that SyN does not have is not served"));
+        };
+        pairs[..=place].rotate_right(1);
+    }
+    Ok(pairs)
+}
+
+/// The images that the registration itself makes: those of an interpolation that every device has.
+fn images(request: &Request) -> Option<WarpedImages> {
+    use antsreg_kernels::apply;
+    use antsreg_register::Interpolation;
+    let interpolation = match request.interpolation {
+        apply::Interpolation::Linear => Interpolation::Linear,
+        apply::Interpolation::BSpline => Interpolation::Bspline,
+        apply::Interpolation::WindowedSinc(apply::Window::Lanczos) => Interpolation::Sinc,
+        _ => return None,
+    };
+    let (warped, inverse_warped) = (request.output.warped.is_some(), request.output.inverse_warped.is_some());
+    (warped || inverse_warped).then_some(WarpedImages { interpolation, warped, inverse_warped })
+}

@@ -1,0 +1,163 @@
+//! The whole command line of `antsRegistration`, read.
+
+use std::path::PathBuf;
+
+use antsreg_console::Refusal;
+use antsreg_kernels::apply::{self, Window};
+use antsreg_study::transforms::TransformFile;
+
+use super::flags::REFUSED;
+use super::request::{Landmark, Output, Request, StartRequest};
+use super::stages;
+use crate::ants::words::{self, Given, Value};
+
+/// Reads a request.
+///
+/// # Errors
+/// What is missing, not understood or not served.
+pub fn request(given: &[Given]) -> Result<Request, Refusal> {
+    for refused in given.iter().filter(|given| REFUSED.contains(&given.flag)) {
+        if refused.values.iter().any(|value| value.text != "0") {
+            return Err(Refusal::new(format!("--{}", refused.flag), "is not served"));
+        }
+    }
+    let slices = match last(given, "dimensionality").map(|value| value.text.as_str()) {
+        None => false,
+        Some(dimension) => super::super::dimension(dimension)? == 2,
+    };
+    if last(given, "initial-fixed-transform").is_some() {
+        let why = "initial transforms of the fixed image are not served";
+        return Err(Refusal::new("--initial-fixed-transform", why)
+            .instead("apply it to the fixed image, or give its inverse as --initial-moving-transform"));
+    }
+    let stages = stages::read(given, slices)?;
+    let masks = masks(given)?;
+    if masks.len() > 1 && masks.len() != stages.len() {
+        let why = format!("found {} masks for {} stages", masks.len(), stages.len());
+        return Err(Refusal::new("--masks", why).instead("give one for all stages, or one for each"));
+    }
+    Ok(Request {
+        slices,
+        stages,
+        starts: all(given, "initial-moving-transform").map(start).collect::<Result<_, _>>()?,
+        masks,
+        output: output(given)?,
+        interpolation: last(given, "interpolation").map_or(Ok(apply::Interpolation::Linear), interpolation)?,
+        winsorise: last(given, "winsorize-image-intensities").map(winsorise).transpose()?.flatten(),
+        match_histograms: switch(given, "use-histogram-matching", false)?,
+        collapse: switch(given, "collapse-output-transforms", true)?,
+        per_stage: switch(given, "initialize-transforms-per-stage", false)?,
+        single: switch(given, "float", false)?,
+        verbose: switch(given, "verbose", false)?,
+    })
+}
+
+fn all<'a>(given: &'a [Given], flag: &'a str) -> impl Iterator<Item = &'a Value> {
+    given.iter().filter(move |given| given.flag == flag).flat_map(|given| &given.values)
+}
+
+/// The last value of a flag, which ANTs takes where one is expected.
+pub fn last<'a>(given: &'a [Given], flag: &'a str) -> Option<&'a Value> {
+    all(given, flag).last()
+}
+
+fn switch(given: &[Given], flag: &str, default: bool) -> Result<bool, Refusal> {
+    let typed = last(given, flag).map(|value| value.text.to_ascii_lowercase());
+    match typed.as_deref() {
+        None => Ok(default),
+        Some("true") => Ok(true),
+        Some("false") => Ok(false),
+        Some(text) => words::switch(&format!("--{flag}"), text),
+    }
+}
+
+fn start(value: &Value) -> Result<StartRequest, Refusal> {
+    let option = || format!("--initial-moving-transform {}", value.text);
+    let landmark = |text: &str| match text {
+        "0" => Ok(Landmark::Centre),
+        "1" => Ok(Landmark::Mass),
+        "2" => Ok(Landmark::Origin),
+        _ => Err(Refusal::new(option(), format!("expected 0, 1 or 2 after both images, found `{text}`"))),
+    };
+    let file = |path: &str, inverted| {
+        // ITK's name of it has a capital.
+        let path = if path.eq_ignore_ascii_case("identity") { "identity" } else { path };
+        StartRequest::File(TransformFile { path: path.into(), inverted })
+    };
+    let parts: Option<Vec<&str>> = value.parameters.as_ref().map(|parts| parts.iter().map(String::as_str).collect());
+    match parts.as_deref() {
+        None => Ok(file(&value.text, false)),
+        Some([path]) if !path.is_empty() => Ok(file(path, false)),
+        Some([path, flag @ ("0" | "1" | "false" | "true")]) if !path.is_empty() => {
+            Ok(file(path, matches!(*flag, "1" | "true")))
+        }
+        Some([fixed, moving, kind]) => {
+            Ok(StartRequest::Between([PathBuf::from(fixed), PathBuf::from(moving)], landmark(kind)?))
+        }
+        _ => Err(Refusal::new(option(), "expected FILE, [FILE,0], [FILE,1] or [FIXED,MOVING,0|1|2]")),
+    }
+}
+
+fn masks(given: &[Given]) -> Result<Vec<[Option<PathBuf>; 2]>, Refusal> {
+    let mask = |text: &str| {
+        let none = ["null", "nomask", "na", ""].contains(&text.to_ascii_lowercase().as_str());
+        (!none).then(|| PathBuf::from(text))
+    };
+    let pair = |value: &Value| match value.parameters.as_deref() {
+        None => Ok([mask(&value.text), None]),
+        Some([fixed]) => Ok([mask(fixed), None]),
+        Some([fixed, moving]) => Ok([mask(fixed), mask(moving)]),
+        Some(_) => Err(Refusal::new(format!("--masks {}", value.text), "expected FIXED or [FIXED,MOVING]")),
+    };
+    all(given, "masks").map(pair).collect()
+}
+
+fn output(given: &[Given]) -> Result<Output, Refusal> {
+    let Some(value) = last(given, "output") else {
+        return Err(Refusal::new("--output", "is missing, expected the start of the outputs' names"));
+    };
+    let image = |place: usize| value.parameter(place).map(PathBuf::from);
+    let prefix = match &value.parameters {
+        None => Some(value.text.as_str()),
+        Some(_) => value.parameter(0),
+    };
+    let prefix = prefix.ok_or_else(|| Refusal::new(format!("--output {}", value.text), "expected a prefix first"))?;
+    let composite = switch(given, "write-composite-transform", false)?;
+    Ok(Output { prefix: prefix.to_owned(), warped: image(1), inverse_warped: image(2), composite })
+}
+
+fn winsorise(value: &Value) -> Result<Option<(f64, f64)>, Refusal> {
+    let share = |place: usize| value.parameter(place)?.parse::<f64>().ok();
+    match (share(0), share(1)) {
+        (Some(low), Some(high)) if (0.0..high).contains(&low) && high <= 1.0 => {
+            Ok(Some((low, high)).filter(|shares| *shares != (0.0, 1.0)))
+        }
+        _ => Err(Refusal::new(
+            format!("--winsorize-image-intensities {}", value.text),
+            "expected two shares of the voxels such as [0.005,0.995]",
+        )),
+    }
+}
+
+fn interpolation(value: &Value) -> Result<apply::Interpolation, Refusal> {
+    let option = || format!("--interpolation {}", value.text);
+    match value.name.to_ascii_lowercase().as_str() {
+        "linear" => Ok(apply::Interpolation::Linear),
+        "nearestneighbor" => Ok(apply::Interpolation::Nearest),
+        "bspline" => match value.parameter(0) {
+            None | Some("3") => Ok(apply::Interpolation::BSpline),
+            Some(_) => {
+                Err(Refusal::new(option(), "splines of other orders than 3 are not served").instead("use BSpline[3]"))
+            }
+        },
+        "lanczoswindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Lanczos)),
+        "hammingwindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Hamming)),
+        "cosinewindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Cosine)),
+        "welchwindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Welch)),
+        "multilabel" | "genericlabel" | "gaussian" => {
+            Err(Refusal::new(option(), "is not served for the images of a registration")
+                .instead("warp them with antsApplyTransforms"))
+        }
+        _ => Err(Refusal::new(option(), "expected Linear, NearestNeighbor, BSpline or LanczosWindowedSinc")),
+    }
+}

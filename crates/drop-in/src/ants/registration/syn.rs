@@ -1,0 +1,114 @@
+//! The SyN stages of a request as options of the library.
+
+use std::path::PathBuf;
+
+use antsreg_console::Refusal;
+use antsreg_core::Grid;
+use antsreg_core::schedule::{Convergence, Level};
+use antsreg_register::LEAST_VOXELS;
+use antsreg_register::syn::{Channel, Metric, Options};
+
+use super::request::{MetricKind, MetricRequest, Request, StageRequest, TransformRequest};
+
+/// ANTs' radius of CC, where none is given.
+const RADIUS: usize = 4;
+/// ANTs' number of bins, where none is given.
+const BINS: usize = 32;
+
+/// The options of a SyN stage.
+///
+/// # Errors
+/// Metrics of one stage that differ in their radius or bins; values out of range.
+pub fn options(
+    request: &Request,
+    stage: &StageRequest,
+    pairs: &[[PathBuf; 2]],
+    grid: &Grid,
+    replaced: &mut Vec<String>,
+) -> Result<Options, Refusal> {
+    let TransformRequest::Syn { step, update_variance, total_variance } = stage.transform else {
+        return Err(Refusal::new(&stage.text, "is no SyN stage"));
+    };
+    let mut metrics: Vec<&MetricRequest> = stage.metrics.iter().collect();
+    // In the order of the images.
+    metrics.sort_by_key(|metric| pairs.iter().position(|pair| *pair == metric.images));
+    if metrics.iter().any(|metric| metric.weight == 0.0) {
+        let option = format!("--metric of {}", stage.text);
+        return Err(Refusal::new(option, "a weight of 0").instead("leave this metric out"));
+    }
+    for metric in metrics.iter().filter(|metric| !matches!(metric.kind, MetricKind::Cc | MetricKind::Mattes)) {
+        replaced.push(format!("{} of {} by CC of radius {RADIUS}", metric.kind.name(), stage.text));
+    }
+    let sized = |mutual: bool, default: usize, what: &str| {
+        let of_kind = metrics.iter().filter(|metric| (metric.kind == MetricKind::Mattes) == mutual);
+        let mut sizes = of_kind.map(|metric| metric.size.unwrap_or(default));
+        let first = sizes.next();
+        match sizes.find(|size| Some(*size) != first) {
+            None => Ok(first.unwrap_or(default)),
+            Some(other) => {
+                let why =
+                    format!("metrics of one stage with {what} of {} and {other} are not served", first.unwrap_or(0));
+                Err(Refusal::new(format!("--metric of {}", stage.text), why).instead(format!("give all one {what}")))
+            }
+        }
+    };
+    let channel = |metric: &&MetricRequest| Channel {
+        metric: if metric.kind == MetricKind::Mattes { Metric::Mattes } else { Metric::Cc },
+        weight: metric.weight,
+    };
+    for level in &stage.levels {
+        let fits = fitting_shrink(level.shrink, grid);
+        if fits != level.shrink {
+            let shape = grid.shape;
+            replaced.push(format!(
+                "shrink factor {} of {} by {fits}, as the image has {shape:?} voxels",
+                level.shrink, stage.text
+            ));
+        }
+    }
+    let level = |level: &super::request::LevelRequest| Level {
+        shrink: fitting_shrink(level.shrink, grid),
+        sigma_voxels: if stage.sigmas_in_mm { level.sigma / grid.spacing.min() } else { level.sigma },
+        iterations: level.iterations,
+        reinvert_every: 1,
+    };
+    let most = stage.levels.iter().map(|level| level.iterations).max().unwrap_or(0);
+    let options = Options {
+        channels: metrics.iter().map(channel).collect(),
+        gradient_step: step,
+        update_variance,
+        total_variance,
+        radius: sized(false, RADIUS, "a radius")?,
+        bins: sized(true, BINS, "a number of bins")?,
+        restrict: restriction(stage),
+        levels: stage.levels.iter().map(level).collect(),
+        sigmas_mm: stage.sigmas_in_mm.then(|| stage.levels.iter().map(|level| level.sigma).collect()),
+        convergence: match stage.threshold {
+            // Below any slope: a window that is never full.
+            threshold if threshold < 0.0 => Convergence { window: most.max(1) + 1, threshold: 0.0 },
+            threshold => Convergence { window: stage.window.max(2), threshold },
+        },
+        winsorise: request.winsorise,
+        match_histograms: request.match_histograms,
+        ..Options::default()
+    };
+    options.check().map_err(|error| Refusal::new(format!("--transform {}", stage.text), error))?;
+    Ok(options)
+}
+
+/// Weights of the components of updates. The axes of ITK's world are those of this program's, some turned round.
+fn restriction(stage: &StageRequest) -> [f64; 3] {
+    match stage.restrict.as_deref() {
+        Some([x, y, z]) => [*x, *y, *z],
+        // The third component of slices is never moved.
+        Some([x, y]) => [*x, *y, 1.0],
+        _ => [1.0; 3],
+    }
+}
+
+/// The largest shrink factor up to this one that leaves enough of the grid.
+fn fitting_shrink(shrink: usize, grid: &Grid) -> usize {
+    let axes = if grid.is_slice() { 2 } else { 3 };
+    let extent = grid.shape.into_iter().take(axes).min().unwrap_or(1);
+    shrink.min((extent / LEAST_VOXELS).max(1))
+}

@@ -1,0 +1,91 @@
+//! An affine map as the start of other registrations, out of the search of the linear stage: what `antsAffineInitializer` and
+//! `antsAI` are asked for.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_console::{CliError, Refusal};
+use antsreg_core::io::nifti::GridRule;
+use antsreg_core::io::{itk, outputs};
+use antsreg_register::linear::{self, AngleSearch, Cost, Dof, Search, Start};
+use antsreg_register::{Options, Side, Stage};
+use antsreg_study::inputs;
+
+use crate::call::Call;
+use crate::engine::{self, Done, Task};
+
+/// What is searched for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// Whether the images have two dimensions.
+    pub slices: bool,
+    /// The image that stays.
+    pub fixed: PathBuf,
+    /// The image that is brought to it.
+    pub moving: PathBuf,
+    /// Fixed and moving voxels that count.
+    pub masks: [Option<PathBuf>; 2],
+    /// The affine that is written, fixed to moving points.
+    pub output: PathBuf,
+    /// Degrees of freedom.
+    pub dof: Dof,
+    /// What is minimised.
+    pub cost: Cost,
+    /// Rotations from the headers' axes that are looked at, ± degrees.
+    pub range_degrees: f64,
+    /// Whether the principal axes are aligned too.
+    pub principal_axes: bool,
+}
+
+/// Searches and writes the transform.
+///
+/// # Errors
+/// A refusal; a registration that fails.
+pub fn run(call: &Call, request: &Request, verbose: bool) -> Result<(), CliError> {
+    let output = request.output.as_path();
+    let extension = output.extension().unwrap_or_default();
+    if !["mat", "txt", "tfm"].iter().any(|known| extension == *known) {
+        return Err(Refusal::new(output.display(), "expected a name that ends in .mat, .txt or .tfm").into());
+    }
+    outputs::check_writable(output)?;
+    let masks = request.masks.iter().flatten();
+    outputs::check_not_input(output, [&request.fixed, &request.moving].into_iter().chain(masks))?;
+    let Done { task, found, device } = engine::register(call, &mut call.console(verbose)?, || task(request))?;
+    let fixed = &task.sides[0].image;
+    let centre = fixed.centre_of_mass().unwrap_or_else(|| fixed.grid.centre());
+    match request.slices {
+        true => itk::write_affine_of_slices(output, &found.affine, centre)?,
+        false => itk::write_affine(output, &found.affine, centre)?,
+    }
+    call.tell(&device, &["the search by that of the affine stage".into()]);
+    Ok(())
+}
+
+fn task(request: &Request) -> Result<Task, CliError> {
+    let side = |image: &Path, mask: Option<&Path>| {
+        let volume = inputs::image_by(GridRule::Itk, image)?;
+        super::check_dimension(request.slices, [(image, &volume.grid)])?;
+        let mask = mask.map(|path| super::mask::read(path, &volume.grid)).transpose()?;
+        let side = Side::from(volume);
+        Ok::<_, CliError>(match mask {
+            Some(mask) => side.with_mask(mask),
+            None => side,
+        })
+    };
+    let sides =
+        [side(&request.fixed, request.masks[0].as_deref())?, side(&request.moving, request.masks[1].as_deref())?];
+    let range = request.range_degrees;
+    let search = Search::Angles(AngleSearch {
+        range_degrees: if request.slices { [0.0, 0.0, range] } else { [range; 3] },
+        principal_axes: request.principal_axes,
+        ..AngleSearch::default()
+    });
+    let stage = linear::Options { dof: request.dof, search, ..linear::Options::of(request.cost) };
+    let options = Options {
+        start: Start::CentreOfMass,
+        stages: vec![Stage::Linear(stage)],
+        inverse_warp: false,
+        scores: false,
+        images: None,
+    };
+    Ok(Task { sides, options })
+}

@@ -1,0 +1,240 @@
+//! `antsRegistrationSyN.sh` and `antsRegistrationSyNQuick.sh` without a shell: their options as those of `antsRegistration`.
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_core::io::nifti::GridRule;
+
+use super::registration;
+use crate::call::Call;
+
+const HELP: &str = "\
+Served by antsreg-gpu: -d 2|3  -f FIXED  -m MOVING  -o PREFIX  -t t|r|a|s|sr|so  -i INITIAL  -x FIXED_MASK[,MOVING_MASK]
+  -n THREADS  -r RADIUS (antsRegistrationSyN.sh) or BINS (Quick)  -g STEP  -p f|d  -j 0|1  -y 0|1  -z 0|1  -e SEED
+
+-f and -m, several times, are further pairs for SyN. -i and -x may be given several times, as in ANTs' scripts.
+";
+
+/// A volume with an axis longer than this begins coarser.
+const LARGE_AXIS: usize = 256;
+
+/// Which of both scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Script {
+    /// `antsRegistrationSyN.sh`: down to full resolution, by cross-correlation.
+    Full,
+    /// `antsRegistrationSyNQuick.sh`: nothing at full resolution, by mutual information.
+    Quick,
+}
+
+/// The options of both scripts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Options {
+    dimension: String,
+    fixed: Vec<String>,
+    moving: Vec<String>,
+    output: String,
+    transform: String,
+    initial: Vec<String>,
+    masks: Vec<String>,
+    threads: Option<usize>,
+    /// Radius of cross-correlation, or bins of mutual information.
+    size: String,
+    step: String,
+    single: bool,
+    match_histograms: String,
+    reproducible: bool,
+    collapse: String,
+}
+
+/// Runs `antsRegistrationSyN.sh`.
+///
+/// # Errors
+/// A refusal; a registration that fails.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    run_script(call, Script::Full)
+}
+
+/// Runs `antsRegistrationSyNQuick.sh`.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_quick(call: &Call) -> Result<(), CliError> {
+    run_script(call, Script::Quick)
+}
+
+fn run_script(call: &Call, script: Script) -> Result<(), CliError> {
+    if call.arguments.is_empty() || call.arguments[0] == "-h" {
+        return print(HELP);
+    }
+    let options = parse(&call.arguments, script)?;
+    let shape = GridRule::Itk.read_grid(options.fixed[0].as_ref())?.shape;
+    let arguments = arguments(&options, script, shape.iter().any(|axis| *axis > LARGE_AXIS))?;
+    let mut call = Call { name: call.name, arguments, settings: call.settings };
+    let Some(threads) = options.threads else { return registration::run(&call) };
+    call.settings.threads = threads;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(CliError::Threads)?;
+    pool.install(|| registration::run(&call))
+}
+
+fn parse(words: &[String], script: Script) -> Result<Options, Refusal> {
+    let mut options = Options {
+        dimension: "3".into(),
+        fixed: Vec::new(),
+        moving: Vec::new(),
+        output: "output".into(),
+        transform: "s".into(),
+        initial: Vec::new(),
+        masks: Vec::new(),
+        threads: None,
+        size: if script == Script::Full { "2" } else { "32" }.into(),
+        step: "0.2".into(),
+        single: false,
+        match_histograms: "0".into(),
+        reproducible: false,
+        collapse: "1".into(),
+    };
+    let mut words = words.iter();
+    while let Some(flag) = words.next() {
+        let value = words.next().ok_or_else(|| Refusal::new(flag, "has no value"))?.clone();
+        let refuse = |expected: &str| Refusal::new(format!("{flag} {value}"), format!("expected {expected}"));
+        match flag.as_str() {
+            "-d" => options.dimension = value,
+            "-f" => options.fixed.push(value),
+            "-m" => options.moving.push(value),
+            "-o" => options.output = value,
+            "-t" => options.transform = value,
+            "-i" => options.initial.push(value),
+            "-x" => options.masks.push(value),
+            "-n" => {
+                let threads = value.parse().map_err(|_| refuse("a number of threads"))?;
+                options.threads = Some(threads).filter(|threads| *threads > 0);
+            }
+            "-r" => options.size = value,
+            "-g" => options.step = value,
+            "-p" if ["f", "d"].contains(&value.as_str()) => options.single = value == "f",
+            "-p" => return Err(refuse("f or d")),
+            "-j" => options.match_histograms = value,
+            "-y" => options.reproducible = value == "1",
+            "-z" => options.collapse = value,
+            // The distance of splines, which no transform here has; the seed of a sampling that is not random here.
+            "-s" | "-e" => {}
+            _ => return Err(Refusal::new(flag, "is no option of this script")),
+        }
+    }
+    if options.fixed.is_empty() || options.fixed.len() != options.moving.len() {
+        let (fixed, moving) = (options.fixed.len(), options.moving.len());
+        return Err(Refusal::new("-f and -m", format!("expected as many of both, found {fixed} and {moving}")));
+    }
+    Ok(options)
+}
+
+/// The arguments of `antsRegistration`.
+fn arguments(options: &Options, script: Script, large: bool) -> Result<Vec<String>, Refusal> {
+    let transform = options.transform.as_str();
+    let linear: &[&str] = match transform {
+        "t" => &["Translation"],
+        "r" | "sr" => &["Rigid"],
+        "a" | "s" => &["Rigid", "Affine"],
+        "so" => &[],
+        "b" | "br" | "bo" => {
+            let why = "splines as deformable transforms are not served";
+            return Err(Refusal::new(format!("-t {transform}"), why).instead("use -t s, sr or so"));
+        }
+        _ => return Err(Refusal::new(format!("-t {transform}"), "expected t, r, a, s, sr or so")),
+    };
+    let (fixed, moving, output) = (&options.fixed[0], &options.moving[0], &options.output);
+    let last = if script == Script::Full { [100, 20] } else { [0, 0] };
+    let single = u8::from(options.single);
+    let mut line = vec![
+        format!("--dimensionality={}", options.dimension),
+        "--verbose=1".into(),
+        format!("--float={single}"),
+        format!("--collapse-output-transforms={}", options.collapse),
+        format!("--output=[{output},{output}Warped.nii.gz,{output}InverseWarped.nii.gz]"),
+        format!("--use-histogram-matching={}", options.match_histograms),
+        "--winsorize-image-intensities=[0.005,0.995]".into(),
+    ];
+    line.extend(options.masks.iter().map(|mask| format!("--masks=[{mask}]")));
+    line.extend(match (options.initial.as_slice(), transform) {
+        ([], "so") => vec!["--initial-moving-transform=Identity".to_owned()],
+        ([], _) => vec![format!("--initial-moving-transform=[{fixed},{moving},1]")],
+        (given, _) => given.iter().map(|start| format!("--initial-moving-transform={start}")).collect(),
+    });
+    for kind in linear {
+        let metric = if options.reproducible { "GC" } else { "MI" };
+        let size = if options.reproducible { 1 } else { 32 };
+        let levels = if large { ("12x8x4x2", "4x3x2x1") } else { ("8x4x2x1", "3x2x1x0") };
+        line.extend([
+            format!("--transform={kind}[0.1]"),
+            format!("--metric={metric}[{fixed},{moving},1,{size},Regular,0.25]"),
+            format!("--convergence=[1000x500x250x{},1e-6,10]", last[0]),
+            format!("--shrink-factors={}", levels.0),
+            format!("--smoothing-sigmas={}vox", levels.1),
+        ]);
+    }
+    if ["s", "sr", "so"].contains(&transform) {
+        let (metric, size) = match (script, options.reproducible) {
+            (Script::Full, _) => ("CC", options.size.as_str()),
+            (Script::Quick, true) => ("CC", "2"),
+            (Script::Quick, false) => ("MI", options.size.as_str()),
+        };
+        line.push(format!("--transform=SyN[{},3,0]", options.step));
+        let pairs = options.fixed.iter().zip(&options.moving);
+        line.extend(pairs.map(|(fixed, moving)| format!("--metric={metric}[{fixed},{moving},1,{size}]")));
+        let (iterations, factors, sigmas) = match (transform, large) {
+            ("sr", _) => ("50", "2x1", "1x0"),
+            (_, true) => ("100x100x70x50", "10x6x4x2x1", "5x3x2x1x0"),
+            (_, false) => ("100x70x50", "8x4x2x1", "3x2x1x0"),
+        };
+        line.extend([
+            format!("--convergence=[{iterations}x{},1e-6,10]", last[1]),
+            format!("--shrink-factors={factors}"),
+            format!("--smoothing-sigmas={sigmas}vox"),
+        ]);
+    }
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str, script: Script) -> Result<String, Refusal> {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        Ok(arguments(&parse(&words, script)?, script, false)?.join(" "))
+    }
+
+    #[test]
+    fn a_script_is_a_command_line_of_ants_registration() {
+        let line = read("-d 3 -f f.nii -m m.nii -o o_ -t sr -p f -x a.nii,b.nii", Script::Full).expect("a line");
+        assert_eq!(
+            line,
+            "--dimensionality=3 --verbose=1 --float=1 --collapse-output-transforms=1 \
+             --output=[o_,o_Warped.nii.gz,o_InverseWarped.nii.gz] --use-histogram-matching=0 \
+             --winsorize-image-intensities=[0.005,0.995] --masks=[a.nii,b.nii] \
+             --initial-moving-transform=[f.nii,m.nii,1] \
+             --transform=Rigid[0.1] --metric=MI[f.nii,m.nii,1,32,Regular,0.25] \
+             --convergence=[1000x500x250x100,1e-6,10] --shrink-factors=8x4x2x1 --smoothing-sigmas=3x2x1x0vox \
+             --transform=SyN[0.2,3,0] --metric=CC[f.nii,m.nii,1,2] \
+             --convergence=[50x20,1e-6,10] --shrink-factors=2x1 --smoothing-sigmas=1x0vox"
+        );
+    }
+
+    #[test]
+    fn the_quick_script_leaves_full_resolution_out_and_takes_bins() {
+        let line = read("-f f.nii -m m.nii -f f2.nii -m m2.nii -t so -r 48", Script::Quick).expect("a line");
+        assert!(line.contains("--metric=MI[f.nii,m.nii,1,48] --metric=MI[f2.nii,m2.nii,1,48]"), "{line}");
+        assert!(
+            line.contains("--convergence=[100x70x50x0,1e-6,10]") && line.contains("transform=Identity"),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_served_is_named() {
+        for (line, expected) in
+            [("-f f -m m -t b", "-t b"), ("-f f -m m -t x", "-t x"), ("-f f -q 1", "-q"), ("-f f", "-f and -m")]
+        {
+            assert_eq!(read(line, Script::Full).expect_err(line).option, expected);
+        }
+    }
+}

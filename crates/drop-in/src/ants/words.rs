@@ -1,0 +1,187 @@
+//! The grammar of ANTs' command lines: flags with values such as `CC[fixed.nii.gz,moving.nii.gz,1,4]`.
+//!
+//! A group in brackets may be split over several arguments, and has none of their spaces. A flag takes all values that follow
+//! it; without any it has the value 1.
+
+use antsreg_console::Refusal;
+
+/// A flag of a command, by its two names.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Flag {
+    /// The letter after one dash.
+    pub short: Option<char>,
+    /// The name after two dashes.
+    pub long: &'static str,
+}
+
+/// A flag as given, with its values.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The flag's long name.
+    pub flag: &'static str,
+    /// One value or more.
+    pub values: Vec<Value>,
+}
+
+/// A value: a name, a group in brackets, or both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value {
+    /// The value as typed, without spaces in brackets.
+    pub text: String,
+    /// What precedes the bracket, or the whole value.
+    pub name: String,
+    /// The parts of the group in brackets; `None` without brackets.
+    pub parameters: Option<Vec<String>>,
+}
+
+impl Value {
+    /// Reads a value.
+    pub fn parse(text: &str) -> Value {
+        let group = text.strip_suffix(']').and_then(|rest| rest.split_once('['));
+        let (name, parameters) = match group {
+            Some((name, "")) => (name, Some(Vec::new())),
+            Some((name, group)) => (name, Some(group.split(',').map(|part| part.trim().to_owned()).collect())),
+            None => (text, None),
+        };
+        Value { text: text.to_owned(), name: name.trim().to_owned(), parameters }
+    }
+
+    /// A part of the group, if it is there and not empty.
+    pub fn parameter(&self, place: usize) -> Option<&str> {
+        self.parameters.as_ref()?.get(place).map(String::as_str).filter(|part| !part.is_empty())
+    }
+
+    /// Whether the name is this one, in any case.
+    pub fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+}
+
+/// A switch, 0 or 1.
+///
+/// # Errors
+/// Another text.
+pub fn switch(option: &str, text: &str) -> Result<bool, Refusal> {
+    match text {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err(Refusal::new(option, format!("expected 0 or 1, found {text}"))),
+    }
+}
+
+/// Reads a command line of these flags.
+///
+/// # Errors
+/// A flag that the command does not have; a word that belongs to none; a bracket that is not closed.
+pub fn parse(arguments: &[String], flags: &'static [Flag]) -> Result<Vec<Given>, Refusal> {
+    let mut all: Vec<Given> = Vec::new();
+    for word in regrouped(arguments)? {
+        if !is_flag(&word) {
+            let Some(last) = all.last_mut() else {
+                return Err(Refusal::new(word, "belongs to no flag, expected one such as --metric before it"));
+            };
+            last.values.push(Value::parse(&word));
+            continue;
+        }
+        let (typed, value) = match word.split_once('=') {
+            Some((typed, value)) if typed.starts_with("--") => (typed.to_owned(), Some(Value::parse(value))),
+            _ => (word, None),
+        };
+        let known = flags.iter().find(|flag| match typed.strip_prefix("--") {
+            Some(long) => flag.long == long,
+            None => typed.strip_prefix('-').is_some_and(|short| short.chars().eq(flag.short)),
+        });
+        let flag = known.ok_or_else(|| Refusal::new(typed, "is no option of this command"))?.long;
+        all.push(Given { flag, values: value.into_iter().collect() });
+    }
+    for given in all.iter_mut().filter(|given| given.values.is_empty()) {
+        given.values.push(Value::parse("1"));
+    }
+    Ok(all)
+}
+
+/// Whether a word is a flag and no negative number.
+fn is_flag(word: &str) -> bool {
+    word.starts_with('-') && word.len() > 1 && !word.starts_with(|c: char| c.is_ascii_digit()) && !is_number(word)
+}
+
+fn is_number(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
+/// The arguments, those of one group in brackets joined.
+fn regrouped(arguments: &[String]) -> Result<Vec<String>, Refusal> {
+    let mut words = Vec::new();
+    let mut open: Option<String> = None;
+    for argument in arguments {
+        let argument = argument.trim();
+        let word = match open.take() {
+            Some(begun) => begun + argument,
+            None => argument.to_owned(),
+        };
+        match (word.contains('['), word.ends_with(']')) {
+            (true, false) => open = Some(word),
+            _ if word.is_empty() => {}
+            _ => words.push(word),
+        }
+    }
+    match open {
+        Some(begun) => Err(Refusal::new(begun, "has a bracket that is not closed, expected ] at its end")),
+        None => Ok(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLAGS: &[Flag] = &[
+        Flag { short: Some('m'), long: "metric" },
+        Flag { short: Some('r'), long: "initial-moving-transform" },
+        Flag { short: None, long: "float" },
+        Flag { short: Some('v'), long: "verbose" },
+    ];
+
+    fn read(line: &str) -> Result<Vec<(&'static str, Vec<String>)>, Refusal> {
+        let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let given = parse(&arguments, FLAGS)?;
+        Ok(given.into_iter().map(|g| (g.flag, g.values.into_iter().map(|value| value.text).collect())).collect())
+    }
+
+    #[test]
+    fn groups_may_be_split_over_arguments() {
+        let expected = Ok(vec![("metric", vec!["CC[f.nii,m.nii,1,4]".to_owned()])]);
+        assert_eq!(read("--metric CC[ f.nii, m.nii, 1, 4 ]"), expected);
+        assert_eq!(read("-m CC[f.nii,m.nii,1,4]"), expected);
+        assert_eq!(read("--metric=CC[f.nii, m.nii,1,4]"), expected);
+    }
+
+    #[test]
+    fn a_flag_takes_all_values_that_follow_or_1() {
+        let expected = vec![
+            ("initial-moving-transform", vec!["[a.mat,0]".to_owned(), "[b.mat,1]".to_owned()]),
+            ("float", vec!["1".to_owned()]),
+            ("verbose", vec!["-1".to_owned()]),
+        ];
+        assert_eq!(read("-r [ a.mat, 0 ] [ b.mat, 1 ] --float -v -1"), Ok(expected));
+    }
+
+    #[test]
+    fn a_value_is_a_name_with_parameters() {
+        let value = Value::parse("Mattes[f.nii,,1, 32]");
+        assert!(value.is("mattes") && !value.is("CC"));
+        assert_eq!([0, 1, 3, 4].map(|n| value.parameter(n)), [Some("f.nii"), None, Some("32"), None]);
+        assert_eq!(Value::parse("100x50").parameters, None);
+        assert_eq!(Value::parse("[100x50,1e-6]").name, "");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_by_name() {
+        for (line, expected) in
+            [("--size 3", "--size"), ("3 -v 1", "3"), ("-m CC[f.nii, m.nii", "CC[f.nii,m.nii"), ("-vm", "-vm")]
+        {
+            let refusal = read(line).expect_err(line);
+            assert_eq!(refusal.option, expected);
+        }
+    }
+}

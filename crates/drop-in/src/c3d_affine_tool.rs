@@ -1,0 +1,129 @@
+//! `c3d_affine_tool`: affine maps of FSL and ITK turned into each other, on a stack.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_core::io::nifti::GridRule;
+use antsreg_core::io::{fsl, itk, outputs};
+use antsreg_core::{AffineTransform, Grid};
+use nalgebra::{Matrix4, Point3};
+
+use crate::call::Call;
+
+const USAGE: &str = "\
+c3d_affine_tool [-ref FIXED] [-src MOVING] [MATRIX | -itk TRANSFORM] … [-fsl2ras | -ras2fsl | -inv | -mult] … [-oitk OUT.txt | -o OUT | -info]
+
+Served by antsreg-gpu. Words act in turn on a stack of 4 × 4 matrices, which map points of the fixed to the moving image in RAS
+mm but for those of FSL.
+";
+
+/// What the words have made so far.
+#[derive(Default)]
+struct State {
+    stack: Vec<Matrix4<f64>>,
+    reference: Option<Grid>,
+    source: Option<Grid>,
+}
+
+/// Runs `c3d_affine_tool`.
+///
+/// # Errors
+/// A refusal; files that cannot be read or written.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    if call.arguments.is_empty() || call.arguments.iter().any(|word| word == "-h" || word == "-help") {
+        return print(USAGE);
+    }
+    check(&call.arguments)?;
+    let mut state = State::default();
+    let mut words = call.arguments.iter();
+    while let Some(word) = words.next() {
+        let mut path = || words.next().map(PathBuf::from).ok_or_else(|| missing(word));
+        match word.as_str() {
+            "-ref" => state.reference = Some(GridRule::Itk.inspect(&path()?)?.grid),
+            "-src" => state.source = Some(GridRule::Itk.inspect(&path()?)?.grid),
+            "-itk" => state.stack.push(itk::read_affine(&path()?)?.to_homogeneous()),
+            "-fsl2ras" => {
+                let matrix = state.pop(word)?;
+                let [fixed, moving] = state.grids(word)?;
+                let map = fsl::to_world(&matrix, fixed, moving).ok_or_else(|| singular(word))?;
+                state.stack.push(map.to_homogeneous());
+            }
+            "-ras2fsl" => {
+                let map = AffineTransform::from_homogeneous(&state.pop(word)?);
+                let [fixed, moving] = state.grids(word)?;
+                let matrix = fsl::from_world(&map, fixed, moving).ok_or_else(|| singular(word))?;
+                state.stack.push(matrix);
+            }
+            "-inv" => {
+                let inverse = state.pop(word)?.try_inverse().ok_or_else(|| singular(word))?;
+                state.stack.push(inverse);
+            }
+            "-mult" => {
+                let (second, first) = (state.pop(word)?, state.pop(word)?);
+                state.stack.push(first * second);
+            }
+            "-oitk" => {
+                let map = AffineTransform::from_homogeneous(state.top(word)?);
+                itk::write_affine(&path()?, &map, Point3::origin())?;
+            }
+            "-o" => fsl::write_numbers(&path()?, state.top(word)?)?,
+            "-info" => print(&format!("Matrix #{}:\n{}", state.stack.len(), fsl::text(state.top(word)?)))?,
+            _ => state.stack.push(fsl::read_numbers(Path::new(word))?),
+        }
+    }
+    Ok(())
+}
+
+/// Refuses words that are not served and outputs that cannot be written, before anything is.
+fn check(words: &[String]) -> Result<(), CliError> {
+    const WITH_FILE: [&str; 5] = ["-ref", "-src", "-itk", "-oitk", "-o"];
+    const ALONE: [&str; 5] = ["-fsl2ras", "-ras2fsl", "-inv", "-mult", "-info"];
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if WITH_FILE.contains(&word.as_str()) {
+            let path = Path::new(words.next().ok_or_else(|| missing(word))?);
+            let text = path.extension().is_some_and(|extension| extension == "txt" || extension == "tfm");
+            if word == "-oitk" && !text {
+                let shown = format!("-oitk {}", path.display());
+                return Err(Refusal::not_served(shown, "use a name that ends in .txt or .tfm").into());
+            }
+            if word.starts_with("-o") {
+                outputs::check_writable(path)?;
+            }
+        } else if word.starts_with('-') && !ALONE.contains(&word.as_str()) {
+            return Err(
+                Refusal::not_served(word, "use -fsl2ras, -ras2fsl, -inv, -mult, -info, -itk, -oitk or -o").into()
+            );
+        }
+    }
+    Ok(())
+}
+
+impl State {
+    fn pop(&mut self, word: &str) -> Result<Matrix4<f64>, Refusal> {
+        self.stack.pop().ok_or_else(|| empty(word))
+    }
+
+    fn top(&self, word: &str) -> Result<&Matrix4<f64>, Refusal> {
+        self.stack.last().ok_or_else(|| empty(word))
+    }
+
+    fn grids(&self, word: &str) -> Result<[&Grid; 2], Refusal> {
+        match (&self.reference, &self.source) {
+            (Some(reference), Some(source)) => Ok([reference, source]),
+            _ => Err(Refusal::new(word, "needs both images, given by -ref and -src before it")),
+        }
+    }
+}
+
+fn missing(word: &str) -> Refusal {
+    Refusal::new(word, "expected a file after it")
+}
+
+fn empty(word: &str) -> Refusal {
+    Refusal::new(word, "needs a matrix before it")
+}
+
+fn singular(word: &str) -> Refusal {
+    Refusal::new(word, "the matrix is singular")
+}

@@ -1,0 +1,68 @@
+//! Runs the registration that a command was translated to, on the device that the environment names.
+
+use antsreg_console::{CliError, Console, opening};
+use antsreg_register::{
+    Description, Device, DeviceChoice, Error, Fitted, Grids, Options, Registration, Side, WhyCpu, compute,
+};
+
+use crate::call::Call;
+
+/// What a command registers.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// The fixed and the moving side.
+    pub sides: [Side; 2],
+    /// The registration.
+    pub options: Options,
+}
+
+/// The result of a task.
+pub struct Done {
+    /// What was registered.
+    pub task: Task,
+    /// The result.
+    pub found: Registration,
+    /// The device that computed.
+    pub device: Description,
+}
+
+/// Reads a task while the device gets ready, and runs it.
+///
+/// # Errors
+/// Those of `read`; a registration that is refused or fails.
+pub fn register(
+    call: &Call,
+    console: &mut Console,
+    read: impl FnOnce() -> Result<Task, CliError>,
+) -> Result<Done, CliError> {
+    let choice = call.settings.device;
+    let (task, opened) = opening::while_reading(choice, || {
+        let task = read()?;
+        task.options.precheck(task.sides.each_ref())?;
+        Ok::<_, CliError>(task)
+    });
+    let task = task?;
+    let (sides, options) = (task.sides.each_ref(), &task.options);
+    let grids = Grids::of(sides);
+    let mut fitted = opened?.fit(choice, options, &grids)?;
+    match options.check_device(&fitted.device, &grids) {
+        Err(Error::Window(too_wide)) if choice == DeviceChoice::Auto => {
+            let instead_of_gpu = Some(WhyCpu::Window(too_wide));
+            fitted = Fitted { device: Device::cpu(), memory: None, instead_of_gpu };
+        }
+        checked => checked?,
+    }
+    fitted.check_memory()?;
+    let Fitted { device, instead_of_gpu, .. } = fitted;
+    if let Some(reason) = instead_of_gpu {
+        console.note(format_args!("device: cpu, because {reason}"));
+    }
+    let computed = console.watch(|watcher| compute(sides[0], sides[1], options, &device, watcher))?;
+    let description = device.description().clone();
+    let found = std::thread::scope(|scope| {
+        // A driver takes a while to release a device.
+        scope.spawn(|| drop(device));
+        computed.finish(sides, options)
+    })?;
+    Ok(Done { task, found, device: description })
+}

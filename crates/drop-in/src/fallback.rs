@@ -1,0 +1,40 @@
+//! The next program of a command's name, which runs what is refused here.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use antsreg_console::{CliError, Refusal, command_line, output::say};
+
+/// Names whose calls have fallen back already: a script on PATH may call this program by the same name.
+const FELL_BACK: &str = "ANTSREG_FELL_BACK";
+
+/// Replaces this process by the next program of a name. Returns only where there is none: the refusal, and why.
+pub fn exec(name: &str, arguments: &[OsString], refused: CliError) -> CliError {
+    let fell_back = std::env::var(FELL_BACK).unwrap_or_default();
+    let refuse = |why: String| Refusal::new(&refused, why).into();
+    if fell_back.split(':').any(|known| known == name) {
+        return refuse(format!("and ANTSREG_FALLBACK=1 led back to antsreg-gpu; the next {name} on PATH calls it"));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let Some(next) = next_on_path(name, std::env::split_paths(&path), command_line::program()) else {
+        return refuse(format!("and ANTSREG_FALLBACK=1 finds no other {name} on PATH"));
+    };
+    say(format_args!("{name}: {refused}; {} runs instead", next.display()));
+    let fell_back = if fell_back.is_empty() { name.to_owned() } else { format!("{fell_back}:{name}") };
+    let error = Command::new(&next).args(arguments).env(FELL_BACK, fell_back).exec();
+    refuse(format!("and {} could not be run: {error}", next.display()))
+}
+
+/// The first program of a name in these folders that is not this one.
+fn next_on_path(name: &str, folders: impl Iterator<Item = PathBuf>, own: Option<&Path>) -> Option<PathBuf> {
+    let own = own.and_then(|own| own.canonicalize().ok());
+    let is_other = |path: &PathBuf| {
+        let executable = path.metadata().is_ok_and(|found| {
+            found.is_file() && std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o111 != 0
+        });
+        executable && path.canonicalize().ok() != own
+    };
+    folders.map(|folder| folder.join(name)).find(is_other)
+}

@@ -1,0 +1,63 @@
+//! `convert_xfm`: FSL's matrices inverted and multiplied.
+
+use std::path::PathBuf;
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_core::io::{fsl, outputs};
+
+use super::names::existing;
+use crate::call::Call;
+
+const USAGE: &str = "\
+convert_xfm [-omat OUT] -inverse MATRIX
+convert_xfm [-omat OUT] -concat B_TO_C A_TO_B
+
+Served by antsreg-gpu. Without -omat the matrix is printed.
+";
+
+/// Runs `convert_xfm`.
+///
+/// # Errors
+/// A refusal; a matrix that cannot be read, inverted or written.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    if call.arguments.is_empty() || call.arguments.iter().any(|word| word == "-help" || word == "-h") {
+        return print(USAGE);
+    }
+    let (mut output, mut inverse, mut second, mut input) = (None, false, None, None);
+    let mut words = call.arguments.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| Refusal::new(word, "expected a file after it"));
+        match word.as_str() {
+            "-omat" => output = Some(PathBuf::from(value()?)),
+            "-concat" => second = Some(existing(word, value()?)?),
+            "-inverse" => inverse = true,
+            "-fixscaleskew" => {
+                return Err(Refusal::not_served(word, "use -inverse or -concat").into());
+            }
+            _ if word.starts_with('-') => return Err(Refusal::new(word, "is no option of convert_xfm").into()),
+            _ if input.is_some() => return Err(Refusal::new(word, "is a second input, expected one").into()),
+            _ => input = Some(existing("input", word)?),
+        }
+    }
+    let Some(input) = input else {
+        return Err(Refusal::new("input", "is missing: the file of a matrix is expected").into());
+    };
+    if inverse && second.is_some() {
+        return Err(Refusal::new("-inverse", "does not go with -concat").into());
+    }
+    if let Some(output) = &output {
+        outputs::check_writable(output)?;
+    }
+    let mut matrix = fsl::read_numbers(&input)?;
+    if let Some(second) = second {
+        matrix = fsl::read_numbers(&second)? * matrix;
+    }
+    if inverse {
+        let singular = || Refusal::new(input.display(), "the matrix is singular: it has no inverse");
+        matrix = matrix.try_inverse().ok_or_else(singular)?;
+    }
+    match output {
+        Some(output) => Ok(fsl::write_numbers(&output, &matrix)?),
+        None => print(&fsl::text(&matrix)),
+    }
+}

@@ -1,0 +1,131 @@
+//! `flirt`: a linear registration, or an image through a matrix.
+
+mod request;
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_core::io::nifti::{GridRule, PlanesReader};
+use antsreg_core::io::outputs::{self, Outputs};
+use antsreg_core::io::{fsl, nifti};
+use antsreg_core::{AffineTransform, Grid, Transform, TransformChain};
+use antsreg_register::linear::{self, Start};
+use antsreg_register::{Description, Options, Side, Stage};
+use antsreg_study::apply::{Carrying, Kind};
+use antsreg_study::inputs;
+use nalgebra::Matrix4;
+
+use self::request::{Origin, Request, Task as Asked};
+
+use crate::call::Call;
+use crate::engine::{self, Task};
+
+const USAGE: &str = "\
+flirt -in MOVING -ref FIXED [-out IMAGE] [-omat MATRIX] [-init MATRIX] [-dof 6|7|9|12] [-cost COST] …
+flirt -in MOVING -ref FIXED -applyxfm -init MATRIX -out IMAGE
+flirt -in MOVING -ref FIXED -applyisoxfm MM -init MATRIX -out IMAGE
+
+Served by antsreg-gpu: its affine stage takes the place of FLIRT's. COST is corratio, mutualinfo, normmi, normcorr or leastsq.
+";
+
+/// Runs `flirt`.
+///
+/// # Errors
+/// A refusal; files that cannot be read or written; a registration that fails.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    if call.arguments.is_empty() || call.arguments.iter().any(|word| word == "-help" || word == "-h") {
+        return print(USAGE);
+    }
+    if call.arguments.iter().any(|word| word == "-version") {
+        return print(&format!("FLIRT version 6.0, served by antsreg-gpu {}\n", env!("CARGO_PKG_VERSION")));
+    }
+    let request = Request::read(&call.arguments)?;
+    for output in request.out.iter().chain(&request.omat) {
+        outputs::check_writable(output)?;
+        outputs::check_not_input(output, request.inputs())?;
+    }
+    let [fixed, moving] = [&request.fixed, &request.moving].map(|path| Ok::<_, CliError>(nifti::inspect(path)?.grid));
+    let (fixed, moving) = (fixed?, moving?);
+    let start = match &request.origin {
+        Origin::Centres => None,
+        Origin::Headers => Some(AffineTransform::identity()),
+        Origin::Matrix(path) => Some(fsl::read_matrix(path, &fixed, &moving)?),
+    };
+    let (affine, device) = match request.task {
+        Asked::Register(ref options) => register(call, &request, start, options)?,
+        // A matrix that is to be applied is the identity in FSL's coordinates, unless it is given.
+        _ => (start.or_else(|| fsl::to_world(&Matrix4::identity(), &fixed, &moving)), Description::Cpu),
+    };
+    let singular = || Refusal::new("-init", "the matrix is singular");
+    let affine = affine.ok_or_else(singular)?;
+    let mut outputs = Outputs::new();
+    if let Some(omat) = &request.omat {
+        outputs.write(omat, |path| fsl::write_matrix(path, &affine, &fixed, &moving))?;
+    }
+    if let Some(out) = &request.out {
+        let onto = match request.task {
+            Asked::ApplyIsotropic(size_mm) => fsl::isotropic(&fixed, size_mm),
+            _ => fixed.clone(),
+        };
+        let chain = TransformChain::from(vec![Transform::Affine(affine)]);
+        let carrying = carrying(&request, onto)?;
+        outputs.write(out, |path| carrying.open()?.write(&chain, path).map_err(CliError::from))?;
+    }
+    outputs.commit()?;
+    if request.omat.is_none()
+        && matches!(request.task, Asked::Register(_))
+        && let Some(matrix) = fsl::from_world(&affine, &fixed, &moving)
+    {
+        print(&format!("\nFinal result: \n{}\n", fsl::text(&matrix)))?;
+    }
+    call.tell(&device, &request.replaced);
+    Ok(())
+}
+
+/// The affine map that is found, and where.
+fn register(
+    call: &Call,
+    request: &Request,
+    start: Option<AffineTransform>,
+    options: &linear::Options,
+) -> Result<(Option<AffineTransform>, Description), CliError> {
+    let done = engine::register(call, &mut call.console(request.verbose)?, || {
+        let sides = [(&request.fixed, &request.weights[0]), (&request.moving, &request.weights[1])];
+        let [fixed, moving] = sides.map(|(path, weight)| {
+            let image = inputs::image(path)?;
+            let weight = weight.as_deref().map(|weight| inputs::mask(weight, path, &image.grid)).transpose()?;
+            Ok::<_, CliError>(match weight {
+                Some(weight) => Side::from(image).with_mask(weight),
+                None => Side::from(image),
+            })
+        });
+        let (fixed, moving) = (fixed?, moving?);
+        if request.planar && !(fixed.grid().is_slice() && moving.grid().is_slice()) {
+            return Err(Refusal::not_served("-2D", "use it for images of one slice").into());
+        }
+        let options = Options {
+            start: start.map_or(Start::CentreOfMass, Start::Transform),
+            stages: vec![Stage::Linear(options.clone())],
+            inverse_warp: false,
+            scores: false,
+            images: None,
+        };
+        Ok(Task { sides: [fixed, moving], options })
+    })?;
+    Ok((Some(done.found.affine), done.device))
+}
+
+/// The moving image, to be carried onto a grid in the type of its file or the one that was asked for.
+fn carrying(request: &Request, onto: Grid) -> Result<Carrying, CliError> {
+    let reader = PlanesReader::open(GridRule::Sform, &request.moving)?;
+    let stored = request.stored.unwrap_or(reader.stored());
+    let kind = if reader.counts()[0] > 1 { Kind::Series } else { Kind::Scalar };
+    Ok(Carrying {
+        input: request.moving.clone(),
+        kind,
+        rule: GridRule::Sform,
+        onto,
+        reading: request.reading,
+        outside: request.background,
+        stored,
+        rounded: stored.is_whole(),
+    })
+}

@@ -1,0 +1,399 @@
+//! A command line of `flirt` as plain data.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_console::Refusal;
+use antsreg_core::io::nifti::Stored;
+use antsreg_kernels::apply::{SplineOrder, Window};
+use antsreg_register::linear::{AngleSearch, Cost, Dof, Options, Search};
+use antsreg_study::apply::Reading;
+
+use crate::fsl::names;
+
+/// Everything that was asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The image that stays.
+    pub fixed: PathBuf,
+    /// The image that is brought to it.
+    pub moving: PathBuf,
+    /// The moving image on the fixed grid.
+    pub out: Option<PathBuf>,
+    /// The matrix.
+    pub omat: Option<PathBuf>,
+    /// Where the matrix begins.
+    pub origin: Origin,
+    /// What is done.
+    pub task: Task,
+    /// Voxels that count, of the fixed and the moving image.
+    pub weights: [Option<PathBuf>; 2],
+    /// Whether images of one slice are registered, rigidly.
+    pub planar: bool,
+    /// How the moving image is read between voxels.
+    pub reading: Reading,
+    /// How the moving image is stored; as it is, unless given.
+    pub stored: Option<Stored>,
+    /// Value of voxels that come from outside.
+    pub background: f32,
+    /// Whether progress is shown.
+    pub verbose: bool,
+    /// What is done otherwise than by FLIRT.
+    pub replaced: Vec<String>,
+}
+
+/// Where a matrix begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// At the centres of mass.
+    Centres,
+    /// At the headers.
+    Headers,
+    /// At a matrix.
+    Matrix(PathBuf),
+}
+
+/// What is done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Task {
+    /// A matrix is searched for.
+    Register(Options),
+    /// The matrix is applied.
+    Apply,
+    /// The matrix is applied, onto a grid of cubes of so many mm.
+    ApplyIsotropic(f64),
+}
+
+/// Options of FLIRT's own search that change nothing here, and how many values follow them.
+const WITHOUT_EFFECT: [(&str, usize); 12] = [
+    ("-anglerep", 1),
+    ("-bins", 1),
+    ("-sincwidth", 1),
+    ("-minsampling", 1),
+    ("-paddingsize", 1),
+    ("-basescale", 1),
+    ("-displayinit", 0),
+    ("-noresample", 0),
+    ("-forcescaling", 0),
+    ("-noclamp", 0),
+    ("-noresampblur", 0),
+    ("-interactive", 0),
+];
+
+/// Options that are not served, and what would do instead.
+const REFUSED: [(&str, &str); 12] = [
+    ("-schedule", "leave it out: the search has a schedule of its own"),
+    ("-wmseg", "use another -cost"),
+    ("-wmcoords", "use another -cost"),
+    ("-wmnorms", "use another -cost"),
+    ("-fieldmap", "leave it out"),
+    ("-fieldmapmask", "leave it out"),
+    ("-pedir", "leave it out"),
+    ("-echospacing", "leave it out"),
+    ("-bbrtype", "use another -cost"),
+    ("-bbrslope", "use another -cost"),
+    ("-i", "use -in"),
+    ("-gdt", "leave it out"),
+];
+
+impl Request {
+    /// Every file that is read.
+    pub fn inputs(&self) -> Vec<&Path> {
+        let start = match &self.origin {
+            Origin::Matrix(path) => Some(path),
+            _ => None,
+        };
+        let optional = self.weights.iter().flatten().chain(start);
+        [&self.fixed, &self.moving].into_iter().chain(optional).map(PathBuf::as_path).collect()
+    }
+
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// An option that is not understood or not served.
+    pub fn read(words: &[String]) -> Result<Request, Refusal> {
+        let mut read = Reader::default();
+        let mut words = words.iter().map(String::as_str);
+        while let Some(option) = words.next() {
+            read.option(option, &mut words)?;
+        }
+        read.request()
+    }
+}
+
+/// What was read so far.
+#[derive(Debug, Default)]
+struct Reader {
+    fixed: Option<PathBuf>,
+    moving: Option<PathBuf>,
+    out: Option<PathBuf>,
+    omat: Option<PathBuf>,
+    init: Option<PathBuf>,
+    headers: bool,
+    apply: bool,
+    isotropic: Option<f64>,
+    weights: [Option<PathBuf>; 2],
+    planar: bool,
+    cost: Option<Cost>,
+    search_cost: Option<Cost>,
+    dof: Option<Dof>,
+    ranges: [Option<[f64; 2]>; 3],
+    no_search: bool,
+    steps: [Option<f64>; 2],
+    reading: Option<Reading>,
+    stored: Option<Stored>,
+    background: f32,
+    verbose: bool,
+    replaced: Vec<String>,
+}
+
+impl Reader {
+    fn option<'a>(&mut self, option: &'a str, words: &mut impl Iterator<Item = &'a str>) -> Result<(), Refusal> {
+        if let Some((_, count)) = WITHOUT_EFFECT.iter().find(|(name, _)| *name == option) {
+            for _ in 0..*count {
+                value(option, words)?;
+            }
+            self.replaced.push(format!("{option} by the search's own settings"));
+            return Ok(());
+        }
+        if let Some((_, instead)) = REFUSED.iter().find(|(name, _)| *name == option) {
+            return Err(Refusal::not_served(option, instead));
+        }
+        match option {
+            "-in" => self.moving = Some(names::input(option, value(option, words)?)?),
+            "-ref" => self.fixed = Some(names::input(option, value(option, words)?)?),
+            "-out" | "-o" => self.out = Some(names::output(value(option, words)?)?),
+            "-omat" => self.omat = Some(value(option, words)?.into()),
+            "-init" => self.init = Some(names::existing(option, value(option, words)?)?),
+            "-refweight" => self.weights[0] = Some(names::input(option, value(option, words)?)?),
+            "-inweight" => self.weights[1] = Some(names::input(option, value(option, words)?)?),
+            "-usesqform" => self.headers = true,
+            "-applyxfm" => self.apply = true,
+            "-applyisoxfm" => self.isotropic = Some(positive(option, words)?),
+            "-2D" => self.planar = true,
+            "-nosearch" => self.no_search = true,
+            "-cost" => self.cost = Some(cost(option, value(option, words)?)?),
+            "-searchcost" => self.search_cost = Some(cost(option, value(option, words)?)?),
+            "-dof" => self.dof = Some(dof(value(option, words)?)?),
+            "-searchrx" => self.ranges[0] = Some([number(option, words)?, number(option, words)?]),
+            "-searchry" => self.ranges[1] = Some([number(option, words)?, number(option, words)?]),
+            "-searchrz" => self.ranges[2] = Some([number(option, words)?, number(option, words)?]),
+            "-coarsesearch" => self.steps[0] = Some(positive(option, words)?),
+            "-finesearch" => self.steps[1] = Some(positive(option, words)?),
+            "-interp" => self.reading = Some(self.interpolation(value(option, words)?)?),
+            "-sincwindow" => self.window(value(option, words)?)?,
+            "-datatype" => self.stored = Some(datatype(value(option, words)?)?),
+            "-setbackground" => self.background = number(option, words)? as f32,
+            "-verbose" => self.verbose = number(option, words)? > 0.0,
+            "-v" => self.verbose = true,
+            _ => return Err(Refusal::new(option, "is no option of flirt")),
+        }
+        Ok(())
+    }
+
+    fn interpolation(&mut self, name: &str) -> Result<Reading, Refusal> {
+        match name {
+            "trilinear" => Ok(Reading::Linear),
+            "nearestneighbour" => Ok(Reading::Nearest),
+            "spline" => Ok(Reading::Spline(SplineOrder::CUBIC)),
+            "sinc" => {
+                self.replaced.push("the sinc's Hanning window by Hamming's, of radius 3".into());
+                Ok(Reading::Sinc(Window::Hamming))
+            }
+            _ => Err(Refusal::new(format!("-interp {name}"), "expected trilinear, nearestneighbour, sinc or spline")),
+        }
+    }
+
+    /// The window of a sinc, which may come before or after it.
+    fn window(&mut self, name: &str) -> Result<(), Refusal> {
+        match name {
+            "hanning" | "h" => Ok(()),
+            "blackman" | "b" => {
+                self.replaced.retain(|replaced| !replaced.starts_with("the sinc's"));
+                self.replaced.push("the sinc's width by a radius of 3".into());
+                self.reading = Some(Reading::Sinc(Window::Blackman));
+                Ok(())
+            }
+            _ => Err(Refusal::not_served(format!("-sincwindow {name}"), "use hanning or blackman")),
+        }
+    }
+
+    fn request(self) -> Result<Request, Refusal> {
+        let missing = |option: &str| Refusal::new(option, "is missing: an image is expected");
+        let options = self.options();
+        let Reader { apply, isotropic, init, headers, .. } = self;
+        let mut replaced = self.replaced;
+        if let (Some(search), Some(cost)) = (self.search_cost, self.cost)
+            && search != cost
+        {
+            replaced.push(format!("-searchcost by the cost of the whole search, {cost}"));
+        }
+        let asymmetric = self.ranges.iter().flatten().any(|[low, high]| *low != -*high);
+        if asymmetric {
+            replaced.push("the search's ranges by symmetric ones around them".into());
+        }
+        let task = match (apply, isotropic) {
+            (_, Some(size_mm)) => Task::ApplyIsotropic(size_mm),
+            (true, None) => Task::Apply,
+            (false, None) => Task::Register(options),
+        };
+        if task == Task::Apply && self.out.is_none() {
+            return Err(missing("-out"));
+        }
+        Ok(Request {
+            fixed: self.fixed.ok_or_else(|| missing("-ref"))?,
+            moving: self.moving.ok_or_else(|| missing("-in"))?,
+            out: self.out,
+            omat: self.omat,
+            origin: match (init, headers) {
+                (Some(path), _) => Origin::Matrix(path),
+                (None, true) => Origin::Headers,
+                (None, false) => Origin::Centres,
+            },
+            task,
+            weights: self.weights,
+            planar: self.planar,
+            reading: self.reading.unwrap_or(Reading::Linear),
+            stored: self.stored,
+            background: self.background,
+            verbose: self.verbose,
+            replaced,
+        })
+    }
+
+    /// The search that was asked for.
+    fn options(&self) -> Options {
+        let cost = self.cost.or(self.search_cost).unwrap_or(Cost::CorrelationRatio);
+        let defaults = AngleSearch::default();
+        let range = |axis: usize| self.ranges[axis].map_or(90.0, |[low, high]| low.abs().max(high.abs()).min(180.0));
+        let ranges = [0, 1, 2].map(range);
+        let search = match self.no_search || ranges == [0.0; 3] {
+            true => Search::None,
+            false => Search::Angles(AngleSearch {
+                range_degrees: if self.planar { [0.0, 0.0, ranges[2]] } else { ranges },
+                coarse_step_degrees: self.steps[0].unwrap_or(defaults.coarse_step_degrees),
+                fine_step_degrees: self.steps[1].unwrap_or(defaults.fine_step_degrees),
+                // Who narrows the search wants nothing from outside.
+                principal_axes: self.ranges.iter().all(Option::is_none),
+            }),
+        };
+        let dof = if self.planar { Dof::Rigid6 } else { self.dof.unwrap_or(Dof::Affine12) };
+        Options { dof, search, ..Options::of(cost) }
+    }
+}
+
+fn value<'a>(option: &str, words: &mut impl Iterator<Item = &'a str>) -> Result<&'a str, Refusal> {
+    words.next().ok_or_else(|| Refusal::new(option, "expected a value after it"))
+}
+
+fn number<'a>(option: &str, words: &mut impl Iterator<Item = &'a str>) -> Result<f64, Refusal> {
+    let text = value(option, words)?;
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| Refusal::new(format!("{option} {text}"), "expected a number"))
+}
+
+fn positive<'a>(option: &str, words: &mut impl Iterator<Item = &'a str>) -> Result<f64, Refusal> {
+    let number = number(option, words)?;
+    match number > 0.0 {
+        true => Ok(number),
+        false => Err(Refusal::new(format!("{option} {number}"), "expected a number above 0")),
+    }
+}
+
+fn cost(option: &str, name: &str) -> Result<Cost, Refusal> {
+    let shown = format!("{option} {name}");
+    match name {
+        "corratio" => Ok(Cost::CorrelationRatio),
+        "mutualinfo" => Ok(Cost::MutualInformation),
+        "normmi" => Ok(Cost::NormalisedMutualInformation),
+        "normcorr" => Ok(Cost::NormalisedCorrelation),
+        "leastsq" => Ok(Cost::LeastSquares),
+        "labeldiff" | "bbr" => {
+            Err(Refusal::not_served(shown, "use corratio, mutualinfo, normmi, normcorr or leastsq"))
+        }
+        _ => Err(Refusal::new(shown, "expected corratio, mutualinfo, normmi, normcorr or leastsq")),
+    }
+}
+
+fn dof(text: &str) -> Result<Dof, Refusal> {
+    let dof = Dof::ALL.into_iter().find(|dof| text.parse() == Ok(dof.number(false)));
+    dof.ok_or_else(|| Refusal::not_served(format!("-dof {text}"), "use 3, 6, 7, 9 or 12"))
+}
+
+fn datatype(name: &str) -> Result<Stored, Refusal> {
+    match name {
+        "char" => Ok(Stored::Uint8),
+        "short" => Ok(Stored::Int16),
+        "int" => Ok(Stored::Int32),
+        "float" => Ok(Stored::Float32),
+        "double" => Ok(Stored::Float64),
+        _ => Err(Refusal::new(format!("-datatype {name}"), "expected char, short, int, float or double")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Request, Refusal> {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["m.nii.gz", "f.nii", "a.mat"] {
+            std::fs::write(folder.path().join(name), b"x").expect("it is written");
+        }
+        let line = line.replace("DIR", &folder.path().display().to_string());
+        Request::read(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn options(rest: &str) -> Options {
+        match read(&format!("-in DIR/m -ref DIR/f {rest}")).expect("it is served").task {
+            Task::Register(options) => options,
+            other => panic!("another task: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn lines_of_nipype_are_read() {
+        let request = read("-in DIR/m.nii.gz -ref DIR/f.nii -out o.nii -omat o.mat -bins 640 -searchcost mutualinfo");
+        let request = request.expect("it is served");
+        assert_eq!((request.out, request.omat), (Some("o.nii.gz".into()), Some("o.mat".into())));
+        assert!(matches!(&request.task, Task::Register(options) if options.cost == Cost::MutualInformation));
+        assert_eq!(request.replaced.len(), 1, "{:?}", request.replaced);
+        let request = read("-in DIR/m -ref DIR/f -applyxfm -init DIR/a.mat -out o").expect("it is served");
+        assert!(matches!((request.task, request.origin), (Task::Apply, Origin::Matrix(_))));
+        let request = read("-in DIR/m -ref DIR/f -applyisoxfm 4.000000 -usesqform -out o -interp spline");
+        assert!(request.is_ok_and(|request| request.task == Task::ApplyIsotropic(4.0)));
+    }
+
+    #[test]
+    fn the_search_is_that_of_the_options() {
+        let defaults = options("-dof 6 -cost normmi");
+        assert_eq!((defaults.dof, defaults.cost), (Dof::Rigid6, Cost::NormalisedMutualInformation));
+        assert_eq!(options("-nosearch").search, Search::None);
+        assert_eq!(options("-searchrx 0 0 -searchry 0 0 -searchrz 0 0").search, Search::None);
+        let Search::Angles(angles) = options("-searchrx -30 30 -coarsesearch 45").search else { panic!("no search") };
+        assert_eq!((angles.range_degrees, angles.coarse_step_degrees), ([30.0, 90.0, 90.0], 45.0));
+        assert!(!angles.principal_axes);
+    }
+
+    #[test]
+    fn what_is_not_served_is_refused_by_name() {
+        for rest in [
+            "-schedule s.sch",
+            "-cost bbr",
+            "-wmseg w.nii",
+            "-dof 5",
+            "-interp cubic",
+            "-nosuch",
+            "-applyisoxfm 0",
+            "-datatype long",
+            "-applyxfm",
+            "-out",
+        ] {
+            let refusal = read(&format!("-in DIR/m -ref DIR/f {rest}")).expect_err(rest);
+            let first = rest.split(' ').next().unwrap_or_default();
+            assert!(refusal.option.starts_with(first) || refusal.option == "-out", "{rest}: {refusal}");
+        }
+        for line in ["-in DIR/m -out o", "-ref DIR/f -out o", "-in DIR/nosuch -ref DIR/f"] {
+            assert!(read(line).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Names of images as FSL's commands take them: without their extensions, which `FSLOUTPUTTYPE` gives to outputs.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_console::Refusal;
+
+/// The variable that gives the format of outputs.
+const OUTPUT_TYPE: &str = "FSLOUTPUTTYPE";
+
+/// Extensions of images, in the order in which they are looked for.
+const EXTENSIONS: [&str; 6] = [".nii.gz", ".nii", ".hdr.gz", ".hdr", ".img.gz", ".img"];
+
+/// The file of an image that is read: of this name, or of this name and an extension.
+///
+/// # Errors
+/// No such image.
+pub fn input(option: &str, name: &str) -> Result<PathBuf, Refusal> {
+    let path = PathBuf::from(name);
+    let with = |extension: &&str| PathBuf::from(format!("{}{extension}", stem(name)));
+    let found = if path.is_file() { Some(path) } else { EXTENSIONS.iter().map(with).find(|path| path.is_file()) };
+    found.ok_or_else(|| {
+        Refusal::new(format!("{option} {name}"), "no such image, with or without .nii.gz, .nii or .hdr")
+    })
+}
+
+/// The file of an image that is written: this name, its extension replaced by that of the environment's format.
+///
+/// # Errors
+/// A format that is not served.
+pub fn output(name: &str) -> Result<PathBuf, Refusal> {
+    output_as(name, std::env::var(OUTPUT_TYPE).ok().as_deref())
+}
+
+fn output_as(name: &str, format: Option<&str>) -> Result<PathBuf, Refusal> {
+    let extension = match format {
+        None | Some("" | "NIFTI_GZ") => ".nii.gz",
+        Some("NIFTI") => ".nii",
+        Some(other) => {
+            return Err(Refusal::not_served(format!("{OUTPUT_TYPE}={other}"), "use NIFTI_GZ or NIFTI"));
+        }
+    };
+    Ok(PathBuf::from(format!("{}{extension}", stem(name))))
+}
+
+/// A name without the extension of an image.
+fn stem(name: &str) -> &str {
+    EXTENSIONS.iter().find_map(|extension| name.strip_suffix(extension)).unwrap_or(name)
+}
+
+/// A file that must be there.
+///
+/// # Errors
+/// No such file.
+pub fn existing(option: &str, name: &str) -> Result<PathBuf, Refusal> {
+    match Path::new(name).is_file() {
+        true => Ok(name.into()),
+        false => Err(Refusal::new(format!("{option} {name}"), "no such file")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_have_the_extension_of_the_format() {
+        let output = |name: &str, format| output_as(name, format).ok();
+        assert_eq!(output("a/b", None), Some("a/b.nii.gz".into()));
+        assert_eq!(output("b.nii", Some("NIFTI_GZ")), Some("b.nii.gz".into()));
+        assert_eq!(output("b.nii.gz", Some("NIFTI")), Some("b.nii".into()));
+        assert_eq!(output("b.v1", Some("")), Some("b.v1.nii.gz".into()));
+        assert_eq!(output("b", Some("ANALYZE")), None);
+    }
+
+    #[test]
+    fn inputs_are_found_without_their_extension() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.v2.nii.gz");
+        std::fs::write(&path, b"x").expect("it is written");
+        for name in ["x.v2", "x.v2.nii", "x.v2.nii.gz"] {
+            let name = folder.path().join(name).display().to_string();
+            assert_eq!(input("-in", &name).ok().as_ref(), Some(&path), "{name}");
+        }
+        assert!(input("-in", &folder.path().join("y").display().to_string()).is_err());
+    }
+}

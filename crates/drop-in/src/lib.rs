@@ -1,0 +1,100 @@
+//! Commands of ANTs and FSL under their own names, so that pipelines run unchanged: each translates a command line to the
+//! options of the libraries. The table of all commands is `served.rs`.
+//!
+//! A command is called by the name of a link to this program, or by `antsreg-gpu as NAME`. What cannot be honoured is refused
+//! before anything is written ([`Refusal`]); with `ANTSREG_FALLBACK=1` the next program of that name on `PATH` runs instead.
+
+mod ants;
+mod c3d_affine_tool;
+mod call;
+mod engine;
+mod fallback;
+mod fsl;
+mod links;
+mod served;
+mod settings;
+mod suite;
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use antsreg_console::{CliError, Refusal, threads};
+pub use links::{Args as LinksArgs, run as links};
+
+use call::Call;
+use served::{Command, command};
+use settings::Settings;
+
+/// Call a command of ANTs or FSL by its name, without a link of that name.
+///
+/// The arguments are those of that command. `antsreg-gpu links` lists the commands that are served.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The command, then its arguments
+    #[arg(required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = true, value_name = "NAME")]
+    words: Vec<OsString>,
+}
+
+/// A command of another program as it was called.
+pub struct Invocation {
+    command: &'static Command,
+    arguments: Vec<OsString>,
+}
+
+impl Args {
+    /// The command that was named.
+    ///
+    /// # Errors
+    /// A name that is not served.
+    pub fn invocation(&self) -> Result<Invocation, CliError> {
+        let name = self.words[0].to_string_lossy();
+        let command = command(&name).ok_or_else(|| {
+            let served = served::names().collect::<Vec<_>>().join(", ");
+            Refusal::new(format!("as {name}"), "no command of this name is served").instead(format!("use {served}"))
+        })?;
+        Ok(Invocation { command, arguments: self.words[1..].to_vec() })
+    }
+}
+
+/// The command whose name this program was called by, the first of these words, if it is one.
+pub fn invoked(words: &[OsString]) -> Option<Invocation> {
+    let (own, arguments) = words.split_first()?;
+    let command = command(Path::new(own).file_name()?.to_str()?)?;
+    Some(Invocation { command, arguments: arguments.to_vec() })
+}
+
+impl Invocation {
+    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    pub fn first_gpus(&self) -> Option<usize> {
+        Settings::of(self.command.suite).ok()?.first_gpus()
+    }
+
+    /// Runs the command, or the next program of its name where it is refused and this was asked for.
+    ///
+    /// # Errors
+    /// A refusal; whatever stops the command.
+    pub fn run(&self) -> Result<(), CliError> {
+        let Invocation { command, arguments } = self;
+        let settings = Settings::of(command.suite)?;
+        let fallback = settings.fallback;
+        let error = match self.serve(settings) {
+            Ok(()) => return Ok(()),
+            Err(error) if fallback && error.exit_code() == Refusal::EXIT_CODE => {
+                fallback::exec(command.name, arguments, error)
+            }
+            Err(CliError::Refused(refusal)) => refusal.or_by_the_next(command.name).into(),
+            Err(error) => error,
+        };
+        Err(CliError::Foreign { command: command.name, source: Box::new(error) })
+    }
+
+    fn serve(&self, settings: Settings) -> Result<(), CliError> {
+        let text = |word: &OsString| {
+            let refusal = || Refusal::new(word.to_string_lossy(), "is not UTF-8, expected names in UTF-8");
+            word.to_str().map(str::to_owned).ok_or_else(refusal)
+        };
+        let arguments = self.arguments.iter().map(text).collect::<Result<Vec<_>, Refusal>>()?;
+        threads::start(settings.threads)?;
+        (self.command.run)(&Call { name: self.command.name, arguments, settings })
+    }
+}

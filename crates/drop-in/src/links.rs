@@ -1,0 +1,65 @@
+//! `links`: makes links to this program under the names of the commands that it serves.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_console::{CliError, Refusal, command_line, output::print};
+use antsreg_core::io::outputs;
+
+use crate::served;
+
+/// Make links to this program under the names of ANTs' and FSL's commands that it serves.
+///
+/// Pipelines that find these links on PATH before the programs themselves run unchanged.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Folder of the links, made if it does not exist
+    folder: PathBuf,
+    /// These commands alone [default: all that are served]
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    only: Vec<String>,
+}
+
+/// Runs `links`.
+///
+/// # Errors
+/// A name that is not served; another file of a link's name; a folder that takes no links.
+pub fn run(args: &Args) -> Result<(), CliError> {
+    let unknown = args.only.iter().find(|name| served::command(name).is_none());
+    if let Some(name) = unknown {
+        let served = served::names().collect::<Vec<_>>().join(", ");
+        let refusal = Refusal::new(format!("--only {name}"), "no command of this name is served");
+        return Err(refusal.instead(format!("use {served}")).into());
+    }
+    let wrap = |path: &Path| {
+        let path = path.to_owned();
+        move |source| CliError::Write { path, source }
+    };
+    let own = command_line::program().unwrap_or(Path::new("antsreg-gpu"));
+    let own = own.canonicalize().map_err(wrap(own))?;
+    outputs::make_folder(&args.folder)?;
+    let folder = args.folder.canonicalize().map_err(wrap(&args.folder))?;
+    let wanted = |name: &&'static str| args.only.is_empty() || args.only.iter().any(|only| only == name);
+    let links: Vec<PathBuf> = served::names().filter(wanted).map(|name| folder.join(name)).collect();
+    // Before the first is made: all or none.
+    if let Some(taken) = links.iter().find(|link| is_taken(link, &own)) {
+        let why = "exists and is no link to antsreg-gpu";
+        return Err(Refusal::new(taken.display(), why).instead("give another folder, or remove it").into());
+    }
+    for link in &links {
+        match std::fs::remove_file(link) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(wrap(link)(error)),
+            _ => std::os::unix::fs::symlink(&own, link).map_err(wrap(link))?,
+        }
+    }
+    let lines: String = links.iter().map(|link| format!("{}\n", link.display())).collect();
+    let folder = folder.display();
+    print(&format!("{lines}\nPut the folder before the programs it stands for:\n  export PATH={folder}:$PATH\n"))
+}
+
+/// Whether something else than a link to this program, or to an earlier build of it, has the name.
+fn is_taken(link: &Path, own: &Path) -> bool {
+    match std::fs::read_link(link) {
+        Ok(target) => target != own && target.file_name() != own.file_name(),
+        Err(_) => link.symlink_metadata().is_ok(),
+    }
+}

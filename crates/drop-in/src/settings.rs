@@ -1,0 +1,98 @@
+//! Settings of commands of other programs, which their command lines have no options for: from the environment.
+
+use std::env::{VarError, var};
+
+use antsreg_console::{Refusal, threads};
+use antsreg_pool::Devices;
+use antsreg_register::DeviceChoice;
+
+use crate::suite::Suite;
+
+/// The device, as `--device` takes it.
+const DEVICE: &str = "ANTSREG_DEVICE";
+/// Whether the next program of a name runs what is refused here.
+const FALLBACK: &str = "ANTSREG_FALLBACK";
+/// Threads that a command may use at most.
+const MOST_THREADS: usize = 1024;
+
+/// What the environment says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// The device that computes.
+    pub device: DeviceChoice,
+    /// Threads that compute.
+    pub threads: usize,
+    /// Whether the next program of the command's name runs what is refused here.
+    pub fallback: bool,
+}
+
+impl Settings {
+    /// The settings of a command of these programs.
+    ///
+    /// # Errors
+    /// A device or a switch that is not understood.
+    pub fn of(suite: Suite) -> Result<Settings, Refusal> {
+        Settings::read(suite, |name| match var(name) {
+            Err(VarError::NotPresent) => None,
+            Err(VarError::NotUnicode(text)) => Some(text.to_string_lossy().into_owned()),
+            Ok(text) => Some(text),
+        })
+    }
+
+    fn read(suite: Suite, variable: impl Fn(&str) -> Option<String>) -> Result<Settings, Refusal> {
+        let given = |name: &str| variable(name).filter(|text| !text.is_empty());
+        let device = given(DEVICE).map_or(Ok(DeviceChoice::Auto), |text| {
+            text.parse().map_err(|error| Refusal::new(format!("{DEVICE}={text}"), error))
+        })?;
+        let fallback = match given(FALLBACK).as_deref() {
+            None | Some("0") => false,
+            Some("1") => true,
+            Some(other) => return Err(Refusal::new(format!("{FALLBACK}={other}"), "expected 0 or 1")),
+        };
+        // As those programs do, what is no number is passed over.
+        let count = |name: &&str| given(name)?.trim().parse().ok().filter(|count: &usize| *count > 0);
+        let threads = suite.threads().iter().find_map(count).unwrap_or_else(threads::available);
+        Ok(Settings { device, threads: threads.min(MOST_THREADS), fallback })
+    }
+
+    /// How many of the first GPUs can be used.
+    pub fn first_gpus(&self) -> Option<usize> {
+        Devices::One(self.device).first_gpus(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Settings, Refusal> {
+        let value =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string());
+        Settings::read(Suite::Ants, value)
+    }
+
+    #[test]
+    fn without_variables_the_defaults_of_the_program_hold() {
+        let expected = Settings { device: DeviceChoice::Auto, threads: threads::available(), fallback: false };
+        assert_eq!(read(&[]), Ok(expected));
+        assert_eq!(read(&[("ANTSREG_DEVICE", ""), ("ANTSREG_FALLBACK", "0"), ("NSLOTS", "many")]), Ok(expected));
+    }
+
+    #[test]
+    fn variables_give_the_device_the_threads_and_the_fallback() {
+        let found = read(&[("ANTSREG_DEVICE", "cuda:1"), ("NSLOTS", "3"), ("ANTSREG_FALLBACK", "1")]);
+        assert_eq!(found, Ok(Settings { device: DeviceChoice::Cuda(1), threads: 3, fallback: true }));
+        let both = read(&[("NSLOTS", "3"), ("ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS", "5")]);
+        assert_eq!(both.map(|settings| settings.threads), Ok(5));
+        let most = read(&[("NSLOTS", "99999")]);
+        assert_eq!(most.map(|settings| settings.threads), Ok(MOST_THREADS));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_by_name() {
+        let device = read(&[("ANTSREG_DEVICE", "gpu")]).expect_err("no device").to_string();
+        assert!(device.contains("ANTSREG_DEVICE=gpu") && device.contains("cuda:N"), "{device}");
+        let fallback = read(&[("ANTSREG_FALLBACK", "yes")]).expect_err("no switch").to_string();
+        assert!(fallback.contains("ANTSREG_FALLBACK=yes"), "{fallback}");
+    }
+}
