@@ -85,7 +85,9 @@ class Plan:
 
 @final
 class Side:
-    def __new__(cls, image: Image, channels: Sequence[Image], mask: Optional[Image] = None) -> Side: ...
+    def __new__(
+        cls, image: Image, channels: Sequence[Image], mask: Union[None, Image, Sequence[Optional[Image]]] = None
+    ) -> Side: ...
 
 @final
 class Registration:

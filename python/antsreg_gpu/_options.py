@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Options: TypeAlias = Mapping[str, Any]
 #: ``centre-of-mass``, ``headers``, or an affine, fixed → moving: a file, a matrix (4×4, RAS mm) or a `Transform`.
 Start: TypeAlias = "Union[str, ArrayLike, TransformLike]"
+#: A mask for all stages, or a list with a mask or None for each stage.
+Masks: TypeAlias = "Union[ImageLike, list[Optional[ImageLike]]]"
 
 
 def plan(
@@ -82,9 +84,14 @@ def start(given: Optional[Start], usual: str) -> tuple[str, Optional[_native.Mat
     return (path_of(given) if is_path(given) else "initial"), matrix
 
 
-def side(
-    image: ImageLike, name: str, channels: Sequence[ImageLike], mask: Optional[ImageLike]
-) -> _native.Side:
+def side(image: ImageLike, name: str, channels: Sequence[ImageLike], mask: Optional[Masks]) -> _native.Side:
     """One side of a registration."""
     further = [read(channel, f"channel {n} of {name}") for n, channel in enumerate(channels, 2)]
-    return _native.Side(read(image, name), further, None if mask is None else read(mask, f"the mask of {name}"))
+    masks: Union[None, _native.Image, list[Optional[_native.Image]]]
+    if mask is None:
+        masks = None
+    elif isinstance(mask, list):
+        masks = [None if one is None else read(one, f"mask {n} of {name}") for n, one in enumerate(mask, 1)]
+    else:
+        masks = read(mask, f"the mask of {name}")
+    return _native.Side(read(image, name), further, masks)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _native
 from ._errors import OptionError, ResultWarning
 from ._images import ImageLike, SpatialImage, made
-from ._options import Options, Start, plan, side, start
+from ._options import Masks, Options, Start, plan, side, start
 from ._progress import Follower, Progress
 from ._transforms import Transform, apply, apply_points
 
@@ -190,8 +190,8 @@ def register(
     *,
     preset: str = "default",
     stages: Optional[Sequence[Options]] = None,
-    fixed_mask: Optional[ImageLike] = None,
-    moving_mask: Optional[ImageLike] = None,
+    fixed_mask: Optional[Masks] = None,
+    moving_mask: Optional[Masks] = None,
     channels: Sequence[tuple[ImageLike, ImageLike]] = (),
     initial: Optional[Start] = None,
     device: str = "auto",
@@ -217,8 +217,8 @@ def register(
     stages : list of dict, optional
         Stages as the command's record has them, instead of a preset with changes: ``{"linear": {…}}``,
         ``{"deformable": {…}}``.
-    fixed_mask, moving_mask : image, optional
-        Voxels that count: above 0.5, on the grid of their image.
+    fixed_mask, moving_mask : image or list, optional
+        Voxels that count: above 0.5, on the grid of their image. A list has a mask, or None, for each stage.
     channels : list of pairs of images
         Further fixed and moving images of the same persons, which drive SyN as well.
     initial : optional
@@ -289,7 +289,7 @@ class Fixed:
         *,
         preset: str = "default",
         stages: Optional[Sequence[Options]] = None,
-        mask: Optional[ImageLike] = None,
+        mask: Optional[Masks] = None,
         channels: Sequence[ImageLike] = (),
         initial: Optional[Start] = None,
         device: str = "auto",
@@ -309,7 +309,7 @@ class Fixed:
         self,
         moving: ImageLike,
         *,
-        mask: Optional[ImageLike] = None,
+        mask: Optional[Masks] = None,
         channels: Sequence[ImageLike] = (),
         progress: Progress = None,
     ) -> Registration:
@@ -327,7 +327,7 @@ def register_many(
     *,
     preset: str = "default",
     stages: Optional[Sequence[Options]] = None,
-    fixed_mask: Optional[ImageLike] = None,
+    fixed_mask: Optional[Masks] = None,
     initial: Optional[Start] = None,
     device: str = "auto",
     workers: Optional[int] = None,

@@ -239,15 +239,15 @@ def write_transform(
     moving: Optional[ImageLike] = None,
     centre: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> None:
-    """Writes an affine (``.mat``, ``.txt``, ``.tfm``) or one warp (``.nii.gz``, ``.nii``) for ITK and ANTs; where both
-    images are given, an affine as FLIRT's matrix.
+    """Writes an affine (``.mat``, ``.txt``, ``.tfm``), one warp (``.nii.gz``, ``.nii``) or all transforms of a sequence
+    (``.h5``) for ITK and ANTs; where both images are given, an affine as FLIRT's matrix.
 
     Parameters
     ----------
     path : path
         The file.
     transform : transform
-        An affine or one warp.
+        What the format holds.
     fixed, moving : image, optional
         FLIRT's reference and input.
     centre : three numbers

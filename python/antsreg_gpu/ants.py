@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import os
 import tempfile
+import warnings
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
@@ -21,7 +22,7 @@ from ._errors import Error
 from ._images import LPS, made, parts
 from ._measures import jacobian, overlap
 from ._registration import register
-from ._transforms import apply
+from ._transforms import apply, write_transform
 
 __all__ = [
     "Unsupported",
@@ -137,15 +138,24 @@ def registration(
     outprefix : str
         Start of the names of the transforms; by default in a new temporary folder.
     mask, moving_mask : image, optional
-        Voxels that count, in all stages.
+        Voxels that count, in the last stage.
+    mask_all_stages : bool
+        The masks hold in all stages.
     syn_metric, aff_metric : str
         ``mattes`` or ``CC``; ``mattes``, ``GC`` or ``meansquares``. Without ``aff_metric`` the affine stage uses this
         engine's own cost, the correlation ratio.
     reg_iterations : sequence of int
         Most iterations of SyN on each level, coarse to fine; left at ANTsPy's default, this engine's own.
-    grad_step, flow_sigma, total_sigma, aff_sampling, aff_random_sampling_rate, syn_sampling, random_seed
-        Left at ANTsPy's default, this engine's own; ``grad_step``, ``total_sigma`` and ``syn_sampling`` have their effect. This
-        engine samples all voxels and has no random numbers.
+    grad_step, flow_sigma, total_sigma, syn_sampling
+        As ANTs has them where they are changed; left at ANTsPy's default, this engine's own.
+    use_legacy_histogram_matching : bool
+        Match the moving image's histogram to the fixed one's for SyN, as ITK does.
+    write_composite_transform : bool
+        ``fwdtransforms`` and ``invtransforms`` are then the names of one ``.h5`` file each.
+    aff_iterations, aff_shrink_factors, aff_smoothing_sigmas, aff_sampling
+        This engine has its own search for the affine: a value that is given is replaced, with a warning.
+    aff_random_sampling_rate, random_seed, singleprecision
+        Without effect: all voxels are sampled, there are no random numbers, and precision does not depend on it.
 
     Returns
     -------
@@ -155,16 +165,23 @@ def registration(
     if type_of_transform not in _TYPES:
         raise Unsupported(f"type_of_transform={type_of_transform!r}: expected one of {', '.join(_TYPES)}")
     refused = {
-        "write_composite_transform": write_composite_transform,
         "multivariate_extras": multivariate_extras is not None,
         "restrict_transformation": restrict_transformation is not None,
-        "aff_iterations": aff_iterations is not None and kwargs.get("strict", False),
         "smoothing_in_mm": smoothing_in_mm,
         **{name: True for name in kwargs if name != "gradient_step"},
     }
     for name, given in refused.items():
         if given:
             raise Unsupported(f"{name}: has no counterpart here")
+    replaced = {
+        "aff_iterations": aff_iterations is not None,
+        "aff_shrink_factors": aff_shrink_factors is not None,
+        "aff_smoothing_sigmas": aff_smoothing_sigmas is not None,
+        "aff_sampling": aff_sampling != 32,
+    }
+    for name, given in replaced.items():
+        if given:
+            warnings.warn(f"{name}: replaced by this engine's own search for the affine", stacklevel=2)
     model, metric = _TYPES[type_of_transform]
     syn: dict[str, Any] = {}
     levels: Optional[dict[str, Any]] = None
@@ -181,6 +198,8 @@ def registration(
             syn["gradient_step"] = float(grad_step)
         if flow_sigma != 3:
             syn["update_variance"] = float(flow_sigma)
+        if use_legacy_histogram_matching:
+            syn["match_histograms"] = True
         if total_sigma:
             syn["total_variance"] = float(total_sigma)
         if tuple(reg_iterations) != _DEFAULT_ITERATIONS:
@@ -190,12 +209,19 @@ def registration(
         if aff_metric not in _AFF_METRICS:
             raise Unsupported(f"aff_metric={aff_metric!r}: expected mattes, GC or meansquares")
         linear = {"cost": _AFF_METRICS[aff_metric]}
+
+    def last_stage(image: Any, name: str) -> Any:
+        if image is None:
+            return None
+        only = mask_all_stages or model != "syn"
+        return _given(image, name) if only else [None, _given(image, name)]
+
     found = register(
         _given(fixed, "fixed"),
         _given(moving, "moving"),
         model,
-        fixed_mask=None if mask is None else _given(mask, "mask"),
-        moving_mask=None if moving_mask is None else _given(moving_mask, "moving_mask"),
+        fixed_mask=last_stage(mask, "mask"),
+        moving_mask=last_stage(moving_mask, "moving_mask"),
         initial=_start(initial_transform),
         syn=syn or None,
         levels=levels,
@@ -205,7 +231,13 @@ def registration(
     prefix = outprefix or os.path.join(tempfile.mkdtemp(prefix="antsreg_"), "")
     found.save(prefix, warped=False)
     affine, warp, inverse_warp = (prefix + name for name in ("0GenericAffine.mat", "1Warp.nii.gz", "1InverseWarp.nii.gz"))
+    forward: Files
+    backward: Files
     forward, backward = ([affine], [affine]) if found.warp is None else ([warp, affine], [affine, inverse_warp])
+    if write_composite_transform:
+        forward, backward = prefix + "Composite.h5", prefix + "InverseComposite.h5"
+        write_transform(forward, found.forward)
+        write_transform(backward, found.backward)
     return {
         "warpedmovout": _like(fixed, found.warped),
         "warpedfixout": _like(fixed, found.inverse_warped),

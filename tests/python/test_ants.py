@@ -71,6 +71,31 @@ def test_labels(images: tuple[Any, Any]) -> None:
         assert a.MeanOverlap == pytest.approx(float(b.MeanOverlap), abs=1e-4)
 
 
+def test_composite_transforms_and_the_mask_of_the_last_stage(images: tuple[Any, Any], tmp_path: Path) -> None:
+    fi, mi = images
+    iterations = {"type_of_transform": "SyN", "reg_iterations": (5, 0, 0)}
+    found = engine.registration(fi, mi, outprefix=f"{tmp_path}/c", write_composite_transform=True, **iterations)
+    assert found["fwdtransforms"] == f"{tmp_path}/cComposite.h5"
+    theirs = antspy.apply_transforms(fi, mi, [found["fwdtransforms"]])
+    assert np.abs(theirs.numpy() - found["warpedmovout"].numpy()).mean() < 1e-2
+    # Half of the brain: the affine is that without a mask unless the mask holds in all stages.
+    half = fi.numpy().copy()
+    half[: fi.shape[0] // 2] = 0
+    mask = antspy.from_numpy((half > 0).astype(np.float32), fi.origin, fi.spacing, fi.direction)
+
+    def affine(name: str, **options: Any) -> Any:
+        done = engine.registration(fi, mi, outprefix=f"{tmp_path}/{name}", **iterations, **options)
+        return antspy.read_transform(done["fwdtransforms"][1]).parameters
+
+    alone, last, everywhere = affine("a"), affine("l", mask=mask), affine("e", mask=mask, mask_all_stages=True)
+    assert np.array_equal(alone, last) and not np.allclose(alone, everywhere, atol=1e-6)
+
+
+def test_what_is_replaced_warns(images: tuple[Any, Any]) -> None:
+    with pytest.warns(UserWarning, match="aff_iterations: replaced"):
+        engine.registration(*images, type_of_transform="Translation", aff_iterations=(10, 0))
+
+
 def test_what_has_no_counterpart_raises_with_its_name(pair: Pair) -> None:
     pair_of = nib.load(pair.fixed), nib.load(pair.moving)
     cases: list[tuple[str, dict[str, Any]]] = [
@@ -78,7 +103,6 @@ def test_what_has_no_counterpart_raises_with_its_name(pair: Pair) -> None:
         ("multivariate_extras", {"multivariate_extras": [1]}),
         ("syn_metric", {"syn_metric": "demons"}),
         ("aff_metric", {"aff_metric": "demons"}),
-        ("write_composite_transform", {"write_composite_transform": True}),
         ("surprise", {"surprise": 1}),
     ]
     for name, options in cases:

@@ -139,8 +139,12 @@ impl Chain {
                 _ => Err(unsuitable(&path, "several transforms; write one after the other")),
             };
         }
+        if [".h5", ".hdf5"].iter().any(|extension| name.ends_with(extension)) {
+            let chain = self.steps();
+            return process::compute(py, || Ok(itk::write_composite(&path, chain, centre.into(), dimensions(chain))?));
+        }
         if ![".mat", ".txt", ".tfm"].iter().any(|extension| name.ends_with(extension)) {
-            return Err(unsuitable(&path, "a name that ends in none of .mat, .txt, .tfm, .nii and .nii.gz"));
+            return Err(unsuitable(&path, "a name that ends in none of .mat, .txt, .tfm, .h5, .nii and .nii.gz"));
         }
         match self.as_affine() {
             Some(affine) => Ok(itk::write_affine(&path, &affine, centre.into())?),
@@ -197,6 +201,15 @@ impl From<TransformChain> for Chain {
     fn from(steps: TransformChain) -> Chain {
         Chain(Steps::Own(Arc::new(steps)))
     }
+}
+
+/// The dimensions of the world that a composite transform has: two where its fields are of slices.
+fn dimensions(chain: &TransformChain) -> itk::Dimensions {
+    let of_slices = chain.steps.iter().any(|step| match &step.transform {
+        Transform::Displacement(field) => field.grid.is_slice(),
+        Transform::Affine(_) => false,
+    });
+    if of_slices { itk::Dimensions::Two } else { itk::Dimensions::Three }
 }
 
 fn unsuitable(path: &std::path::Path, found: &str) -> Failure {

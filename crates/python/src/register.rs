@@ -8,7 +8,7 @@ use std::time::Duration;
 use antsreg_core::{AffineTransform, Grid};
 use antsreg_register::linear::Start;
 use antsreg_register::{self as registering, Computed, Grids, Options, compute};
-use antsreg_study::pair::{Inputs, SideVolumes, StartFile};
+use antsreg_study::pair::{Inputs, Masks, SideVolumes, StartFile};
 use antsreg_study::transforms::TransformFile;
 use pyo3::prelude::*;
 
@@ -33,21 +33,35 @@ pub struct Side {
     pub planar: bool,
 }
 
+/// The mask of a side as Python gives it.
+#[derive(FromPyObject)]
+enum GivenMask<'py> {
+    /// One for all stages.
+    All(PyRef<'py, Image>),
+    /// One for each stage, or none.
+    PerStage(Vec<Option<PyRef<'py, Image>>>),
+}
+
 #[pymethods]
 impl Side {
-    /// An image, further channels of the same person, and a mask.
+    /// An image, further channels of the same person, and a mask, or one for each stage.
     #[new]
     #[pyo3(signature = (image, channels, mask=None))]
     fn new(
         py: Python,
         image: &Image,
         channels: Vec<PyRef<Image>>,
-        mask: Option<PyRef<Image>>,
+        mask: Option<GivenMask>,
     ) -> Result<Side, Failure> {
+        let named = |masks: Vec<Option<PyRef<Image>>>| masks.iter().map(|mask| Some(mask.as_ref()?.named())).collect();
         let volumes = SideVolumes {
             image: image.named(),
             channels: channels.iter().map(|channel| channel.named()).collect(),
-            mask: mask.map(|mask| mask.named()),
+            masks: match mask {
+                None => Masks::None,
+                Some(GivenMask::All(mask)) => Masks::All(mask.named()),
+                Some(GivenMask::PerStage(masks)) => Masks::PerStage(named(masks)),
+            },
         };
         let (name, planar) = (image.name.clone(), image.planar);
         process::compute(py, || Ok(Side { side: volumes.check()?, name, planar }))

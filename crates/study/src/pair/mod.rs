@@ -14,5 +14,5 @@ pub use record::{
     Consistency, DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, JacobianSummary, LinearLevel, LinearRecord,
     OverlapRecord, Parameters, Record, Seconds, SynLevel, SynRecord,
 };
-pub use volumes::{Named, SideVolumes};
+pub use volumes::{Masks, Named, SideVolumes};
 pub use write::{Context, Written, record, write};

@@ -20,6 +20,17 @@ pub struct Named {
     pub volume: Arc<Volume>,
 }
 
+/// The masks of one side of a registration: voxels that count are above 0.5.
+#[derive(Debug, Clone)]
+pub enum Masks {
+    /// All voxels count.
+    None,
+    /// One mask for all stages.
+    All(Named),
+    /// A mask for each stage, in the order of the stages; `None` where all voxels count.
+    PerStage(Vec<Option<Named>>),
+}
+
 /// The volumes of one side of a registration.
 #[derive(Debug, Clone)]
 pub struct SideVolumes {
@@ -27,8 +38,8 @@ pub struct SideVolumes {
     pub image: Named,
     /// Further images of the same person.
     pub channels: Vec<Named>,
-    /// Voxels that count: above 0.5.
-    pub mask: Option<Named>,
+    /// Voxels that count.
+    pub masks: Masks,
 }
 
 impl SideVolumes {
@@ -43,12 +54,21 @@ impl SideVolumes {
             inputs::check_contrast(&channel.volume, &channel.name)?;
             check_aligned([&channel.name, name], [&channel.volume.grid, &volume.grid])?;
         }
-        let on_grid = |mask: &Named| inputs::as_mask((*mask.volume).clone(), &mask.name, name, &volume.grid);
-        let mask = self.mask.as_ref().map(on_grid).transpose()?;
+        let on_grid = |mask: &Named| {
+            inputs::as_mask((*mask.volume).clone(), &mask.name, name, &volume.grid).map(Arc::new)
+        };
+        let mask = match &self.masks {
+            Masks::None => Mask::None,
+            Masks::All(mask) => Mask::All(on_grid(mask)?),
+            Masks::PerStage(masks) => {
+                let masks = masks.iter().map(|mask| mask.as_ref().map(on_grid).transpose());
+                Mask::PerStage(masks.collect::<Result<_, _>>()?)
+            }
+        };
         Ok(Side {
             image: volume.clone(),
             channels: self.channels.iter().map(|channel| channel.volume.clone()).collect(),
-            mask: mask.map_or(Mask::None, |mask| Mask::All(Arc::new(mask))),
+            mask,
         })
     }
 }
