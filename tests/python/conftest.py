@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,9 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
+
+# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: the tests of Ctrl-C would wait.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Pair(NamedTuple):
