@@ -141,7 +141,9 @@ impl Chain {
         }
         if [".h5", ".hdf5"].iter().any(|extension| name.ends_with(extension)) {
             let chain = self.steps();
-            return process::compute(py, || Ok(itk::write_composite(&path, chain, centre.into(), dimensions(chain))?));
+            return process::compute(py, || {
+                Ok(itk::write_composite(&path, chain, centre.into(), dimensions(chain))?)
+            });
         }
         if ![".mat", ".txt", ".tfm"].iter().any(|extension| name.ends_with(extension)) {
             return Err(unsuitable(&path, "a name that ends in none of .mat, .txt, .tfm, .h5, .nii and .nii.gz"));

@@ -47,13 +47,9 @@ impl Side {
     /// An image, further channels of the same person, and a mask, or one for each stage.
     #[new]
     #[pyo3(signature = (image, channels, mask=None))]
-    fn new(
-        py: Python,
-        image: &Image,
-        channels: Vec<PyRef<Image>>,
-        mask: Option<GivenMask>,
-    ) -> Result<Side, Failure> {
-        let named = |masks: Vec<Option<PyRef<Image>>>| masks.iter().map(|mask| Some(mask.as_ref()?.named())).collect();
+    fn new(py: Python, image: &Image, channels: Vec<PyRef<Image>>, mask: Option<GivenMask>) -> Result<Side, Failure> {
+        let named =
+            |masks: Vec<Option<PyRef<Image>>>| masks.iter().map(|mask| Some(mask.as_ref()?.named())).collect();
         let volumes = SideVolumes {
             image: image.named(),
             channels: channels.iter().map(|channel| channel.named()).collect(),

@@ -54,9 +54,8 @@ impl SideVolumes {
             inputs::check_contrast(&channel.volume, &channel.name)?;
             check_aligned([&channel.name, name], [&channel.volume.grid, &volume.grid])?;
         }
-        let on_grid = |mask: &Named| {
-            inputs::as_mask((*mask.volume).clone(), &mask.name, name, &volume.grid).map(Arc::new)
-        };
+        let on_grid =
+            |mask: &Named| inputs::as_mask((*mask.volume).clone(), &mask.name, name, &volume.grid).map(Arc::new);
         let mask = match &self.masks {
             Masks::None => Mask::None,
             Masks::All(mask) => Mask::All(on_grid(mask)?),
