@@ -6,7 +6,7 @@
 
 DATA holds the volumes; docs/benchmarks.md says which and where they come from. Every score is computed here with
 numpy and scipy from the files that the programs write, not by the program under test. The first run makes a virtual
-environment under target/ and installs requirements.txt into it.
+environment under .venv/ and installs requirements.txt into it.
 """
 
 import sys

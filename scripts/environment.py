@@ -1,4 +1,4 @@
-"""The virtual environment of these scripts: made once, under target/, from requirements.txt."""
+"""Virtual environments of the scripts: each is made once, under .venv/, from a file of requirements."""
 
 from __future__ import annotations
 
@@ -11,33 +11,44 @@ from pathlib import Path
 SCRIPTS = Path(__file__).resolve().parent
 REPOSITORY = SCRIPTS.parent
 REQUIREMENTS = SCRIPTS / "requirements.txt"
-ENVIRONMENT = REPOSITORY / "target" / "scripts-venv"
+#: What precedes a requirement that is installed without what it depends on.
+ALONE = "# no-deps: "
 
 
-def enter() -> None:
-    """Run this same command inside the environment, made first if need be. Returns only there."""
-    if Path(sys.prefix).resolve() == ENVIRONMENT.resolve():
+def enter(requirements: Path = REQUIREMENTS) -> None:
+    """Run this same command inside the environment of these requirements, made first if need be. Returns only there."""
+    environment = folder(requirements)
+    if Path(sys.prefix).resolve() == environment.resolve():
         return
-    make()
-    python = ENVIRONMENT / "bin" / "python"
+    make(requirements)
+    python = environment / "bin" / "python"
     os.execv(python, [str(python), *sys.argv])
 
 
-def make() -> None:
-    """Create the environment, unless the one that stands was made from the same requirements."""
-    stamp = ENVIRONMENT / "requirements.txt"
-    wanted = REQUIREMENTS.read_text()
+def folder(requirements: Path) -> Path:
+    """Where the environment of these requirements lies: under the name of their folder."""
+    return REPOSITORY / ".venv" / requirements.resolve().parent.name
+
+
+def make(requirements: Path) -> Path:
+    """Create the environment, unless the one that stands was made from the same requirements. Gives its folder."""
+    environment = folder(requirements)
+    stamp, wanted = environment / "requirements.txt", requirements.read_text()
     if stamp.exists() and stamp.read_text() == wanted:
-        return
-    print(f"making {ENVIRONMENT}", file=sys.stderr)
+        return environment
+    print(f"making {environment}", file=sys.stderr)
+    alone = [line.removeprefix(ALONE) for line in wanted.splitlines() if line.startswith(ALONE)]
     try:
-        venv.create(ENVIRONMENT, with_pip=True)
-        pip = [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "-r", REQUIREMENTS], check=True, stdout=sys.stderr)
+        venv.create(environment, with_pip=True)
+        pip = [environment / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "-r", requirements], check=True, stdout=sys.stderr)
+        if alone:
+            subprocess.run([*pip, "--no-deps", *alone], check=True, stdout=sys.stderr)
     except (OSError, subprocess.CalledProcessError) as error:
-        packages = [line for line in wanted.splitlines() if line and not line.startswith("#")]
+        packages = [line for line in wanted.splitlines() if line and not line.startswith("#")] + alone
         sys.exit(
             f"error: {Path(sys.argv[0]).name} needs {', '.join(packages)}, which could not be installed into "
-            f"{ENVIRONMENT}: {error}. Python's venv and pip must be there, and a package index within reach."
+            f"{environment}: {error}. Python's venv and pip must be there, and a package index within reach."
         )
     stamp.write_text(wanted)
+    return environment

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the Python package into an environment of its own, target/python-venv, and tests it: types, behaviour, tutorial.
+"""Builds the Python package into an environment of its own, .venv/python, and tests it: types, behaviour, tutorial.
 
 Needs cargo, and Python 3.9 or later with venv. --wheel tests a wheel instead of building the package.
 """
@@ -11,12 +11,14 @@ import os
 import subprocess
 import sys
 import time
-import venv
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-ENVIRONMENT = REPOSITORY / "target" / "python-venv"
+import environment
+from environment import REPOSITORY
+
 TESTS = REPOSITORY / "tests" / "python"
+REQUIREMENTS = TESTS / "requirements.txt"
+ENVIRONMENT = environment.folder(REQUIREMENTS)
 EXAMPLES = REPOSITORY / "examples" / "python"
 
 
@@ -26,7 +28,7 @@ def main() -> int:
     parser.add_argument("--wheel", type=Path, help="a wheel to test")
     parser.add_argument("--profile", default="dev", help="Cargo's profile of the build")
     arguments = parser.parse_args()
-    make_environment()
+    environment.make(REQUIREMENTS)
     if arguments.wheel:
         run("pip", "install", "--quiet", "--force-reinstall", "--no-deps", arguments.wheel)
     else:
@@ -38,16 +40,6 @@ def main() -> int:
         run("python", tutorial, REPOSITORY / "target" / "python-tutorial")
     run("pdoc", "--output-directory", REPOSITORY / "target" / "python-doc", "antsreg_gpu", "antsreg_gpu.ants")
     return 0
-
-
-def make_environment() -> None:
-    """Create the environment, unless the one that stands was made from the same requirements."""
-    wanted, stamp = (TESTS / "requirements.txt").read_text(), ENVIRONMENT / "requirements.txt"
-    if stamp.exists() and stamp.read_text() == wanted:
-        return
-    venv.create(ENVIRONMENT, with_pip=True)
-    run("pip", "install", "--quiet", "--disable-pip-version-check", "-r", TESTS / "requirements.txt")
-    stamp.write_text(wanted)
 
 
 def run(program: str, *words: str | Path) -> None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether the atlas workflow gives the template that the one-machine command gives, to the byte, on small volumes.
 
-Needs cargo. Snakemake goes into an environment of its own, target/workflow-venv. With --profile slurm it is run through
+Needs cargo. Snakemake goes into an environment of its own, .venv/atlas. With --profile slurm it is run through
 a Slurm that is there; scripts/slurm_check.sh sets one up.
 """
 
@@ -14,12 +14,14 @@ import shutil
 import subprocess
 import sys
 import time
-import venv
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+import environment
+from environment import REPOSITORY
+
 WORKFLOW = REPOSITORY / "workflows" / "atlas"
-ENVIRONMENT = REPOSITORY / "target" / "workflow-venv"
+REQUIREMENTS = WORKFLOW / "requirements.txt"
+ENVIRONMENT = environment.folder(REQUIREMENTS)
 WORK = REPOSITORY / "target" / "workflow-check"
 
 # Few iterations: what is compared is bytes, not brains.
@@ -36,7 +38,7 @@ def main() -> int:
     parser.add_argument("--profile", default="local", help="a folder of workflows/atlas/profiles, or a path")
     parser.add_argument("--snakemake", nargs=argparse.REMAINDER, default=[], help="further arguments of snakemake")
     arguments = parser.parse_args()
-    make_environment()
+    environment.make(REQUIREMENTS)
     run("cargo", "build", "--quiet", "--locked", "--package", "antsreg-cli", cwd=REPOSITORY)
     program = target() / "debug" / "antsreg-gpu"
     shutil.rmtree(WORK, ignore_errors=True)
@@ -83,19 +85,6 @@ def digests(folder: Path) -> dict[str, str]:
     skipped = {"atlas.json", "record.json"}
     named = {str(name): path for name, path in files.items() if not any(part.startswith(".") for part in name.parts)}
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named.items() if name not in skipped}
-
-
-def make_environment() -> None:
-    """Create the environment, unless the one that stands was made from the same requirements."""
-    requirements = WORKFLOW / "requirements.txt"
-    stamp = ENVIRONMENT / "requirements.txt"
-    if stamp.exists() and stamp.read_text() == requirements.read_text():
-        return
-    print(f"making {ENVIRONMENT}", file=sys.stderr)
-    venv.create(ENVIRONMENT, with_pip=True)
-    pip = [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "-r", requirements], check=True, stdout=sys.stderr)
-    stamp.write_text(requirements.read_text())
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import nibabel as nib
 import numpy as np
-from environment import REPOSITORY
 from scipy import ndimage
+
+from environment import REPOSITORY
 
 EXAMPLES = REPOSITORY / "examples"
 
@@ -35,13 +36,30 @@ def thinned(name: str, to: Path, step: int = 2) -> str:
     return save(voxels, affine, to)
 
 
-def save(voxels: np.ndarray, affine: np.ndarray, to: Path) -> str:
-    """Write an image whose two forms agree."""
+def save(
+    voxels: np.ndarray,
+    affine: np.ndarray,
+    to: Path,
+    *,
+    qform: np.ndarray | None = None,
+    codes: tuple[int, int] = (1, 1),
+    intent: str = "none",
+) -> str:
+    """Write an image. The qform is the affine's unless one is given; the codes are those of qform and sform."""
     to.parent.mkdir(parents=True, exist_ok=True)
     image = nib.Nifti1Image(voxels, affine)
-    image.set_qform(affine, 1)
-    image.set_sform(affine, 1)
+    image.set_qform(affine if qform is None else qform, codes[0])
+    image.set_sform(affine, codes[1])
+    image.header.set_intent(intent)
     nib.save(image, to)
+    return str(to)
+
+
+def write_transform(to: Path, kind: str, parameters: list[float], fixed: list[float]) -> str:
+    """Write a transform as ITK's text."""
+    listed = [" ".join(map(repr, map(float, numbers))) for numbers in (parameters, fixed)]
+    head = f"#Insight Transform File V1.0\n#Transform 0\nTransform: {kind}\n"
+    to.write_text(f"{head}Parameters: {listed[0]}\nFixedParameters: {listed[1]}\n")
     return str(to)
 
 
@@ -63,14 +81,17 @@ def small(folder: Path) -> Images:
     files = {side: thinned(name, folder / "small" / f"{side}.nii.gz", 4) for side, name in names.items()}
     moving = nib.load(files["moving"])
     save(np.ascontiguousarray(moving.get_fdata(dtype=np.float32)[1:, :-1]), moving.affine, Path(files["moving"]))
-    affine = folder / "small" / "affine.txt"
-    affine.write_text(
-        "#Insight Transform File V1.0\n#Transform 0\nTransform: AffineTransform_double_3_3\n"
-        "Parameters: 0.99 0.05 0.01 -0.04 1.02 0.03 0.01 -0.02 0.97 3.5 -2.25 4\nFixedParameters: 2 -18 12\n"
+    matrix = [0.99, 0.05, 0.01, -0.04, 1.02, 0.03, 0.01, -0.02, 0.97]
+    affine = write_transform(
+        folder / "small" / "affine.txt", "AffineTransform_double_3_3", [*matrix, 3.5, -2.25, 4], [2, -18, 12]
     )
     fixed = nib.load(files["fixed"])
-    mask = save((fixed.get_fdata() > 0.2 * fixed.get_fdata().max()).astype(np.uint8), fixed.affine, folder / "small" / "mask.nii.gz")
-    return Images(**files, fixed_mask=mask, affine=str(affine))
+    mask = save(
+        (fixed.get_fdata() > 0.2 * fixed.get_fdata().max()).astype(np.uint8),
+        fixed.affine,
+        folder / "small" / "mask.nii.gz",
+    )
+    return Images(**files, fixed_mask=mask, affine=affine)
 
 
 def known(folder: Path) -> Images:
@@ -83,7 +104,11 @@ def known(folder: Path) -> Images:
     turn, centre = np.deg2rad(6), (np.array(shape) - 1) / 2
     matrix = np.array([[np.cos(turn), -np.sin(turn), 0], [np.sin(turn), np.cos(turn), 0], [0, 0, 1.04]])
     index = np.indices(shape).reshape(3, -1) - centre[:, None]
-    at = (matrix @ index + centre[:, None]).reshape(3, *shape) + np.array(shifts) + np.array([2, -1, 3])[:, None, None, None]
+    at = (
+        (matrix @ index + centre[:, None]).reshape(3, *shape)
+        + np.array(shifts)
+        + np.array([2, -1, 3])[:, None, None, None]
+    )
     voxels = brain.get_fdata(dtype=np.float32)
     moved = ndimage.map_coordinates(voxels, at, order=1)
     moved = 900 * (moved / voxels.max()) ** 0.8 + generator.normal(0, 9, shape)
@@ -104,7 +129,20 @@ def overlap(images: Images, transform: Path | str | None, program: Path) -> floa
     if transform is None:
         return float("nan")
     to = Path(transform).with_name("labels.nii.gz")
-    words = [program, "apply", "-i", images.moving_labels, "-r", images.fixed, "-n", "generic-label", "-t", transform, "-o", to]
+    words = [
+        program,
+        "apply",
+        "-i",
+        images.moving_labels,
+        "-r",
+        images.fixed,
+        "-n",
+        "generic-label",
+        "-t",
+        transform,
+        "-o",
+        to,
+    ]
     subprocess.run(words, check=True, capture_output=True)
     truth, found = (np.asarray(nib.load(path).dataobj).astype(int) for path in (images.fixed_labels, to))
     scores = []
@@ -120,25 +158,3 @@ def correlation(first: str, second: str) -> float:
     to_second = np.linalg.inv(b.affine) @ a.affine
     moved = ndimage.affine_transform(b.get_fdata(), to_second[:3, :3], to_second[:3, 3], a.shape, order=1)
     return float(np.corrcoef(a.get_fdata().ravel(), moved.ravel())[0, 1])
-
-
-def differences(places: list[Path], done: list[bool]) -> str:
-    """How the outputs of two runs differ, in words."""
-    if done[0] != done[1]:
-        return f"this program {'runs' if done[0] else 'fails'}, ANTs {'runs' if done[1] else 'fails'}"
-    ours, theirs = (sorted(path.name for path in place.iterdir()) for place in places)
-    if ours != theirs:
-        return f"files {ours}, expected {theirs}"
-    for name in (name for name in ours if name.endswith(".nii.gz")):
-        a, b = (nib.load(place / name) for place in places)
-        if a.shape != b.shape or not np.allclose(a.affine, b.affine, atol=1e-3):
-            return f"{name}: grid {a.shape}, expected {b.shape}"
-        if a.get_data_dtype() != b.get_data_dtype():
-            return f"{name}: type {a.get_data_dtype()}, expected {b.get_data_dtype()}"
-        x, y = a.get_fdata(), b.get_fdata()
-        limit = 1e-3 * max(np.ptp(y), 1e-3)
-        share = (np.abs(x - y) > limit).mean()
-        # Whether a point on the border of an image is inside is a matter of rounding.
-        if share > 1e-3:
-            return f"{name}: {share:.2%} of voxels differ, by up to {np.abs(x - y).max():g} of {np.ptp(y):g}"
-    return ""

@@ -35,7 +35,12 @@ class Oracle:
             self.answers = os.fdopen(reading)
             words = [sys.executable, "-c", SERVER, str(writing)]
             self.process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True, pass_fds=[writing]
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                pass_fds=[writing],
             )
             os.close(writing)
         self.process.stdin.write(json.dumps([str(folder), *command]) + "\n")

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Run the real clients of ANTs' and FSL's commands, unchanged, on this program.
+
+Each part prints what it found and fails if a client gets something wrong:
+
+  settings    every settings file of niworkflows, smriprep, fmriprep, sdcflows, qsiprep: ran, refused by name, or wrong
+  spatial     niworkflows' SpatialNormalization: overlap of known labels beside that of real ANTs
+  template    smriprep's init_register_template_wf
+  restrict    sdcflows' registration along one axis: nothing moves along the others
+  nipype      nipype's interfaces: they run, their outputs lie where nipype looks and say what they should
+  composites  .h5 of ours read by ANTs, SimpleITK and nitransforms, and theirs by us
+  names       files of antsRegistration beside those of real ANTs, for generated command lines without iterations
+  apply       the same of antsApplyTransforms, for generated command lines
+  fusion      labels of antsJointFusion beside those of real ANTs
+  scripts     the real antsRegistrationSyN.sh and Quick, every -t; needs --scripts FOLDER
+
+The clients are installed from PyPI into .venv/clients when first needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import environment
+
+PARTS = (
+    "settings", "spatial", "template", "restrict", "nipype", "composites", "names", "apply", "fusion", "scripts"
+)  # fmt: skip
+REQUIREMENTS = environment.SCRIPTS / "clients" / "requirements.txt"
+
+
+def arguments() -> argparse.Namespace:
+    """What was typed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="parts to run [default: all but scripts]")
+    parser.add_argument("--program", type=Path, default=environment.REPOSITORY / "target" / "release" / "antsreg-gpu")
+    parser.add_argument("--scripts", type=Path, metavar="FOLDER", help="folder of ANTs' scripts")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name has this text")
+    parser.add_argument("--flavours", default="testing", help="of spatial: testing,fast,precise [default: testing]")
+    parser.add_argument("--count", type=int, default=40, help="command lines of names and apply [default: 40]")
+    parser.add_argument("--seed", type=int, default=0, help="another seed gives other command lines [default: 0]")
+    parser.add_argument("--folder", type=Path, help="folder to work in, which stays [default: a temporary one]")
+    typed = parser.parse_args()
+    if not typed.program.exists():
+        parser.error(f"{typed.program} is missing: cargo build --release")
+    if "scripts" in typed.parts and not typed.scripts:
+        parser.error("scripts: needs --scripts FOLDER")
+    typed.parts = typed.parts or [part for part in PARTS if part != "scripts" or typed.scripts]
+    return typed
+
+
+def main() -> int:
+    """Run the parts; 1 if a client gets something wrong."""
+    typed = arguments()
+    environment.enter(REQUIREMENTS)
+    from clients import parts
+
+    # What commands say on standard error is of interest where they fail.
+    logging.getLogger("nipype").setLevel(logging.ERROR)
+    typed.program = typed.program.resolve()
+    typed.scripts = typed.scripts and typed.scripts.resolve()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (typed.folder or Path(temporary)).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        links = folder / "links"
+        subprocess.run([typed.program, "links", links], check=True, stdout=subprocess.DEVNULL)
+        os.environ["PATH"] = f"{links}:{os.environ['PATH']}"
+        os.environ |= {"FSLOUTPUTTYPE": "NIFTI_GZ", "NO_ET": "1", "NIPYPE_NO_ET": "1"}
+        faults = []
+        for part in typed.parts:
+            print(f"\n{part}:", flush=True)
+            place = folder / part
+            place.mkdir(exist_ok=True)
+            os.chdir(place)
+            faults += parts.ALL[part](typed, place)
+        os.chdir("/")
+    print("\n" + ("\n".join(f"wrong: {fault}" for fault in faults) or "nothing wrong"))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

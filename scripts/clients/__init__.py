@@ -1,0 +1,1 @@
+"""The parts of scripts/clients.py: real clients of ANTs' and FSL's commands, and real ANTs."""

@@ -1,0 +1,60 @@
+"""Whether the outputs of this program and of real ANTs agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nibabel as nib
+import numpy as np
+import SimpleITK as sitk
+
+#: Share of the range by which values may differ.
+SHARE = 1e-3
+#: Share of the voxels that may differ by more where values are chosen: on which side of a border a point is depends on
+#: rounding.
+BORDER = 1e-3
+
+
+def folders(ours: Path, theirs: Path, done: list[bool], border: float = 0.0) -> str:
+    """How the outputs of two runs in these folders differ, in words; empty where they agree.
+
+    Of the voxels of an image the share `border` may differ.
+    """
+    if done[0] != done[1]:
+        return f"this program {'runs' if done[0] else 'fails'}, ANTs {'runs' if done[1] else 'fails'}"
+    names = [sorted(path.name for path in place.iterdir()) for place in (ours, theirs)]
+    if names[0] != names[1]:
+        return f"files {names[0]}, expected {names[1]}"
+    for name in names[0]:
+        is_image = name.endswith((".nii", ".nii.gz"))
+        found = images(ours / name, theirs / name, border) if is_image else transforms(ours / name, theirs / name)
+        if found:
+            return f"{name}: {found}"
+    return ""
+
+
+def images(ours: Path, theirs: Path, border: float) -> str:
+    """How two images differ."""
+    a, b = nib.load(ours), nib.load(theirs)
+    if a.shape != b.shape or not np.allclose(a.affine, b.affine, atol=1e-3):
+        return f"grid {a.shape} {a.affine.tolist()}, expected {b.shape} {b.affine.tolist()}"
+    for name in ("datatype", "intent_code"):
+        if a.header[name] != b.header[name]:
+            return f"{name} {a.header[name]}, expected {b.header[name]}"
+    x, y = a.get_fdata(), b.get_fdata()
+    # A value that is cut off to a whole number may be on the other side of it by rounding.
+    whole = 1.0 if np.issubdtype(b.get_data_dtype(), np.integer) else 0.0
+    far = np.abs(x - y) > max(SHARE * np.ptp(y), 1e-5) + whole
+    if far.mean() > border:
+        return f"{far.mean():.2%} of voxels differ, by up to {np.abs(x - y).max():g} of {np.ptp(y):g}"
+    return ""
+
+
+def transforms(ours: Path, theirs: Path) -> str:
+    """How far two transforms move points apart."""
+    a, b = (sitk.ReadTransform(str(path)) for path in (ours, theirs))
+    if a.GetDimension() != b.GetDimension():
+        return f"{a.GetDimension()} dimensions, expected {b.GetDimension()}"
+    points = np.random.default_rng(3).uniform([-15, -20, 5], [5, 5, 25], (50, 3))[:, : a.GetDimension()]
+    apart = max(np.linalg.norm(np.subtract(a.TransformPoint(point), b.TransformPoint(point))) for point in points)
+    return f"points are {apart:.4g} mm apart" if apart > 1e-3 else ""

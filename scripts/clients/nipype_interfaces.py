@@ -1,0 +1,230 @@
+"""nipype's interfaces of the commands that are served, unchanged: they check that their outputs exist."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import nibabel as nib
+import numpy as np
+import SimpleITK as sitk
+from nipype.interfaces import ants, c3, fsl
+from nipype.interfaces.ants.base import Info
+
+from clients import data, shapes
+from clients.oracle import Oracle
+from clients.running import run
+
+STAGES = {
+    "dimension": 3,
+    "transforms": ["Affine", "SyN"],
+    "transform_parameters": [(0.1,), (0.2, 3.0, 0.0)],
+    "metric": ["Mattes", "CC"],
+    "metric_weight": [1, 1],
+    "radius_or_number_of_bins": [32, 2],
+    "number_of_iterations": [[50, 20], [10, 5]],
+    "shrink_factors": [[2, 1], [2, 1]],
+    "smoothing_sigmas": [[1, 0], [1, 0]],
+    "sigma_units": ["mm", "vox"],
+}
+
+
+def check(typed: argparse.Namespace, folder: Path) -> list[str]:
+    """Interfaces that register run; those that apply and convert say what they should."""
+    faults = [] if str(Info.version()).startswith("2.") else [f"nipype reads the version {Info.version()}"]
+    images = data.pair(folder)
+    for name, interface in registrations(images).items():
+        if typed.only in name:
+            outcome, why = run(interface)
+            report(name, outcome, why, faults)
+    shapes.make(folder)
+    for outcome_of in (apply_transforms, apply_to_points, flirt, jacobian, image_math):
+        if typed.only in outcome_of.__name__:
+            try:
+                outcome_of(folder)
+                report(outcome_of.__name__, "ran", "", faults)
+            except Exception as error:
+                report(outcome_of.__name__, "wrong", f"{type(error).__name__}: {error}", faults)
+    return faults
+
+
+def report(name: str, outcome: str, why: str, faults: list[str]) -> None:
+    """Print a verdict, and keep it if it is a fault."""
+    print(f"{outcome:8} {name} {why}", flush=True)
+    if outcome != "ran":
+        faults.append(f"{name}: {why}")
+
+
+def registrations(images: data.Images) -> dict[str, object]:
+    """Interfaces that register a pair."""
+    pair = {"fixed_image": images.fixed, "moving_image": images.moving}
+    lists = {side: [image] for side, image in pair.items()}
+    return {
+        "AffineInitializer": ants.AffineInitializer(**pair),
+        "AI": ants.AI(
+            **pair, metric=("Mattes", 32, "Regular", 0.25), transform=("Rigid", 0.1), search_factor=(20, 0.12)
+        ),
+        "Registration": ants.Registration(
+            **STAGES,
+            **lists,
+            output_warped_image=True,
+            output_inverse_warped_image=True,
+            output_transform_prefix="plain",
+        ),
+        "Registration, composite": ants.Registration(**STAGES, **lists, write_composite_transform=True),
+        "Registration, not collapsed": ants.Registration(
+            **STAGES,
+            **lists,
+            collapse_output_transforms=False,
+            initial_moving_transform_com=1,
+            output_transform_prefix="apart",
+        ),
+    } | {
+        f"RegistrationSynQuick {kind}": ants.RegistrationSynQuick(
+            **lists, transform_type=kind, output_prefix=f"quick_{kind}"
+        )
+        for kind in ("s", "sr", "a", "r", "t")
+    }
+
+
+def array(path: Path | str) -> np.ndarray:
+    """The values of an image."""
+    return np.asarray(nib.load(path).dataobj).astype(float)
+
+
+def close(found: np.ndarray, expected: np.ndarray, share: float = 1e-3) -> None:
+    """Fail unless values agree to a share of the range."""
+    apart = np.abs(found - expected).max()
+    assert apart <= share * np.ptp(expected), f"apart by {apart} of {np.ptp(expected)}"
+
+
+def resampled(image: str, reference: str, transform: sitk.Transform) -> np.ndarray:
+    """An image on a reference's grid, by SimpleITK."""
+    moving, fixed = sitk.ReadImage(image, sitk.sitkFloat64), sitk.ReadImage(reference)
+    return sitk.GetArrayFromImage(sitk.Resample(moving, fixed, transform, sitk.sitkLinear, 0.0)).T
+
+
+def apply_transforms(folder: Path) -> None:
+    """ApplyTransforms: a chain, a series, the composed field, interpolators with parameters."""
+    to_reference = {"input_image": "a.nii.gz", "reference_image": "ref.nii.gz"}
+    done = ants.ApplyTransforms(
+        **to_reference,
+        transforms=["warp.nii.gz", "a.txt"],
+        invert_transform_flags=[False, True],
+        interpolation="Linear",
+        output_image="applied.nii.gz",
+        default_value=0,
+    ).run()
+    chain = sitk.CompositeTransform([sitk.ReadTransform("a.txt").GetInverse(), shapes.field(folder)])
+    close(array(done.outputs.output_image), resampled("a.nii.gz", "ref.nii.gz", chain))
+    series = ants.ApplyTransforms(
+        input_image="series.nii.gz",
+        input_image_type=3,
+        reference_image="ref.nii.gz",
+        transforms="identity",
+        dimension=3,
+        float=True,
+    ).run()
+    found = nib.load(series.outputs.output_image)
+    assert found.shape == (10, 12, 9, 4) and found.get_data_dtype() == np.float32, found.header
+    composed = ants.ApplyTransforms(
+        **to_reference,
+        transforms=["warp.nii.gz", "a.txt"],
+        print_out_composite_warp_file=True,
+        output_image="composed.nii.gz",
+    ).run()
+    assert nib.load(composed.outputs.output_image).shape == (10, 12, 9, 1, 3)
+    for interpolation, parameters in [("BSpline", (5,)), ("MultiLabel", (1.5, 3)), ("Gaussian", (1.0, 1.5))]:
+        ants.ApplyTransforms(
+            input_image="labels.nii.gz",
+            reference_image="ref.nii.gz",
+            transforms="a.txt",
+            interpolation=interpolation,
+            interpolation_parameters=parameters,
+        ).run()
+
+
+def apply_to_points(_: Path) -> None:
+    """ApplyTransformsToPoints: points, and the columns beside them."""
+    Path("points.csv").write_text("x,y,z,t,label\n1,2,3,0,7\n-4.5,5,6,0,8\n")
+    done = ants.ApplyTransformsToPoints(
+        dimension=3, input_file="points.csv", transforms=["a.txt"], invert_transform_flags=[False]
+    ).run()
+    found = np.loadtxt(done.outputs.output_file, delimiter=",", skiprows=1)
+    transform = sitk.ReadTransform("a.txt")
+    expected = [(*transform.TransformPoint(p[:3]), *p[3:]) for p in ((1.0, 2.0, 3.0, 0, 7), (-4.5, 5.0, 6.0, 0, 8))]
+    assert np.allclose(found, expected, atol=1e-5), found
+
+
+def flirt(folder: Path) -> None:
+    """FLIRT, ApplyXFM, ConvertXFM, C3dAffineTool: a known matrix is applied, found again, inverted, and goes to ITK."""
+    matrix = np.eye(4)
+    cosine, sine = np.cos(np.radians(6)), np.sin(np.radians(6))
+    matrix[:2, :2], matrix[:3, 3] = [[cosine, -sine], [sine, cosine]], [3, -2, 1.5]
+    np.savetxt("known.mat", matrix)
+    grid = np.stack(np.meshgrid(*(np.linspace(-1, 1, n) for n in (48, 56, 44)), indexing="ij"))
+    head = (np.sum((grid / [[[[0.7]]], [[[0.8]]], [[[0.6]]]]) ** 2, 0) < 1) * (100 + 60 * grid[0] - 40 * grid[1])
+    head += 90 * (np.sum(((grid - 0.2) / 0.25) ** 2, 0) < 1) - 50 * (np.sum(((grid + 0.3) / 0.2) ** 2, 0) < 1)
+    data.save(head.astype(np.float32), shapes.turned([4, 4, 4], [-90, -100, -80], (0, 0, 0)), folder / "head.nii.gz")
+    moved = fsl.ApplyXFM(
+        in_file="head.nii.gz",
+        reference="head.nii.gz",
+        in_matrix_file="known.mat",
+        apply_xfm=True,
+        out_file="moved.nii.gz",
+    ).run()
+    assert nib.load(moved.outputs.out_file).get_data_dtype() == np.float32
+    found = fsl.FLIRT(
+        in_file="head.nii.gz",
+        reference="moved.nii.gz",
+        dof=6,
+        cost="corratio",
+        searchr_x=[-30, 30],
+        out_file="flirted.nii.gz",
+        out_matrix_file="found.mat",
+    ).run()
+    apart = np.abs(np.loadtxt(found.outputs.out_matrix_file) - matrix).max()
+    assert apart < 0.5 and Path(found.outputs.out_file).exists(), apart
+    coarse = fsl.FLIRT(
+        in_file="head.nii.gz",
+        reference="moved.nii.gz",
+        apply_isoxfm=8,
+        in_matrix_file="found.mat",
+        out_file="coarse.nii.gz",
+    ).run()
+    assert nib.load(coarse.outputs.out_file).shape == (24, 28, 22)
+    inverse = fsl.ConvertXFM(in_file="found.mat", invert_xfm=True, out_file="inverse.mat").run().outputs.out_file
+    both = fsl.ConvertXFM(in_file="found.mat", in_file2=inverse, concat_xfm=True, out_file="both.mat").run()
+    assert np.allclose(np.loadtxt(both.outputs.out_file), np.eye(4), atol=1e-9)
+    c3.C3dAffineTool(
+        reference_file="moved.nii.gz",
+        source_file="head.nii.gz",
+        transform_file="known.mat",
+        fsl2ras=True,
+        itk_transform="known.txt",
+    ).run()
+    close(resampled("head.nii.gz", "moved.nii.gz", sitk.ReadTransform("known.txt")), array("moved.nii.gz"), 0.02)
+
+
+def jacobian(folder: Path) -> None:
+    """CreateJacobianDeterminantImage, beside real ANTs'."""
+    for logarithm in (0, 1):
+        done = ants.CreateJacobianDeterminantImage(
+            imageDimension=3, deformationField="warp.nii.gz", outputImage="jacobian.nii.gz", doLogJacobian=logarithm
+        ).run()
+        words = ["CreateJacobianDeterminantImage", "3", "warp.nii.gz", "by_ants.nii.gz", str(logarithm), "0"]
+        assert Oracle().run(words, folder), "real ANTs fails"
+        close(array(done.outputs.jacobian_image), array("by_ants.nii.gz"))
+
+
+def image_math(_: Path) -> None:
+    """ImageMath, of smriprep's workflow."""
+    done = ants.ImageMath(
+        dimension=3,
+        operation="TruncateImageIntensity",
+        op1="a.nii.gz",
+        op2="0.05 0.95 256",
+        output_image="cut.nii.gz",
+    ).run()
+    low, high = np.quantile(array("a.nii.gz"), [0.05, 0.95])
+    close(array(done.outputs.output_image), np.clip(array("a.nii.gz"), low, high))

@@ -1,0 +1,20 @@
+"""Running an interface of nipype, and its verdict."""
+
+from __future__ import annotations
+
+import subprocess
+
+from nipype.interfaces.base import CommandLine
+
+
+def run(interface: CommandLine) -> tuple[str, str]:
+    """Run an interface of nipype: ran, refused or wrong, and why."""
+    interface.resource_monitor = False
+    try:
+        interface.run()
+    except Exception as error:
+        # Not every client tells what the command said.
+        done = subprocess.run(interface.cmdline, shell=True, capture_output=True, text=True, check=False)
+        refused = done.returncode == 2 and "error: antsRegistration" in done.stderr
+        return ("refused", done.stderr.strip()) if refused else ("wrong", f"{error} {done.stderr.strip()}")
+    return "ran", ""
