@@ -44,13 +44,20 @@ impl Images {
         let (Some(kernel), Some(back)) = (Kernel::of(wanted.interpolation), affine.inverse()) else {
             return Ok(None);
         };
-        let upload = |volume: &Volume| backend.upload(volume.grid.shape, &volume.voxels);
-        let (fixed_voxels, mask) = (upload(fixed)?, mask.map(upload).transpose()?);
+        let fixed_voxels = backend.upload(fixed.grid.shape, &fixed.voxels)?;
         let sampler = Sampler::new(backend, moving, kernel)?;
-        let mut out = backend.image(fixed.grid.shape)?;
+        // 1 where the moving image is.
+        let extent = Sampler::new(backend, &Volume::filled(moving.grid.clone(), 1.0), Kernel::Linear)?;
+        let (mut out, mut both) = (backend.image(fixed.grid.shape)?, backend.image(fixed.grid.shape)?);
         let mut correlation = |field, affine| {
             sampler.read(backend, &fixed.grid, field, affine, &mut out)?;
-            let correlation = backend.correlation(&fixed_voxels, &out, mask.as_ref())?;
+            extent.read(backend, &fixed.grid, field, affine, &mut both)?;
+            if let Some(mask) = mask {
+                let mut counts = backend.download(&both)?;
+                exclude(&mut counts, mask);
+                both = backend.upload(fixed.grid.shape, &counts)?;
+            }
+            let correlation = backend.correlation(&fixed_voxels, &out, Some(&both))?;
             Ok::<_, Error>(correlation.is_finite().then_some(correlation))
         };
         let similarity = Similarity {
@@ -61,7 +68,7 @@ impl Images {
             Ok::<_, Error>(Volume { grid: grid.clone(), voxels: backend.download(out)? })
         };
         let warped = wanted.warped.then(|| fetch(&out, &fixed.grid)).transpose()?;
-        drop((sampler, out, mask));
+        drop((sampler, extent, out, both));
         let inverse_warped = || {
             // The inverse warp on the moving grid, in its voxels.
             let field = |warps: &syn::Warps<B>| {
@@ -85,22 +92,38 @@ impl Images {
     /// Computed by the CPU in double precision, through the chains of the result: moving → fixed, fixed → moving.
     pub fn on_cpu(pair: &Pair, [forward, backward]: [&TransformChain; 2], wanted: WarpedImages) -> Images {
         let Pair { fixed, mask, moving, start, .. } = pair;
-        let read =
-            |image: &Volume, onto, chain: &_| apply::resample(image, onto, chain, wanted.interpolation.into(), 0.0);
+        let read = |image: &Volume, onto, chain: &_, outside| {
+            apply::resample(image, onto, chain, wanted.interpolation.into(), outside)
+        };
         let start = TransformChain::from(vec![Transform::Affine(*start)]);
-        let correlation_at_start = correlation(fixed, &read(moving, &fixed.grid, &start), *mask);
-        let warped = read(moving, &fixed.grid, forward);
+        // No voxel of an image that was read is NaN.
+        let correlation_at_start = correlation(fixed, &read(moving, &fixed.grid, &start, f32::NAN), *mask);
+        let mut warped = read(moving, &fixed.grid, forward, f32::NAN);
         let correlation = correlation(fixed, &warped, *mask);
-        let inverse_warped = wanted.inverse_warped.then(|| read(fixed, &moving.grid, backward));
+        warped.voxels.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = 0.0);
+        let inverse_warped = wanted.inverse_warped.then(|| read(fixed, &moving.grid, backward, 0.0));
         let warped = wanted.warped.then_some(warped);
         Images { warped, inverse_warped, similarity: Similarity { correlation_at_start, correlation } }
     }
 }
 
-/// Pearson's correlation of two images on one grid; `None` where there is none.
+/// Pearson's correlation of two images on one grid where the second one is not NaN and the mask counts; `None` where there is
+/// none.
 fn correlation(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Option<f64> {
-    let compared = Comparison::between(first, second, mask).ok()?;
+    let mut both = Volume {
+        grid: second.grid.clone(),
+        voxels: second.voxels.iter().map(|value| if value.is_nan() { 0.0 } else { 1.0 }).collect(),
+    };
+    if let Some(mask) = mask {
+        exclude(&mut both.voxels, mask);
+    }
+    let compared = Comparison::between(first, second, Some(&both)).ok()?;
     Some(compared.correlation).filter(|correlation| correlation.is_finite())
+}
+
+/// Sets to 0 what does not count in a mask.
+fn exclude(counts: &mut [f32], mask: &Volume) {
+    counts.iter_mut().zip(&mask.voxels).filter(|(_, mask)| **mask <= 0.5).for_each(|(count, _)| *count = 0.0);
 }
 
 #[cfg(test)]

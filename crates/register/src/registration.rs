@@ -54,8 +54,8 @@ pub enum Course {
     Deformable(Vec<syn::LevelOutcome>),
 }
 
-/// Pearson's correlation of the fixed image with the moving image resampled onto it, where the fixed mask of the last stage
-/// counts, or everywhere.
+/// Pearson's correlation of the fixed image with the moving image resampled onto it, where the moving image is and the fixed
+/// mask of the last stage counts. `None` where there is no such voxel, or either image is constant there.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Similarity {
     /// Under the start alone.

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
-use antsreg_core::ChainWarning;
+use antsreg_core::{AffineTransform, ChainWarning};
 use antsreg_syn::{self as syn, Metric};
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,16 @@ pub enum Warning {
         coverage: Option<[f64; 2]>,
         /// Whether a linear stage was part of it, so that its search may be the cause.
         searched: bool,
+    },
+    /// Images whose intensities fall and rise against each other, although the metrics compare intensities.
+    NegativeCorrelation {
+        /// The correlation now.
+        correlation: f64,
+    },
+    /// A linear stage that made the moving image much larger or smaller along a direction.
+    ImplausibleScale {
+        /// By how much, 1 for none: that of all directions which is farthest from it.
+        scale: f64,
     },
     /// Warps that still fold, or miss their inverse by more than the limit.
     BeyondLimits {
@@ -66,6 +76,12 @@ impl Display for Warning {
                 let signs: Vec<String> = correlation.into_iter().chain(coverage).collect();
                 write!(f, "worse than the start: {}", signs.join(", "))
             }
+            Warning::NegativeCorrelation { correlation } => {
+                write!(f, "the correlation with the fixed image is negative: {correlation:.4}")
+            }
+            Warning::ImplausibleScale { scale } => {
+                write!(f, "the affine scales by {scale:.2} along one direction")
+            }
             Warning::BeyondLimits { voxels, rounds } => write!(
                 f,
                 "{voxels} voxels of the warps still fold, or miss their inverse by more than the limit, after {rounds} \
@@ -90,6 +106,9 @@ const LOST: f64 = 0.1;
 /// Share of the coverage at the start below which the result is worse.
 const LEFT: f64 = 0.5;
 
+/// Largest scale, and the inverse of the smallest, that is plausible between two brains.
+const PLAUSIBLE: f64 = 2.0;
+
 /// All doubts about a result.
 pub(crate) fn all(found: &Registration, start: Vec<ChainWarning>, options: &Options) -> Vec<Warning> {
     let start = start.into_iter().map(|warning| Warning::LittleOverlapAtStart { share: warning.share_inside });
@@ -101,6 +120,8 @@ pub(crate) fn all(found: &Registration, start: Vec<ChainWarning>, options: &Opti
         .chain(undone(found.levels()))
         .chain(worse(options, &found.similarity, &found.coverage))
         .chain(whole)
+        .chain(negative(options, &found.similarity))
+        .chain(implausible(&found.start, &found.affine))
         .chain(beyond)
         .collect()
 }
@@ -131,6 +152,22 @@ fn worse(options: &Options, similarity: &Similarity, coverage: &Coverage) -> Opt
     let searched = options.linear().next().is_some();
     let is_worse = correlation.is_some() || shares.is_some();
     is_worse.then_some(Warning::WorseThanStart { correlation, coverage: shares, searched })
+}
+
+/// Whether images of one modality correlate negatively.
+fn negative(options: &Options, similarity: &Similarity) -> Option<Warning> {
+    let correlation =
+        similarity.correlation.filter(|correlation| *correlation < 0.0 && compares_intensities(options));
+    correlation.map(|correlation| Warning::NegativeCorrelation { correlation })
+}
+
+/// Whether the result scales much more than the start did, which may come from outside. Both are fixed → moving.
+fn implausible(start: &AffineTransform, affine: &AffineTransform) -> Option<Warning> {
+    let since_start = affine.matrix.try_inverse()? * start.matrix;
+    let scales = since_start.singular_values();
+    let far = |scale: f64| scale.max(1.0 / scale);
+    let scale = scales.iter().copied().max_by(|a, b| far(*a).total_cmp(&far(*b)))?;
+    (far(scale) > PLAUSIBLE).then_some(Warning::ImplausibleScale { scale })
 }
 
 /// Whether every cost and metric takes the images to be of one modality, so that a good result is one that correlates.
@@ -195,6 +232,40 @@ mod tests {
             let found = worse_by(&other, [Some(0.9), Some(0.1)], [1.0, 0.3]);
             assert!(matches!(found, Some(Warning::WorseThanStart { correlation: None, .. })), "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_negative_correlation_within_one_modality_is_doubted() {
+        let similarity = |now| Similarity { correlation_at_start: Some(-0.3), correlation: now };
+        let same = options(Cost::CorrelationRatio, Metric::Cc);
+        let found = negative(&same, &similarity(Some(-0.62))).expect("a doubt");
+        assert_eq!(found, Warning::NegativeCorrelation { correlation: -0.62 });
+        assert!(found.to_string().contains("-0.6200"), "{found}");
+        assert_eq!(negative(&same, &similarity(Some(0.01))), None);
+        assert_eq!(negative(&same, &similarity(None)), None);
+        let other = options(Cost::NormalisedMutualInformation, Metric::Cc);
+        assert_eq!(negative(&other, &similarity(Some(-0.62))), None);
+    }
+
+    #[test]
+    fn scales_that_no_two_brains_have_are_doubted() {
+        use nalgebra::{Matrix3, Rotation3, Vector3};
+        let turn = Rotation3::from_euler_angles(0.3, -0.2, 1.0).into_inner();
+        let affine = |scales: [f64; 3]| AffineTransform {
+            matrix: turn * Matrix3::from_diagonal(&Vector3::from(scales)),
+            translation: Vector3::new(5.0, 0.0, -90.0),
+        };
+        let start = affine([1.0; 3]);
+        assert_eq!(implausible(&start, &affine([1.9, 1.0, 0.6])), None);
+        // The moving image is ten times smaller along x: fixed → moving, a tenth.
+        let scale = |start, affine| match implausible(start, &affine) {
+            Some(Warning::ImplausibleScale { scale }) => scale,
+            other => panic!("{other:?}"),
+        };
+        assert!((scale(&start, affine([0.1, 1.0, 2.2])) - 10.0).abs() < 1e-9);
+        assert!((scale(&start, affine([4.0, 0.9, 1.0])) - 0.25).abs() < 1e-9);
+        // What the start did was meant.
+        assert_eq!(implausible(&affine([10.0; 3]), &affine([11.0; 3])), None);
     }
 
     #[test]

@@ -97,6 +97,10 @@ pub fn of_warning(warning: &Warning) -> &'static str {
              --no-search or masks help"
         }
         Warning::WorseThanStart { .. } => "; look at the images",
+        Warning::NegativeCorrelation { .. } => {
+            "; look at the images. For two modalities give --cost nmi and --metric mattes"
+        }
+        Warning::ImplausibleScale { .. } => "; look at the images. Are the voxel sizes of both in mm?",
         Warning::BeyondLimits { .. } => " (--inverse-limit)",
         _ => "",
     }

@@ -91,3 +91,35 @@ fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vect
         assert!(Images::on_device(&Cpu, &pair(None), warps, nearest).expect("nothing is tried").is_none());
     }
 }
+
+#[test]
+fn images_are_compared_where_both_are() {
+    let fixed = image([14, 10, 9], [1.0, 1.4, 1.2], 0.0);
+    // The moving image is the brighter middle of the fixed one.
+    let from = [3, 2, 2];
+    let mut grid = Grid { shape: [7, 5, 4], ..fixed.grid.clone() };
+    let corner = Point3::from(Vector3::from_fn(|axis, _| from[axis] as f64));
+    grid.origin = fixed.grid.voxel_to_world().apply(&corner);
+    let voxel = |n: usize| {
+        let at = [n % 7 + from[0], n / 7 % 5 + from[1], n / 35 + from[2]];
+        500.0 + fixed.voxels[at[0] + 14 * (at[1] + 10 * at[2])]
+    };
+    let moving = Volume { voxels: (0..grid.len()).map(voxel).collect(), grid };
+    let identity = AffineTransform::identity();
+    let away = AffineTransform { translation: Vector3::new(1e3, 0.0, 0.0), ..identity };
+    let mut mask = Volume::filled(fixed.grid.clone(), 1.0);
+    mask.voxels.iter_mut().step_by(3).for_each(|value| *value = 0.0);
+    for mask in [None, Some(&mask)] {
+        let pair = Pair { fixed: &fixed, mask, moving: &moving, start: away, affine: identity };
+        let chains = [identity, identity].map(|affine| TransformChain::from(vec![Transform::Affine(affine)]));
+        let wanted = WarpedImages { interpolation: Interpolation::Linear, warped: true, inverse_warped: false };
+        let on_device =
+            Images::on_device(&Cpu, &pair, None, wanted).expect("shapes fit").expect("a backend knows it");
+        for images in [on_device, Images::on_cpu(&pair, chains.each_ref(), wanted)] {
+            let Similarity { correlation_at_start, correlation } = images.similarity;
+            assert_eq!(correlation_at_start, None, "they do not meet");
+            assert!(correlation.is_some_and(|found| (found - 1.0).abs() < 1e-6), "{correlation:?}");
+            assert_eq!(images.warped.expect("made").voxels[0], 0.0, "outside");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Holds all memory of a GPU but so many MB until standard input ends: `hold_memory MB`. To see what others do then.
+
+use antsreg_kernels::Backend;
+use antsreg_register::DeviceChoice;
+
+/// Voxels of one piece, 16 MB.
+const PIECE: [usize; 3] = [1 << 22, 1, 1];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let left_mb: u64 = std::env::args().nth(1).ok_or("usage: hold_memory MB")?.parse()?;
+    let device = DeviceChoice::Cuda(0).open()?.device;
+    let cuda = device.cuda().ok_or("no GPU")?;
+    let mut held = Vec::new();
+    let free_mb = || -> Result<u64, Box<dyn std::error::Error>> {
+        Ok(device.memory()?.map_or(0, |memory| memory.free) / 1_000_000)
+    };
+    while free_mb()? > left_mb + 16 {
+        match cuda.image(PIECE) {
+            Ok(piece) => held.push(piece),
+            // Another process was faster.
+            Err(_) => break,
+        }
+    }
+    println!("holds {} MB, {} MB are free", held.len() * 16, free_mb()?);
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+    Ok(())
+}
