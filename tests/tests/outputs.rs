@@ -48,7 +48,16 @@ fn nothing_is_written_over_what_is_read() {
     for name in ["pLabels.nii.gz", "poverlap.csv"] {
         std::fs::copy(place.path("fl.nii.gz"), place.path(name)).expect("a copy");
     }
+    // A list of labels that has the name of a table.
+    place.file("loverlap.csv", b"1,2\n");
+    place.file("subjects.csv", b"image,labels\nm.nii.gz,fl.nii.gz\n");
+    std::fs::create_dir(place.path("out")).expect("a folder");
+    place.file("out/summary.csv", b"1,2\n");
+    place.file("out/m_overlap.csv", b"1,2\n");
     let files = [
+        "loverlap.csv",
+        "out/summary.csv",
+        "out/m_overlap.csv",
         "f.nii.gz",
         "m.nii.gz",
         "fl.nii.gz",
@@ -65,6 +74,10 @@ fn nothing_is_written_over_what_is_read() {
         "jacobian p1Warp.nii.gz -o p1Warp.nii.gz",
         "convert p0GenericAffine.mat p0GenericAffine.mat --to itk",
         "overlap fl.nii.gz fl.nii.gz --csv fl.nii.gz",
+        "overlap fl.nii.gz fl.nii.gz --label-list loverlap.csv --csv loverlap.csv",
+        "register -f f.nii.gz -m m.nii.gz --fixed-labels fl.nii.gz --moving-labels fl.nii.gz --label-list loverlap.csv -o l",
+        "batch subjects.csv -f f.nii.gz --fixed-labels fl.nii.gz --label-list out/summary.csv -o out",
+        "batch subjects.csv -f f.nii.gz --fixed-labels fl.nii.gz --label-list out/m_overlap.csv -o out",
         "labels -l pLabels.nii.gz -r f.nii.gz -o p --apply p0GenericAffine.mat",
         "labels -l fl.nii.gz -r f.nii.gz -o p --apply p0GenericAffine.mat -g poverlap.csv",
     ] {

@@ -64,9 +64,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         (None, "mat") => Format::Itk,
         (None, _) => return Err(UsageError::UnclearFormat(args.output.display().to_string()).into()),
     };
-    outputs::check_writable(&args.output)?;
     let read = [Some(&args.input), args.fixed.as_ref(), args.moving.as_ref()];
-    outputs::check_not_input(&args.output, read.into_iter().flatten())?;
+    outputs::check([&args.output], read.into_iter().flatten())?;
     let grids = match (from, to) {
         (Format::Itk, Format::Itk) => {
             if args.fixed.is_some() || args.moving.is_some() {

@@ -39,9 +39,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         if !transforms::is_nifti(output) {
             return Err(CliError::OutputExtension { path: output.clone(), expected: ".nii.gz or .nii" });
         }
-        outputs::check_writable(output)?;
         let read = [Some(&args.warp), args.mask.as_ref(), args.inverse.as_ref()];
-        outputs::check_not_input(output, read.into_iter().flatten())?;
+        outputs::check([output], read.into_iter().flatten())?;
     }
     let warp = itk::read_warp(&args.warp)?;
     let mask = args.mask.as_deref().map(|mask| inputs::mask(mask, &args.warp, &warp.grid)).transpose()?;

@@ -1,6 +1,6 @@
 //! `overlap`: how far two label maps agree.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use antsreg_console::{CliError, Console};
 use antsreg_core::LabelVolume;
@@ -33,8 +33,8 @@ pub struct Args {
 /// Runs `overlap`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     if let Some(csv) = &args.csv {
-        outputs::check_writable(csv)?;
-        outputs::check_not_input(csv, [&args.source, &args.target])?;
+        let list = args.label_list.as_deref().and_then(inputs::label_list_file);
+        outputs::check([csv], [args.source.as_path(), &args.target].into_iter().chain(list))?;
     }
     let target = inputs::labels(&args.target)?;
     let source = inputs::labels_of(&args.source, &args.target, &target.grid)?;
@@ -43,7 +43,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let overlap = score(&source, &target, list.as_deref())?;
     let mut outputs = Outputs::new();
     if let Some(csv) = &args.csv {
-        outputs.write(csv, |path| write_csv(path, &overlap))?;
+        outputs.write(csv, |path| outputs::write_file(path, overlap.to_csv().as_bytes()))?;
     }
     // Printing may fail: then no file is left.
     antsreg_console::output::print(&show(&overlap))?;
@@ -57,11 +57,6 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
 /// Scores `source` against `target`, over the labels of either or over those listed.
 pub fn score(source: &LabelVolume, target: &LabelVolume, list: Option<&[i32]>) -> Result<Overlap, CliError> {
     Ok(Overlap::between(source, target, list)?)
-}
-
-/// Writes the table as ANTs does.
-pub fn write_csv(path: &Path, overlap: &Overlap) -> Result<(), CliError> {
-    std::fs::write(path, overlap.to_csv()).map_err(|source| CliError::Write { path: path.into(), source })
 }
 
 /// The table for the terminal: a row per label, then all labels together and the mean over them.

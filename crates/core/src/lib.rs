@@ -9,6 +9,7 @@ pub mod chain;
 pub mod compare;
 pub mod displacement;
 pub mod explain;
+mod failpoint;
 pub mod grid;
 pub mod histogram_matching;
 pub mod intensity;

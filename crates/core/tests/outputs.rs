@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antsreg_core::io::outputs::{
-    NamesPath, OutputError, OutputErrorKind, Outputs, check_name, check_none_is_input, check_not_input,
-    check_writable, make_folder, protect, remove_unfinished, stop_commits, write_file,
+    NamesPath, OutputError, OutputErrorKind, Outputs, check, check_name, make_folder, protect, remove_unfinished,
+    stop_commits, write_file,
 };
 use antsreg_core::{Grid, Volume, io};
 
@@ -112,13 +112,30 @@ fn an_interruption_waits_for_a_set_that_gets_its_names() {
 }
 
 #[test]
+fn a_set_of_which_one_file_gets_no_name_is_undone() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("old.txt"), "old").unwrap();
+    let mut outputs = Outputs::new();
+    for name in ["old.txt", "new.txt", "taken.txt"] {
+        outputs.write(&at(name), |path| write_file(path, b"new")).unwrap();
+    }
+    // Another program is faster: a file cannot replace a folder.
+    std::fs::create_dir_all(at("taken.txt/sub")).unwrap();
+    let error = outputs.commit().unwrap_err();
+    assert!(error.path == at("taken.txt") && matches!(error.kind, OutputErrorKind::Write(_)), "{error}");
+    assert_eq!(std::fs::read(at("old.txt")).unwrap(), b"old");
+    assert_eq!(names(folder.path()), ["old.txt", "taken.txt"]);
+}
+
+#[test]
 fn names_that_no_output_can_have() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let kind = |path: &Path| check_name(path).unwrap_err();
     check_name(&at("free.txt")).unwrap();
-    check_writable(&at("free.txt")).unwrap();
     assert!(
         matches!(kind(&at("none/a.txt")), OutputError { path, kind: OutputErrorKind::NoFolder } if path == at("none"))
     );
@@ -142,7 +159,8 @@ fn names_that_no_output_can_have() {
     );
     make_folder(&at("x/y/z")).unwrap();
     make_folder(&at("x/y/z")).unwrap();
-    assert!(matches!(make_folder(&at("run.log")).unwrap_err().kind, OutputErrorKind::ClosedFolder(_)));
+    assert!(matches!(make_folder(&at("run.log")).unwrap_err().kind, OutputErrorKind::NotAFolder));
+    assert!(matches!(make_folder(&at("run.log/x")).unwrap_err().kind, OutputErrorKind::ClosedFolder(_)));
     #[cfg(unix)]
     {
         assert!(matches!(kind(Path::new("/dev/null")).kind, OutputErrorKind::IsDevice));
@@ -150,7 +168,24 @@ fn names_that_no_output_can_have() {
         assert!(matches!(kind(&at("stream")).kind, OutputErrorKind::IsDevice));
     }
     #[cfg(target_os = "linux")]
-    assert!(matches!(check_writable(Path::new("/proc/a.txt")).unwrap_err().kind, OutputErrorKind::ClosedFolder(_)));
+    assert!(matches!(unread(&["/proc/a.txt".into()]).unwrap_err().kind, OutputErrorKind::ClosedFolder(_)));
+}
+
+/// Checks outputs of a command that reads nothing.
+fn unread(outputs: &[PathBuf]) -> Result<(), OutputError> {
+    check(outputs, std::iter::empty::<&Path>())
+}
+
+#[test]
+fn every_output_of_a_command_is_checked() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("sub")).unwrap();
+    unread(&[at("a.txt"), at("b.txt"), at("sub/a.txt")]).unwrap();
+    assert_eq!(names(folder.path()), ["sub"], "nothing is left");
+    assert!(matches!(unread(&[at("a.txt"), at("none/b.txt")]).unwrap_err().kind, OutputErrorKind::NoFolder));
+    assert!(matches!(unread(&[at("a.txt"), at("sub")]).unwrap_err().kind, OutputErrorKind::IsFolder));
 }
 
 #[test]
@@ -159,10 +194,10 @@ fn an_input_is_not_an_output() {
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("in.nii"), "image").unwrap();
     let inputs = [at("in.nii"), at("missing.nii")];
-    check_not_input(&at("out.nii"), &inputs).unwrap();
-    check_not_input(&at("missing.nii"), &inputs).unwrap();
+    check([at("out.nii")], &inputs).unwrap();
+    check([at("missing.nii")], &inputs).unwrap();
     let again = folder.path().join("../").join(folder.path().file_name().unwrap()).join("in.nii");
-    let error = check_none_is_input([&at("out.nii"), &again], &inputs).unwrap_err();
+    let error = check([&at("out.nii"), &again], &inputs).unwrap_err();
     assert!(error.path == again && matches!(error.kind, OutputErrorKind::IsInput), "{error}");
     assert_eq!(error.about(Path::new("x")).path, Path::new("x"));
 }

@@ -88,7 +88,7 @@ fn check(words: &[String]) -> Result<(), CliError> {
                 return Err(Refusal::not_served(shown, "use a name that ends in .txt or .tfm").into());
             }
             if word.starts_with("-o") {
-                outputs::check_writable(path)?;
+                outputs::check([path], [] as [&Path; 0])?;
             }
         } else if word.starts_with('-') && !ALONE.contains(&word.as_str()) {
             return Err(

@@ -23,7 +23,7 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
     if let Some(output) = &args.output {
         check_output(&args, output)?;
         let read = [&args.input, &args.reference, &args.points].into_iter().flatten();
-        outputs::check_not_input(output, read.chain(args.transform.iter().map(|file| &file.path)))?;
+        outputs::check([output], read.chain(args.transform.iter().map(|file| &file.path)))?;
     }
     if args.interpolation == Interpolation::GenericLabel && args.outside != 0.0 {
         let with = "--interpolation generic-label, where the outside is background".into();
@@ -199,7 +199,7 @@ fn dimensions(args: &Args, chain: &TransformChain) -> Result<Dimensions, CliErro
     Ok(if of_slices { Dimensions::Two } else { Dimensions::Three })
 }
 
-/// The name fits what is to be written, and its folder takes it.
+/// The name fits what is to be written.
 fn check_output(args: &Args, output: &Path) -> Result<(), CliError> {
     let name = output.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let (fits, expected) = match args.points {
@@ -212,5 +212,5 @@ fn check_output(args: &Args, output: &Path) -> Result<(), CliError> {
     if !fits {
         return Err(CliError::OutputExtension { path: output.into(), expected });
     }
-    Ok(outputs::check_writable(output)?)
+    Ok(())
 }

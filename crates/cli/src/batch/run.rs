@@ -1,6 +1,6 @@
 //! Runs `batch`: everything is checked first, then all subjects are registered, then it is shown how it went.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -92,15 +92,14 @@ fn needed_bytes(study: &Study, fixed: &FixedInputs, options: &Options) -> u64 {
     options.device_bytes(&grids) + options.prepared_device_bytes(&grids)
 }
 
-/// Refuses a folder that takes no files, and outputs that are inputs of any subject.
+/// Refuses a folder that takes no files, and outputs that are inputs of any subject: of those that are done already, too.
 fn check_outputs(args: &Args, study: &Study, jobs: &[(usize, Job)], rows: &[Row]) -> Result<(), CliError> {
     let summary = args.summary();
-    outputs::check_writable(&summary)?;
-    let own = jobs.iter().flat_map(|(_, job)| job.files.inputs());
+    let own = study.jobs.iter().flat_map(|job| job.files.inputs());
     let shared = study.shared.fixed_inputs();
-    let inputs: Vec<&Path> = own.chain(shared).chain(args.subjects.iter().map(PathBuf::as_path)).collect();
-    let written = jobs.iter().flat_map(|(place, _)| rows[*place].names.all()).chain([summary.as_path()]);
-    Ok(outputs::check_none_is_input(written, &inputs)?)
+    let inputs = own.chain(shared).chain(args.subjects.iter().map(PathBuf::as_path));
+    let written = jobs.iter().flat_map(|(place, _)| rows[*place].names.all());
+    Ok(outputs::check(std::iter::once(summary.as_path()).chain(written), inputs)?)
 }
 
 /// Shows how it went, and fails where a subject has.

@@ -37,7 +37,7 @@ mod tests {
             assert_eq!(names(), 1);
             Err(std::io::ErrorKind::Interrupted.into())
         });
-        assert!(result.is_err());
+        assert!(matches!(result.unwrap_err().kind, ErrorKind::System(_)));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
         let mut heard = Vec::new();
         let mut listen = |bytes: Vec<u8>| {

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::failpoint::{self, Operation};
+
 /// Hears the bytes of a file in their order, and gives a buffer for the next.
 pub type Listener<'a> = &'a mut (dyn FnMut(Vec<u8>) -> Vec<u8> + Send);
 
@@ -41,6 +43,7 @@ pub(super) struct Heard<'f, 'a> {
 impl Heard<'_, '_> {
     /// Writes a buffer, then has it heard; gives one for the next bytes, with whatever is in it.
     pub(super) fn pass(&mut self, bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
+        failpoint::check(Operation::Write)?;
         self.file.write_all(&bytes)?;
         Ok(match &mut self.listener {
             Some(listener) => listener(bytes),
@@ -52,6 +55,7 @@ impl Heard<'_, '_> {
 impl Write for Heard<'_, '_> {
     /// Writes all of it, then has it heard.
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        failpoint::check(Operation::Write)?;
         self.file.write_all(bytes)?;
         if let Some(listener) = &mut self.listener {
             listener(bytes.to_vec());

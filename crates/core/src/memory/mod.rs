@@ -4,6 +4,8 @@ mod control_group;
 
 use rustix::process::{Resource, getrlimit};
 
+use crate::failpoint::{self, Operation};
+
 /// Requests below this many bytes are not checked: asking takes longer than such a request is worth.
 const LEAST_CHECKED: u64 = 16 << 20;
 
@@ -73,6 +75,9 @@ pub fn available() -> Option<Available> {
 /// # Errors
 /// [`Shortage`], with what is wanted and what there is. Small requests always pass.
 pub fn check(wanted: u64) -> Result<(), Shortage> {
+    if failpoint::check(Operation::Allocate).is_err() {
+        return Err(Shortage { wanted, available: None });
+    }
     if wanted < LEAST_CHECKED {
         return Ok(());
     }

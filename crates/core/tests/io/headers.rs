@@ -22,6 +22,15 @@ fn positions_that_itk_takes_from_elsewhere_are_told() {
     };
     assert_eq!(apart(2, 1), [HeaderDoubt::FormsApart { corners_mm: 5.0 }]);
     assert_eq!(apart(4, 4), [HeaderDoubt::FormsApart { corners_mm: 5.0 }]);
+    // A quarter turn about z takes the last voxel, at (3, 2, 1), to (-2, 3, 1).
+    let quaternion = [0.0, 0.0, std::f32::consts::FRAC_1_SQRT_2, 0.0, 0.0, 0.0];
+    let raw = RawNifti::new([4, 3, 2], 2, vec![0; 24]);
+    let [HeaderDoubt::FormsApart { corners_mm }] =
+        doubts(&RawNifti { sform_code: 2, qform_code: 1, quaternion, ..raw })[..]
+    else {
+        panic!("one doubt")
+    };
+    assert!((corners_mm - 26f64.sqrt()).abs() < 1e-5, "{corners_mm}");
     // As read by ITK 5.4, through antspyx 0.6.3: these by the sform.
     for (sform_code, qform_code) in [(1, 1), (1, 2), (3, 0), (0, 1)] {
         assert_eq!(apart(sform_code, qform_code), [], "{sform_code} {qform_code}");

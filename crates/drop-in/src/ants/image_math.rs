@@ -52,7 +52,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     if !antsreg_study::transforms::is_nifti(output) {
         return Err(Refusal::not_served(output.display(), "use a name that ends in .nii.gz or .nii").into());
     }
-    outputs::check_writable(output)?;
+    // ANTs' scripts truncate images in place.
+    outputs::check([output], [] as [&Path; 0])?;
     let mut image = GridRule::Itk.read_volume(input)?;
     if let Some((darkest, brightest)) = quantiles(&image.voxels, low, high) {
         image.voxels.iter_mut().for_each(|value| *value = value.clamp(darkest, brightest));

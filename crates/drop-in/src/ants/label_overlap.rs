@@ -32,10 +32,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     super::dimension(dimension)?;
     let output = rest.first().map(Path::new);
     let (source, target) = (Path::new(source), Path::new(target));
-    if let Some(output) = output {
-        outputs::check_writable(output)?;
-        outputs::check_not_input(output, [source, target])?;
-    }
+    outputs::check(output, [source, target])?;
     let [source, target] = [source, target].map(|path| GridRule::Itk.read_labels(path));
     let overlap = Overlap::between(&source?, &target?, None)?;
     match output {

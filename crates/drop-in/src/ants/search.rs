@@ -46,9 +46,8 @@ pub fn run(call: &Call, request: &Request, verbose: bool) -> Result<(), CliError
     if !["mat", "txt", "tfm"].iter().any(|known| extension == *known) {
         return Err(Refusal::new(output.display(), "expected a name that ends in .mat, .txt or .tfm").into());
     }
-    outputs::check_writable(output)?;
     let masks = request.masks.iter().flatten();
-    outputs::check_not_input(output, [&request.fixed, &request.moving].into_iter().chain(masks))?;
+    outputs::check([output], [&request.fixed, &request.moving].into_iter().chain(masks))?;
     let Done { task, found, device } = engine::register(call, &mut call.console(verbose)?, || task(request))?;
     let fixed = &task.sides[0].image;
     let centre = fixed.centre_of_mass().unwrap_or_else(|| fixed.grid.centre());

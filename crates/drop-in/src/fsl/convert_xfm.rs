@@ -1,6 +1,6 @@
 //! `convert_xfm`: FSL's matrices inverted and multiplied.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use antsreg_console::{CliError, Refusal, output::print};
 use antsreg_core::io::{fsl, outputs};
@@ -45,9 +45,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     if inverse && second.is_some() {
         return Err(Refusal::new("-inverse", "does not go with -concat").into());
     }
-    if let Some(output) = &output {
-        outputs::check_writable(output)?;
-    }
+    // FSL replaces the input where it is told to.
+    outputs::check(&output, [] as [&Path; 0])?;
     let mut matrix = fsl::read_numbers(&input)?;
     if let Some(second) = second {
         matrix = fsl::read_numbers(&second)? * matrix;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use antsreg_core::io::outputs::write_file;
 use antsreg_register::Description;
 
 use super::course::{Row, Status};
@@ -55,13 +56,14 @@ const FILES: [&str; 10] = [
 /// A file that cannot be written.
 pub fn write_summary(path: &Path, rows: &[Row]) -> Result<(), Error> {
     let wrap = |source| Error::Table { path: path.into(), source };
-    let mut writer = csv::Writer::from_path(path).map_err(wrap)?;
+    let mut writer = csv::Writer::from_writer(Vec::new());
     let names = ["subject", "status", "reason"].into_iter().chain(FIGURES.map(|(name, _)| name));
     writer.write_record(names.chain(TEXTS).chain(FILES)).map_err(wrap)?;
     for row in rows {
         writer.write_record(cells(row)).map_err(wrap)?;
     }
-    writer.flush().map_err(|source| Error::Table { path: path.into(), source: source.into() })
+    let text = writer.into_inner().map_err(|error| wrap(error.into_error().into()))?;
+    Ok(write_file(path, &text)?)
 }
 
 fn cells(row: &Row) -> Vec<String> {

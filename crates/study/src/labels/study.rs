@@ -59,9 +59,6 @@ impl AtlasStudy<'_> {
         atlases: &[Atlas],
         others: &[&Path],
     ) -> Result<(), Error> {
-        // They share one folder: trying it once is enough.
-        outputs.first().map_or(Ok(()), |first| outputs::check_writable(first))?;
-        outputs.iter().try_for_each(|output| outputs::check_name(output))?;
         let tables = self.atlases.iter().filter_map(|source| match source {
             AtlasSource::Table(table) => Some(table.as_path()),
             AtlasSource::Files { .. } => None,
@@ -73,6 +70,6 @@ impl AtlasStudy<'_> {
         let list = self.label_list.and_then(inputs::label_list_file);
         let files = atlases.iter().flat_map(Atlas::files);
         let inputs = files.chain(tables).chain(start).chain(list).chain(others.iter().copied());
-        Ok(outputs::check_none_is_input(outputs, inputs)?)
+        Ok(outputs::check(outputs, inputs)?)
     }
 }

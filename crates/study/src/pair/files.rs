@@ -216,16 +216,7 @@ impl Names {
     /// # Errors
     /// The first output that is refused.
     pub fn check(&self, files: &PairFiles) -> Result<(), Error> {
-        let inputs = files.inputs();
-        for (n, target) in self.all().into_iter().enumerate() {
-            // They share one folder: trying it once is enough.
-            match n {
-                0 => outputs::check_writable(target)?,
-                _ => outputs::check_name(target)?,
-            }
-            outputs::check_not_input(target, &inputs)?;
-        }
-        Ok(())
+        Ok(outputs::check(self.all(), files.inputs())?)
     }
 }
 

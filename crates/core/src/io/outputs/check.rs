@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::error::{OutputError, OutputErrorKind};
 use super::temporary::Temporary;
+use crate::failpoint::{self, Operation};
 
 /// Files in use by this process, and what each is.
 static PROTECTED: Mutex<Vec<(PathBuf, &'static str)>> = Mutex::new(Vec::new());
@@ -19,13 +20,25 @@ pub fn protect(path: &Path, what: &'static str) {
     }
 }
 
-/// Whether `target` can be written: its name is free or that of a file (see [`check_name`]), and its folder takes files.
+/// The check of all outputs of a command, before anything is computed: each is a name for a file (see [`check_name`]), each
+/// folder takes files, and no output would replace an input. `inputs` are all files that are read: tables and lists, and the
+/// files that they name, too.
 ///
 /// # Errors
-/// What is wrong with the name or the folder.
-pub fn check_writable(target: &Path) -> Result<(), OutputError> {
-    let folder = check_target(target)?;
-    Temporary::folder_in(folder).map(drop).map_err(|source| folder_error(folder, source))
+/// What is wrong with the first output that cannot be written.
+pub fn check<T: AsRef<Path>, P: AsRef<Path>>(
+    targets: impl IntoIterator<Item = T>,
+    inputs: impl IntoIterator<Item = P>,
+) -> Result<(), OutputError> {
+    let targets: Vec<T> = targets.into_iter().collect();
+    let mut folders = BTreeSet::new();
+    for target in &targets {
+        let folder = check_target(target.as_ref())?;
+        if folders.insert(folder) {
+            Temporary::folder_in(folder).map(drop).map_err(|source| folder_error(folder, source))?;
+        }
+    }
+    check_no_input(&targets, inputs)
 }
 
 /// Whether `target` is a name for a file: its folder exists, and the name is not that of a folder, a device, a
@@ -42,26 +55,17 @@ pub fn check_name(target: &Path) -> Result<(), OutputError> {
 /// # Errors
 /// If it cannot be made, or its name is that of a file.
 pub fn make_folder(path: &Path) -> Result<(), OutputError> {
-    std::fs::create_dir_all(path).map_err(|source| folder_error(path, source))
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
+        return Err(OutputError::new(path, OutputErrorKind::NotAFolder));
+    }
+    failpoint::check(Operation::Create)
+        .and_then(|()| std::fs::create_dir_all(path))
+        .map_err(|source| folder_error(path, source))
 }
 
-/// Refuses an output that would replace one of these inputs.
-///
-/// # Errors
-/// If `target` exists and is the same file as one of `inputs`.
-pub fn check_not_input<P: AsRef<Path>>(
-    target: &Path,
-    inputs: impl IntoIterator<Item = P>,
-) -> Result<(), OutputError> {
-    check_none_is_input([target], inputs)
-}
-
-/// Refuses outputs of which one would replace one of these inputs.
-///
-/// # Errors
-/// If one of `targets` exists and is the same file as one of `inputs`.
-pub fn check_none_is_input<T: AsRef<Path>, P: AsRef<Path>>(
-    targets: impl IntoIterator<Item = T>,
+/// Refuses outputs of which one exists and is the same file as an input.
+fn check_no_input<T: AsRef<Path>, P: AsRef<Path>>(
+    targets: &[T],
     inputs: impl IntoIterator<Item = P>,
 ) -> Result<(), OutputError> {
     let mut inputs = Some(inputs);

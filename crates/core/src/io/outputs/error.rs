@@ -24,6 +24,9 @@ pub enum OutputErrorKind {
     /// No file can be made in the folder.
     #[error("no file can be made in this folder: {0}; give another output name")]
     ClosedFolder(#[source] std::io::Error),
+    /// The name is that of a file, where a folder is wanted.
+    #[error("is a file, expected a folder or a name for a new one; give another output name")]
+    NotAFolder,
     /// The name is that of a folder.
     #[error("is a folder, expected the name of a file to write")]
     IsFolder,

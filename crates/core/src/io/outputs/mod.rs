@@ -10,7 +10,7 @@ mod set;
 mod single;
 mod temporary;
 
-pub use check::{check_name, check_none_is_input, check_not_input, check_writable, make_folder, protect};
+pub use check::{check, check_name, make_folder, protect};
 pub use error::{NamesPath, OutputError, OutputErrorKind};
 pub use set::{Outputs, Writing};
 pub use single::write_file;

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::check::{check_target, folder_error};
 use super::error::{OutputError, OutputErrorKind};
 use super::temporary::{Temporary, give_names};
+use crate::failpoint::{self, Operation};
 
 /// Writes a file of these contents. It appears under its name when everything is written; a failure leaves what was there.
 ///
@@ -20,7 +21,8 @@ pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
 pub fn write_with(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<(), OutputError> {
     let folder = check_target(path)?;
     let (mut file, temporary) = Temporary::file_in(folder).map_err(|source| folder_error(folder, source))?;
-    write(&mut file)
+    failpoint::check(Operation::Write)
+        .and_then(|()| write(&mut file))
         .and_then(|()| file.flush())
         .map_err(|source| OutputError::new(path, OutputErrorKind::Write(source)))?;
     drop(file);

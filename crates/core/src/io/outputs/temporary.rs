@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::error::{OutputError, OutputErrorKind};
+use crate::failpoint::{self, Operation};
 
 /// How often the removal of a folder is tried. A thread that is still writing may add a file to it meanwhile.
 const TRIES: usize = 20;
@@ -42,6 +43,7 @@ impl Temporary {
         // The default is for secrets: readable by the owner alone. The user's mask applies to this one.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        failpoint::check(Operation::Create)?;
         let mut registry = registry();
         let (file, path) = builder.tempfile_in(folder)?.keep().map_err(|error| error.error)?;
         registry.unfinished.insert(path.clone());
@@ -50,6 +52,7 @@ impl Temporary {
 
     /// A new empty folder in `folder`.
     pub fn folder_in(folder: &Path) -> std::io::Result<Temporary> {
+        failpoint::check(Operation::Create)?;
         let mut registry = registry();
         let path = tempfile::Builder::new().prefix(".antsreg-partial-").tempdir_in(folder)?.keep();
         registry.unfinished.insert(path.clone());
@@ -88,24 +91,70 @@ impl Registry {
 /// Tries to remove a file or folder; true if it does not exist afterwards.
 fn is_removed(path: &Path) -> bool {
     match std::fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => std::fs::remove_dir_all(path).is_ok(),
+        // Removing what is in a folder takes a file descriptor, of which none may be left.
+        Ok(found) if found.is_dir() => std::fs::remove_dir(path).or_else(|_| std::fs::remove_dir_all(path)).is_ok(),
         Ok(_) => std::fs::remove_file(path).is_ok(),
         Err(error) => error.kind() == ErrorKind::NotFound,
     }
 }
 
 /// Renames temporary files to their outputs, replacing what was there. The lock is held throughout, so that an
-/// interruption comes before or after all of them.
+/// interruption comes before or after all of them. Where one cannot be renamed, those before it are undone.
 pub fn give_names<'a>(files: impl IntoIterator<Item = (&'a Path, &'a Path)>) -> Result<(), OutputError> {
     let mut registry = registry();
-    for (temporary, target) in files {
-        std::fs::rename(temporary, target)
-            .map_err(|source| OutputError::new(target, OutputErrorKind::Write(source)))?;
+    let mut named: Vec<Named> = Vec::new();
+    let mut files = files.into_iter().peekable();
+    while let Some((temporary, target)) = files.next() {
+        // After the last file nothing can fail.
+        let before = if files.peek().is_some() { keep(temporary, target) } else { Before::Lost };
+        let renamed = failpoint::check(Operation::Rename).and_then(|()| std::fs::rename(temporary, target));
+        if let Err(source) = renamed {
+            named.into_iter().rev().for_each(Named::undo);
+            return Err(OutputError::new(target, OutputErrorKind::Write(source)));
+        }
+        named.push(Named { target, before });
         // A file of a set that is renamed within its temporary folder is no output yet.
         let is_inside = registry.unfinished.iter().any(|folder| target.starts_with(folder));
         registry.named |= !is_inside;
     }
     Ok(())
+}
+
+/// An output that has got its name, and what had it before.
+struct Named<'a> {
+    target: &'a Path,
+    before: Before,
+}
+
+enum Before {
+    /// No file.
+    Nothing,
+    /// A file, which has this name as well.
+    File(PathBuf),
+    /// It is not known: the file system has no second names, or nothing can fail any more.
+    Lost,
+}
+
+/// Gives the file of an output, if there is one, a second name beside the temporary file, with whose folder it is removed.
+fn keep(temporary: &Path, target: &Path) -> Before {
+    let mut kept = temporary.as_os_str().to_owned();
+    kept.push(".before");
+    match std::fs::hard_link(target, &kept) {
+        Ok(()) => Before::File(kept.into()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Before::Nothing,
+        Err(_) => Before::Lost,
+    }
+}
+
+impl Named<'_> {
+    /// Puts back what was there. What cannot be put back stays as it is: the error that led here is told.
+    fn undo(self) {
+        let _ = match self.before {
+            Before::Nothing => std::fs::remove_file(self.target),
+            Before::File(kept) => std::fs::rename(kept, self.target),
+            Before::Lost => Ok(()),
+        };
+    }
 }
 
 /// While this exists, no output of this process gets its name.

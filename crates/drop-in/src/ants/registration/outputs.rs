@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use antsreg_console::CliError;
-use antsreg_core::io::outputs::{Outputs, Writing, check_name, check_not_input, check_writable};
+use antsreg_core::io::outputs::{self, Outputs, Writing};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Transform, TransformChain, Volume};
 use nalgebra::Point3;
@@ -130,17 +130,7 @@ impl Files {
     /// # Errors
     /// The first name that is refused.
     pub fn check(&self, inputs: &[PathBuf]) -> Result<(), CliError> {
-        let mut folders: Vec<&Path> = Vec::new();
-        for (path, _) in &self.0 {
-            let folder = path.parent().unwrap_or(Path::new(""));
-            match folders.contains(&folder) {
-                true => check_name(path)?,
-                false => check_writable(path)?,
-            }
-            folders.push(folder);
-            check_not_input(path, inputs)?;
-        }
-        Ok(())
+        Ok(outputs::check(self.0.iter().map(|(path, _)| path), inputs)?)
     }
 
     /// Writes all files; they appear together.

@@ -1,0 +1,48 @@
+//! Failures on demand, in builds with debug assertions: tests let each write, rename and allocation of a volume fail in turn.
+//!
+//! `ANTSREG_FAIL_AT=N` lets the N-th of these operations fail, counted from 1 over the whole process. `ANTSREG_FAIL_LOG=FILE`
+//! adds a line to a file for each. Builds for users never fail here.
+
+/// An operation that may fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// A file or folder is made under a temporary name.
+    Create,
+    /// Bytes go into a file.
+    Write,
+    /// A file gets its name.
+    Rename,
+    /// Memory for a volume is asked for.
+    Allocate,
+}
+
+/// Fails where a test wants it: as a file system without space does.
+#[cfg(debug_assertions)]
+pub(crate) fn check(operation: Operation) -> std::io::Result<()> {
+    use std::fs::OpenOptions;
+    use std::io::{Error, ErrorKind, Write};
+    use std::path::PathBuf;
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    static AT: LazyLock<Option<usize>> =
+        LazyLock::new(|| std::env::var("ANTSREG_FAIL_AT").ok().and_then(|text| text.parse().ok()));
+    static LOG: LazyLock<Option<PathBuf>> = LazyLock::new(|| std::env::var_os("ANTSREG_FAIL_LOG").map(PathBuf::from));
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+    if AT.is_none() && LOG.is_none() {
+        return Ok(());
+    }
+    let count = 1 + COUNT.fetch_add(1, Ordering::Relaxed);
+    if let Some(path) = LOG.as_deref() {
+        // One write a line, so that lines of several threads do not mix.
+        OpenOptions::new().append(true).create(true).open(path)?.write_all(format!("{operation:?}\n").as_bytes())?;
+    }
+    if *AT == Some(count) { Err(Error::from(ErrorKind::StorageFull)) } else { Ok(()) }
+}
+
+/// Never fails in builds for users.
+#[cfg(not(debug_assertions))]
+pub(crate) fn check(_: Operation) -> std::io::Result<()> {
+    Ok(())
+}
