@@ -35,8 +35,10 @@ struct State<'a, E> {
     recorded: usize,
     /// Whether a record runs now.
     recording: bool,
-    /// The first failure.
+    /// The first failure, until it is returned.
     failed: Option<E>,
+    /// Whether a failure was returned. Later ones follow from it, or say no more.
+    told: bool,
     /// The first panic.
     panicked: Option<Panic>,
     /// Until when no task begins, while a [`Pause`] exists.
@@ -52,8 +54,9 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
     /// All tasks have run and are recorded at the end, also if `work` fails.
     ///
     /// # Errors
-    /// If a thread cannot be started (`work` is not called then), a task or a record fails, or `work` fails. Of several, a
-    /// task's failure comes first: what depended on its files fails because of it.
+    /// If a thread cannot be started (`work` is not called then), a task or a record fails, or `work` fails. Of several, the
+    /// first failure of a task or a record is returned: what depended on its files fails because of it. Where
+    /// [`WriteQueue::settle`] or [`WriteQueue::check`] has returned that one already, the error of `work` is returned.
     ///
     /// # Panics
     /// If a task, a record or `work` panics.
@@ -87,9 +90,10 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
             drop(state);
             resume_unwind(panic);
         }
-        match state.failed.take() {
-            Some(error) => Err(error),
-            None => result,
+        match (state.failed.take(), result) {
+            (Some(_), Err(error)) if state.told => Err(error),
+            (Some(error), _) => Err(error),
+            (None, result) => result,
         }
     }
 
@@ -124,7 +128,7 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
     /// The first failure of a task or a record, unless it was returned before.
     pub fn settle(&self) -> Result<(), E> {
         let idle = self.change.wait_while(self.state(), |state| state.recorded < state.added);
-        idle.unwrap_or_else(PoisonError::into_inner).failed.take().map_or(Ok(()), Err)
+        idle.unwrap_or_else(PoisonError::into_inner).tell()
     }
 
     /// Returns at once.
@@ -132,7 +136,7 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
     /// # Errors
     /// As for [`WriteQueue::settle`].
     pub fn check(&self) -> Result<(), E> {
-        self.state().failed.take().map_or(Ok(()), Err)
+        self.state().tell()
     }
 
     fn work(&self) {
@@ -199,6 +203,15 @@ impl<'a, E> WriteQueue<'a, E> {
     }
 }
 
+impl<E> State<'_, E> {
+    /// Returns the failure that is kept.
+    fn tell(&mut self) -> Result<(), E> {
+        let Some(error) = self.failed.take() else { return Ok(()) };
+        self.told = true;
+        Err(error)
+    }
+}
+
 impl<E> Default for State<'_, E> {
     fn default() -> Self {
         State {
@@ -208,6 +221,7 @@ impl<E> Default for State<'_, E> {
             recorded: 0,
             recording: false,
             failed: None,
+            told: false,
             panicked: None,
             paused: None,
             closed: false,
@@ -329,6 +343,25 @@ mod tests {
         assert!(matches!(result, Err(Failure::Named("record"))));
         let result: Result<(), _> = with(1, 1, |_| Err(Failure::Named("work")));
         assert!(matches!(result, Err(Failure::Named("work"))));
+    }
+
+    #[test]
+    fn a_failure_that_was_returned_is_not_hidden_by_what_follows_from_it() {
+        let result: Result<(), _> = with(1, 3, |queue| {
+            queue.push(|| if true { Err(Failure::Named("cause")) } else { Ok(|| Ok(())) });
+            let cause = queue.settle();
+            queue.push(|| Ok(|| Err(Failure::Named("consequence"))));
+            cause
+        });
+        assert!(matches!(result, Err(Failure::Named("cause"))), "{result:?}");
+        // Where `work` goes on all the same, the next failure comes out.
+        let result = with(1, 3, |queue| {
+            queue.push(|| Ok(|| Err(Failure::Named("first"))));
+            let _ = queue.settle();
+            queue.push(|| Ok(|| Err(Failure::Named("second"))));
+            Ok(())
+        });
+        assert!(matches!(result, Err(Failure::Named("second"))), "{result:?}");
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl HandingOut<'_> {
         let HandingOut { session, pass, last } = self;
         let planned = session.subject(subject);
         let files = session.layout.subject(&planned.name, session.extension());
-        let Some(manifest) = stage(session, *pass, subject)?.done() else { return Ok(None) };
+        let Some(manifest) = stage(session, *pass, subject)?.done()? else { return Ok(None) };
         let results = results_of(&manifest, files.manifest.clone())?;
         let grid = &last.shape.grid;
         let image =

@@ -52,23 +52,33 @@ impl<'a> Stage<'a> {
     }
 
     /// The manifest, if the step was done with the same inputs and its files are as it wrote them.
-    pub fn done(&self) -> Option<Manifest> {
+    ///
+    /// # Errors
+    /// A file that is there and cannot be read.
+    pub fn done(&self) -> Result<Option<Manifest>, Error> {
         let path = self.layout.manifest(&self.step);
-        let manifest: Manifest = read(&path).ok()?;
-        let unchanged = || verified::are_unchanged(self.layout, &path, &manifest.outputs);
-        (manifest.key == self.key && unchanged()).then_some(manifest)
+        let manifest: Manifest = match read(&path) {
+            Ok(manifest) => manifest,
+            // None, or one of another kind: the step is done again.
+            Err(Error::Read { source, .. }) if is_missing(&source) => return Ok(None),
+            Err(Error::Json { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let same = manifest.key == self.key && verified::are_unchanged(self.layout, &path, &manifest.outputs)?;
+        Ok(same.then_some(manifest))
     }
 
     /// The manifest of a step that must have been done.
     ///
     /// # Errors
-    /// [`TemplateError::NotYet`].
-    pub fn require(&self) -> Result<Manifest, TemplateError> {
-        self.done().ok_or_else(|| TemplateError::NotYet {
+    /// [`TemplateError::NotYet`]; a file that is there and cannot be read.
+    pub fn require(&self) -> Result<Manifest, Error> {
+        let not_yet = || TemplateError::NotYet {
             missing: self.layout.manifest(&self.step),
             folder: self.layout.root().into(),
             step: self.step.clone(),
-        })
+        };
+        Ok(self.done()?.ok_or_else(not_yet)?)
     }
 
     /// Writes the manifest of the step, which has written `outputs`.
@@ -108,6 +118,12 @@ impl<'a> Stage<'a> {
         verified::remember(layout, &path, &manifest.outputs);
         Ok(manifest)
     }
+}
+
+/// Whether there is no file that could be read: none of this name, a folder, or other bytes than text.
+fn is_missing(source: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound};
+    matches!(source.kind(), NotFound | NotADirectory | IsADirectory | InvalidData)
 }
 
 /// The figures of a manifest at `path`.
@@ -153,7 +169,7 @@ mod tests {
             std::fs::create_dir(layout.start()).expect("a folder");
             let written = Written { folder, layout };
             std::fs::write(written.output(), bytes).expect("a file");
-            assert!(written.stage("plan", "aa").done().is_none());
+            assert!(!written.is_done());
             let record = FileRecord::of(&written.output(), "a.nii".into()).expect("a record");
             written.stage("plan", "aa").finish(None, vec![record], 7).expect("a manifest");
             written
@@ -168,18 +184,22 @@ mod tests {
             Stage::new(&self.layout, plan, Step::Start, vec![input])
         }
 
+        fn manifest(&self, plan: &str, sha256: &str) -> Option<Manifest> {
+            self.stage(plan, sha256).done().expect("files that can be read")
+        }
+
         fn is_done(&self) -> bool {
-            self.stage("plan", "aa").done().is_some()
+            self.manifest("plan", "aa").is_some()
         }
     }
 
     #[test]
     fn a_step_is_done_only_with_the_same_inputs_and_whole_files() {
         let written = Written::new(b"12345");
-        let manifest = written.stage("plan", "aa").done().expect("done");
+        let manifest = written.manifest("plan", "aa").expect("done");
         assert_eq!((manifest.results, manifest.outputs[0].path.as_path()), (7.into(), Path::new("a.nii")));
-        assert!(written.stage("plan", "ab").done().is_none(), "another input");
-        assert!(written.stage("another", "aa").done().is_none(), "another plan");
+        assert!(written.manifest("plan", "ab").is_none(), "another input");
+        assert!(written.manifest("another", "aa").is_none(), "another plan");
         std::fs::write(written.output(), "1234").expect("a file");
         assert!(!written.is_done(), "a file cut short");
         std::fs::remove_file(written.output()).expect("a file");

@@ -46,7 +46,7 @@ impl Session {
         let subject = self.position(subject)?;
         outputs::make_folder(&self.layout.registrations(pass))?;
         let stage = self.register_stage(pass, subject)?;
-        if stage.done().is_some() {
+        if stage.done()?.is_some() {
             return Ok(Outcome::DoneBefore);
         }
         if let Some(reason) = &self.subject(subject).left_out {
@@ -74,7 +74,7 @@ impl Session {
     pub fn average(&self, pass: usize) -> Result<Outcome<AverageResults>, Error> {
         self.check_pass(pass)?;
         let stage = self.average_stage(pass)?;
-        if stage.done().is_some() {
+        if stage.done()?.is_some() {
             return Ok(Outcome::DoneBefore);
         }
         if let Some(after) = self.converged_before(pass)? {
@@ -98,7 +98,7 @@ impl Session {
     ) -> Result<Outcome<TemplateResults>, Error> {
         self.check_pass(pass)?;
         let stage = self.update_stage(pass)?;
-        if stage.done().is_some() {
+        if stage.done()?.is_some() {
             return Ok(Outcome::DoneBefore);
         }
         if let Some(after) = self.converged_before(pass)? {

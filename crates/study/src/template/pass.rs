@@ -15,7 +15,7 @@ use super::progress::TemplateProgress;
 use super::reference::Reference;
 use super::session::Session;
 use super::update::{self, Updated};
-use super::{average, registrations};
+use super::{Error as TemplateError, average, registrations};
 use crate::Error;
 use round::Round;
 
@@ -82,7 +82,7 @@ pub fn run<'a>(
         Before::Done(done) => done.updated.reference.clone(),
         Before::First(reference) => reference.clone(),
         Before::Files if session.converged_before(pass)?.is_some() => return Ok(Pass::NotNeeded),
-        Before::Files if session.template(Some(pass)).is_ok() => {
+        Before::Files if is_done(session.template(Some(pass)))? => {
             progress.pass_done_before(pass);
             return Ok(Pass::DoneBefore);
         }
@@ -92,7 +92,7 @@ pub fn run<'a>(
     let target = registrations::target(session, pass, &reference)?;
     let round = Round { session, pass, reference: &reference, target: &target, resumed, queue };
     let mut pause = None;
-    let (averaged, summed, contributions) = if resumed && session.averaged(pass).is_ok() {
+    let (averaged, summed, contributions) = if resumed && is_done(session.averaged(pass))? {
         (Some(average::read(session, pass, &reference)?), None, None)
     } else {
         let (summed, contributions) = round.average(workers, progress, &mut pause)?;
@@ -123,4 +123,16 @@ pub fn run<'a>(
     });
     queue.check()?;
     Ok(Pass::Done(Box::new(done)))
+}
+
+/// Whether a step that was looked for is done.
+///
+/// # Errors
+/// Whatever else than [`TemplateError::NotYet`] kept it from being found.
+fn is_done<T>(found: Result<T, Error>) -> Result<bool, Error> {
+    match found {
+        Ok(_) => Ok(true),
+        Err(Error::Template(TemplateError::NotYet { .. })) => Ok(false),
+        Err(error) => Err(error),
+    }
 }

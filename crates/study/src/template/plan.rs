@@ -13,7 +13,7 @@ use antsreg_register::Recipe;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use make::make;
+pub use make::{check, make};
 pub use subject::{PlannedSubject, read_channels};
 
 use super::digest::FileRecord;

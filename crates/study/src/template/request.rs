@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use antsreg_register::Recipe;
 
 use super::options::TemplateOptions;
+use super::plan;
+use crate::Error;
 use crate::pair::Format;
 use crate::subjects::Listing;
 
@@ -43,6 +45,16 @@ pub enum StartImage {
 }
 
 impl Request {
+    /// Checks options and names, before anything is read, and gives the names of the subjects: each is one registration of a
+    /// pass, for engines that run the steps as jobs.
+    ///
+    /// # Errors
+    /// Options out of range; names that outputs cannot have.
+    pub fn subjects(&self) -> Result<Vec<&str>, Error> {
+        plan::check(self)?;
+        Ok(self.listing.subjects.iter().map(|subject| subject.name.as_str()).collect())
+    }
+
     /// Every file that is read.
     pub fn inputs(&self) -> impl Iterator<Item = &Path> {
         let start: &[PathBuf] = match &self.start {

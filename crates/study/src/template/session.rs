@@ -174,7 +174,7 @@ impl Session {
 
     /// The manifest of a registration, which must be done.
     pub(super) fn registered(&self, pass: usize, subject: usize) -> Result<Manifest, Error> {
-        Ok(self.register_stage(pass, subject)?.require()?)
+        self.register_stage(pass, subject)?.require()
     }
 
     /// The average of a pass, all of whose registrations must be done.

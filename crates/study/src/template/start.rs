@@ -30,7 +30,7 @@ pub struct First {
 /// # Errors
 /// Images that cannot be read; a template with more voxels than there is memory for.
 pub fn make(session: &Session) -> Result<Option<First>, Error> {
-    if session.start_stage().done().is_some() {
+    if session.start_stage().done()?.is_some() {
         return Ok(None);
     }
     let mut images: Vec<Volume> = match &session.plan.start {

@@ -10,27 +10,30 @@ use antsreg_core::io::outputs;
 
 use super::digest::FileRecord;
 use super::layout::Layout;
-use crate::FileIdentity;
+use crate::{Error, FileIdentity};
 
 /// Whether all files that a manifest records are there and have the digests in it.
-pub fn are_unchanged(layout: &Layout, manifest: &Path, records: &[FileRecord]) -> bool {
+///
+/// # Errors
+/// A file that is there and cannot be read.
+pub fn are_unchanged(layout: &Layout, manifest: &Path, records: &[FileRecord]) -> Result<bool, Error> {
     let known = read(&layout.identities(manifest));
     let mut compared = false;
     for record in records {
         let path = layout.root().join(&record.path);
-        let Some(now) = FileIdentity::of(&path).filter(|now| now.bytes == record.bytes) else { return false };
+        let Some(now) = FileIdentity::of(&path).filter(|now| now.bytes == record.bytes) else { return Ok(false) };
         if known.contains(&now) {
             continue;
         }
-        if FileRecord::of(&path, record.path.clone()).ok().as_ref() != Some(record) {
-            return false;
+        if FileRecord::of(&path, record.path.clone())? != *record {
+            return Ok(false);
         }
         compared = true;
     }
     if compared {
         remember(layout, manifest, records);
     }
-    true
+    Ok(true)
 }
 
 /// Keeps the identities of files that are known to have the digests of their manifest.

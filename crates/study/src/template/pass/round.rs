@@ -168,7 +168,7 @@ impl<'a, 'b> Round<'a, 'b> {
     fn load(&self, subject: usize) -> Result<Loaded, Error> {
         let (session, pass) = (self.session, self.pass);
         if self.resumed
-            && let Some(manifest) = session.register_stage(pass, subject)?.done()
+            && let Some(manifest) = session.register_stage(pass, subject)?.done()?
         {
             let contribution = Contribution::read(session, pass, subject, &self.reference.images[0].grid)?;
             return Ok(Loaded::Before(Box::new((manifest, contribution))));

@@ -63,7 +63,10 @@ pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
 }
 
 /// Refuses options and names, before anything is read.
-fn check(request: &Request) -> Result<(), Error> {
+///
+/// # Errors
+/// Options out of range; names that outputs cannot have.
+pub fn check(request: &Request) -> Result<(), Error> {
     let Request { listing: Listing { subjects, channels }, recipe, options, weights, .. } = request;
     options.check()?;
     if recipe.model != Model::Syn {
