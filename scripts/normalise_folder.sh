@@ -61,17 +61,21 @@ status=0
 # 3: some failed, the others are done.
 [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || exit "$status"
 
+# Strings of a record, as JSON writes them, without their quotes: lines that match $3 between those that match $1 and $2.
+strings() {
+    sed -n "/$1/,/$2/s/^ *$3\"\(.*\)\",\{0,1\}\$/\1/p" "$4" | sed 's/\\\(["\\]\)/\1/g'
+}
+
 if [ -n "$labels" ]; then
     for affine in "$output"/*_0GenericAffine.mat; do
         name=${affine%_0GenericAffine.mat}
         record=${name}_record.json
         # Not every affine that lies there need be of this program.
         [ -e "$record" ] || continue
-        # The image as the record names it.
-        image=$(sed -n '/"moving": {/,/}/s/^ *"path": "\(.*\)",\{0,1\}$/\1/p' "$record")
+        image=$(strings '"moving": {' '}' '"path": ' "$record")
         chain=(-t "[$affine,1]")
         # Of several that lie there, from earlier runs with other options, the one that belongs to this affine.
-        warp=$(sed -n 's/^ *"\(.*_1InverseWarp\.nii\(\.gz\)\{0,1\}\)",\{0,1\}$/\1/p' "$record")
+        warp=$(strings '"outputs": \[' '\]' '' "$record" | grep '_1InverseWarp\.nii\(\.gz\)\{0,1\}$') || warp=''
         [ -z "$warp" ] || chain+=(-t "$warp")
         "$program" apply --quiet -i "$labels" -r "$image" -n generic-label "${chain[@]}" -o "${name}_TemplateLabels.nii.gz"
     done

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Whether the atlas workflow gives the template that the one-machine command gives, to the byte, on small volumes.
 
+The table begins with a byte order mark and names one subject by its file alone, and the folder's name has a blank: the
+workflow must read the one and quote the other as the program does. A table that the program refuses stops the workflow.
+
 Needs cargo. Snakemake goes into an environment of its own, .venv/atlas. With --profile slurm it is run through
 a Slurm that is there; scripts/slurm_check.sh sets one up.
 """
@@ -30,6 +33,9 @@ OPTIONS = [
     *("--finest-mm", "4", "--search-degrees", "30"),
 ]
 PASSES = 2
+# The second subject is named as its file.
+TABLE = "\ufeffsubject,image,labels\ns0,s0.nii.gz,s0_labels.nii.gz\n,s1.nii.gz,s1_labels.nii.gz\ns2,s2.nii.gz,s2_labels.nii.gz\n"
+STEPS = "the steps"
 
 
 def main() -> int:
@@ -44,22 +50,31 @@ def main() -> int:
     shutil.rmtree(WORK, ignore_errors=True)
     example = ["cargo", "run", "--quiet", "--locked", "--package", "antsreg-tests", "--example", "brains", "--", WORK]
     run(*example, cwd=REPOSITORY)
+    (WORK / "subjects.csv").write_text(TABLE)
+    (WORK / "refused.csv").write_text(TABLE + "# no subject,s0.nii.gz,\n")
     options = ["--passes", PASSES, *OPTIONS]
     began = time.monotonic()
     run(program, "atlas", "subjects.csv", "-o", "whole", *options, "--device", "cpu", "--quiet", cwd=WORK)
     print(f"one-machine command: {time.monotonic() - began:.1f} s", flush=True)
     began = time.monotonic()
     profile = WORKFLOW / "profiles" / arguments.profile
-    run(
-        *(ENVIRONMENT / "bin" / "snakemake", "--snakefile", WORKFLOW / "Snakefile", "--directory", WORK),
-        *("--profile", profile if profile.is_dir() else arguments.profile, "--quiet", "all"),
-        *("--config", "subjects=subjects.csv", "output=steps", f"program={program}", f"passes={PASSES}"),
-        *("device=cpu", "threads=2", f"options={OPTIONS!r}".replace("'", '"')),
-        *arguments.snakemake,
-        cwd=WORK,
-    )
+
+    def workflow(table: str) -> list[object]:
+        """The command line of Snakemake."""
+        return [
+            *(ENVIRONMENT / "bin" / "snakemake", "--snakefile", WORKFLOW / "Snakefile", "--directory", WORK),
+            *("--profile", profile if profile.is_dir() else arguments.profile, "--quiet", "all"),
+            *("--config", f"subjects={table}", f"output={STEPS}", f"program={program}", f"passes={PASSES}"),
+            *("device=cpu", "threads=2", f"options={OPTIONS!r}".replace("'", '"')),
+            *arguments.snakemake,
+        ]
+
+    if succeeds(*workflow("refused.csv"), cwd=WORK):
+        print("a table that the program refuses does not stop the workflow")
+        return 1
+    run(*workflow("subjects.csv"), cwd=WORK)
     print(f"workflow, profile {arguments.profile}: {time.monotonic() - began:.1f} s", flush=True)
-    whole, steps = digests(WORK / "whole"), digests(WORK / "steps")
+    whole, steps = digests(WORK / "whole"), digests(WORK / STEPS)
     differing = [name for name in sorted(whole.keys() | steps.keys()) if whole.get(name) != steps.get(name)]
     print(f"{len(whole)} files of the one-machine command, {len(differing)} of which the workflow has otherwise")
     for name in differing:
@@ -74,9 +89,18 @@ def target() -> Path:
 
 def run(*command: object, cwd: Path) -> None:
     """Run a command that must succeed."""
-    # Snakemake looks for its own tools beside its interpreter.
-    path = f"{ENVIRONMENT / 'bin'}:{os.environ['PATH']}"
-    subprocess.run([str(word) for word in command], cwd=cwd, check=True, env=os.environ | {"PATH": path})
+    subprocess.run([str(word) for word in command], cwd=cwd, check=True, env=environment())
+
+
+def succeeds(*command: object, cwd: Path) -> bool:
+    """Whether a command succeeds; what it says of an error is dropped."""
+    words = [str(word) for word in command]
+    return subprocess.run(words, cwd=cwd, env=environment(), capture_output=True, check=False).returncode == 0
+
+
+def environment() -> dict[str, str]:
+    """The environment of commands: Snakemake looks for its own tools beside its interpreter."""
+    return os.environ | {"PATH": f"{ENVIRONMENT / 'bin'}:{os.environ['PATH']}"}
 
 
 def digests(folder: Path) -> dict[str, str]:

@@ -51,6 +51,9 @@ pub struct Args {
     /// Write the plan and the first template, and stop: the steps are then run one by one, on as many machines as you like
     #[arg(long, help_heading = "Output")]
     pub plan_only: bool,
+    /// Print the names of the subjects, one a line, and stop: one registration a pass each, for engines that run the steps
+    #[arg(long, help_heading = "Output", conflicts_with = "plan_only")]
+    pub list_subjects: bool,
 
     /// Start from this image, several channels joined by commas [default: the average of all subjects after an affine
     /// registration to the first]
@@ -286,4 +289,5 @@ Examples:
   antsreg-gpu atlas -o study/atlas subjects/*_t1.nii.gz
   antsreg-gpu atlas -o study/atlas subjects.csv --channels t1,t2 --weights 1,0.5 --device cuda:all
   antsreg-gpu atlas -o study/atlas bids/ --plan-only
+  antsreg-gpu atlas -o study/atlas bids/ --list-subjects
   antsreg-gpu atlas register-one study/atlas --pass 1 --subject sub-01";

@@ -11,6 +11,10 @@ use super::show::Lines;
 /// Builds the template, or writes its plan.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let request = args.request()?;
+    if args.list_subjects {
+        let lines: Vec<String> = request.subjects()?.into_iter().map(|name| format!("{name}\n")).collect();
+        return crate::output::print(&lines.concat());
+    }
     let mut opening = None;
     if !args.plan_only {
         let (devices, note) = suitable_devices(&request.recipe, args.devices());
