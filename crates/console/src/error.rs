@@ -110,7 +110,7 @@ pub enum CliError {
         shortage: antsreg_core::memory::Shortage,
     },
     /// Some of many subjects failed; the others are done.
-    #[error("{} of {of} subjects failed: {}; the reasons are in {}", failed.len(), failed.join(", "), summary.display())]
+    #[error("{} of {of} subjects failed: {}; the reasons are in {}", failed.len(), first(failed, ", "), summary.display())]
     SomeFailed {
         /// Their names.
         failed: Vec<String>,
@@ -120,7 +120,7 @@ pub enum CliError {
         summary: PathBuf,
     },
     /// A template without some of its subjects.
-    #[error("{} of {all} subjects left out, the template is of the others: {}", subjects.len(), subjects.join("; "))]
+    #[error("{} of {all} subjects left out, the template is of the others: {}", subjects.len(), first(subjects, "; "))]
     LeftOut {
         /// Their names and reasons.
         subjects: Vec<String>,
@@ -141,6 +141,16 @@ pub enum CliError {
     /// Times of kernels could not be recorded.
     #[error("the times of the kernels could not be recorded: {0}")]
     Profile(#[source] serde_json::Error),
+}
+
+/// The first of several, and how many more there are: a line of thousands is not read.
+fn first(names: &[String], separator: &str) -> String {
+    const SHOWN: usize = 10;
+    let shown = names[..names.len().min(SHOWN)].join(separator);
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown}{separator}and {more} more"),
+    }
 }
 
 impl From<study::Error> for CliError {
@@ -233,5 +243,21 @@ impl NamesPath for CliError {
             CliError::Study { source } => CliError::Study { source: Box::new(source.about(path)) },
             other => other,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_thousands_that_fail_the_first_are_named() {
+        let message = |failed: usize| {
+            let failed = (0..failed).map(|n| format!("s{n}")).collect();
+            CliError::SomeFailed { failed, of: 20_000, summary: "summary.csv".into() }.to_string()
+        };
+        assert_eq!(message(2), "2 of 20000 subjects failed: s0, s1; the reasons are in summary.csv");
+        assert!(message(10).contains("s8, s9; the reasons"), "{}", message(10));
+        assert!(message(10_000).contains("s8, s9, and 9990 more; the reasons"), "{}", message(10_000));
     }
 }

@@ -191,7 +191,7 @@ impl Watcher<'_> {
 
 impl Observer for Watcher<'_> {
     fn report(&mut self, report: &Report) -> ControlFlow<()> {
-        // The steps of a search report once each; the iterations of a level many times.
+        // The iterations of a level report one after the other, and the first of the next level ends it.
         if self.last.as_ref().is_some_and(|last| last.level != report.level || last.step != report.step) {
             self.end_level();
         }
@@ -204,6 +204,10 @@ impl Observer for Watcher<'_> {
             bar.set_message(format!("{}, energy {:.6}", report.step, report.energy));
         }
         self.console.iteration(None, report);
+        // A step of a search reports once, at its end.
+        if report.step.stage() == Stage::Linear {
+            self.end_level();
+        }
         ControlFlow::Continue(())
     }
 }
@@ -245,4 +249,39 @@ pub fn name(stage: Stage) -> &'static str {
 fn new_bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{prefix:<11} [{bar:30}] {pos}/{len} {msg} ({elapsed})");
     ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use antsreg_core::report::{SearchStep, Step};
+
+    use super::*;
+
+    #[test]
+    fn the_seconds_of_a_step_stand_on_its_own_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.log");
+        let messages = Messages { quiet: true, verbose: false, log: Some(path.clone()) };
+        let mut console = Console::new(&messages, 1).expect("a console");
+        let report = |search| Report {
+            step: Step::Linear { mm: 8.0, search },
+            level: 0,
+            levels: 1,
+            iteration: 1,
+            iterations: 5,
+            energy: 0.5,
+        };
+        console.watch(|watcher| {
+            let _ = watcher.report(&report(SearchStep::Orientations));
+            std::thread::sleep(Duration::from_millis(60));
+            let _ = watcher.report(&report(SearchStep::AllTogether));
+        });
+        let log = std::fs::read_to_string(&path).expect("the log");
+        let line = log.lines().find(|line| line.contains("all together: cost")).expect("a line");
+        let (_, seconds) = line.rsplit_once(", ").expect("seconds");
+        let seconds: f64 = seconds.trim_end_matches(" s").parse().expect("a number");
+        assert!(seconds >= 0.05, "{log}");
+    }
 }
