@@ -211,6 +211,22 @@ mod tests {
     }
 
     #[test]
+    fn warps_of_fields_that_fold_do_not_fold() {
+        let mut fields = fields();
+        // Slopes of up to two voxels a voxel.
+        fields.sides[0].to_middle = Cpu.upload_field(SHAPE, &waves(SHAPE, 3.0)).expect("one shape");
+        // By one-sided differences at the corners of cells, the strict count.
+        let folds =
+            |field: &<Cpu as Backend>::Field| Cpu.jacobian_summary(field, None).expect("a field").corner_folded;
+        assert!(folds(&fields.sides[0].to_middle) > 0, "this test needs folds");
+        let (warps, relaxed) =
+            crate::relaxation::warps(&Cpu, &full(), &fields.sides, &crate::Options::default(), &mut ())
+                .expect("one shape");
+        assert!(relaxed.rounds > 0, "{relaxed:?}");
+        assert_eq!([&warps.warp, &warps.inverse_warp].map(folds), [0, 0], "{relaxed:?}");
+    }
+
+    #[test]
     fn fields_know_the_grids_that_they_belong_to() {
         let coarse = Fields::<Cpu>::identities(&Cpu, &full(), 2).expect("fields");
         assert!(coarse.check_grid(&full()).is_ok());
