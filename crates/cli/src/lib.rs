@@ -45,6 +45,18 @@ fn show_first(gpus: usize) {
 #[cfg(not(feature = "cuda"))]
 fn show_first(_: usize) {}
 
+/// Whether these words, of which the first one is the name by which the program is called, are a command line with values that
+/// make sense: of a verb, or of a command of another program. No image is read and nothing is written.
+pub fn understands(words: Vec<OsString>) -> bool {
+    let text: Option<Vec<String>> = words.iter().map(|word| word.to_str().map(str::to_owned)).collect();
+    text.as_deref().and_then(antsreg_drop_in::understands).unwrap_or_else(|| {
+        args::Cli::try_parse_from(words).is_ok_and(|cli| {
+            cli.first_gpus();
+            true
+        })
+    })
+}
+
 /// The command line as data: for man pages.
 pub fn described() -> clap::Command {
     args::Cli::command()

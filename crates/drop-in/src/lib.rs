@@ -63,6 +63,14 @@ pub fn invoked(words: &[OsString]) -> Option<Invocation> {
     Some(Invocation { command, arguments: arguments.to_vec() })
 }
 
+/// Whether these words, of which the first one is the name of a command, are a command line of it with values that make sense.
+/// No image is read and nothing is written. `None` where the command is not served, or has no more grammar than words in a row.
+pub fn understands(words: &[String]) -> Option<bool> {
+    let (name, arguments) = words.split_first()?;
+    let read = command(name)?.read?;
+    Some(read(arguments).is_ok())
+}
+
 impl Invocation {
     /// How many of the first GPUs can be used, where that is known before the driver starts.
     pub fn first_gpus(&self) -> Option<usize> {

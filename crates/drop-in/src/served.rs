@@ -1,6 +1,6 @@
 //! The table of commands that are served: one entry a command.
 
-use antsreg_console::CliError;
+use antsreg_console::{CliError, Refusal};
 
 use crate::call::Call;
 use crate::suite::Suite;
@@ -14,33 +14,45 @@ pub struct Command {
     pub suite: Suite,
     /// Translates the arguments and runs.
     pub run: fn(&Call) -> Result<(), CliError>,
+    /// Translates the arguments alone, and looks at no image; none where they are a few words in a row.
+    pub read: Option<Reader>,
 }
+
+/// Translates arguments.
+type Reader = fn(&[String]) -> Result<(), Refusal>;
 
 /// All commands that are served.
 pub const COMMANDS: &[Command] = &[
-    ants("antsAffineInitializer", ants::affine_initializer::run),
-    ants("antsAI", ants::ai::run),
-    ants("antsRegistration", ants::registration::run),
-    ants("antsRegistrationSyN.sh", ants::syn_script::run),
-    ants("antsRegistrationSyNQuick.sh", ants::syn_script::run_quick),
-    ants("antsApplyTransforms", ants::apply_transforms::run),
-    ants("antsApplyTransformsToPoints", ants::apply_transforms_to_points::run),
-    ants("antsJointFusion", ants::joint_fusion::run),
+    ants("antsAffineInitializer", ants::affine_initializer::run).reading(ants::affine_initializer::read),
+    ants("antsAI", ants::ai::run).reading(ants::ai::read),
+    ants("antsRegistration", ants::registration::run).reading(ants::registration::read),
+    ants("antsRegistrationSyN.sh", ants::syn_script::run).reading(ants::syn_script::read),
+    ants("antsRegistrationSyNQuick.sh", ants::syn_script::run_quick).reading(ants::syn_script::read_quick),
+    ants("antsApplyTransforms", ants::apply_transforms::run).reading(ants::apply_transforms::read),
+    ants("antsApplyTransformsToPoints", ants::apply_transforms_to_points::run)
+        .reading(ants::apply_transforms_to_points::read),
+    ants("antsJointFusion", ants::joint_fusion::run).reading(ants::joint_fusion::read),
     ants("CreateJacobianDeterminantImage", ants::jacobian_image::run),
     ants("LabelOverlapMeasures", ants::label_overlap::run),
     ants("PrintHeader", ants::print_header::run),
     ants("ImageMath", ants::image_math::run),
     ants("c3d_affine_tool", c3d_affine_tool::run),
-    fsl("flirt", fsl::flirt::run),
+    fsl("flirt", fsl::flirt::run).reading(fsl::flirt::read),
     fsl("convert_xfm", fsl::convert_xfm::run),
 ];
 
 const fn ants(name: &'static str, run: fn(&Call) -> Result<(), CliError>) -> Command {
-    Command { name, suite: Suite::Ants, run }
+    Command { name, suite: Suite::Ants, run, read: None }
 }
 
 const fn fsl(name: &'static str, run: fn(&Call) -> Result<(), CliError>) -> Command {
-    Command { name, suite: Suite::Fsl, run }
+    Command { name, suite: Suite::Fsl, run, read: None }
+}
+
+impl Command {
+    const fn reading(self, read: Reader) -> Command {
+        Command { read: Some(read), ..self }
+    }
 }
 
 /// The command of a name.

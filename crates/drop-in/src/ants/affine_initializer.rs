@@ -25,6 +25,14 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     search::run(call, &parse(&call.arguments)?, false)
 }
 
+/// Reads the arguments alone.
+///
+/// # Errors
+/// A refusal.
+pub fn read(words: &[String]) -> Result<(), Refusal> {
+    parse(words).map(drop)
+}
+
 fn parse(words: &[String]) -> Result<Request, Refusal> {
     let [dimension, fixed, moving, output, rest @ ..] = words else {
         let found = format!("expected at least 4 arguments, found {}", words.len());

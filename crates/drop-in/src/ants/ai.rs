@@ -55,6 +55,14 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     search::run(call, &request(&given)?, verbose)
 }
 
+/// Reads the arguments alone.
+///
+/// # Errors
+/// A refusal.
+pub fn read(words: &[String]) -> Result<(), Refusal> {
+    request(&parse(words, FLAGS)?).map(drop)
+}
+
 fn last<'a>(given: &'a [Given], flag: &str) -> Option<&'a Value> {
     given.iter().filter(|given| given.flag == flag).flat_map(|given| &given.values).next_back()
 }

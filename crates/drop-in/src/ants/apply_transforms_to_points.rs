@@ -56,11 +56,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let [input, output] = ["input", "output"].map(|flag| table(flag, last(flag)));
     let (input, output) = (input?, output?);
     let files = transform_files(&given)?;
-    outputs::check_writable(&output)?;
-    outputs::check_not_input(
-        &output,
-        files.iter().map(|file| &file.path).chain([&input]).filter(|path| path.exists()),
-    )?;
+    outputs::check([&output], files.iter().map(|file| &file.path).chain([&input]))?;
     if !slices {
         files.iter().try_for_each(transforms::check_of_volumes)?;
     }
@@ -70,6 +66,14 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     points.write(&output)?;
     call.tell(&Description::Cpu, &[]);
     Ok(())
+}
+
+/// Reads the arguments alone.
+///
+/// # Errors
+/// A refusal.
+pub fn read(words: &[String]) -> Result<(), Refusal> {
+    transform_files(&words::parse(words, FLAGS)?).map(drop)
 }
 
 /// The name of a table.

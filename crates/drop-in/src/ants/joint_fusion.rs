@@ -54,6 +54,14 @@ struct Request {
     replaced: Vec<String>,
 }
 
+/// Reads the arguments alone.
+///
+/// # Errors
+/// A refusal.
+pub fn read(words: &[String]) -> Result<(), Refusal> {
+    Request::read(&words::parse(words, FLAGS)?).map(drop)
+}
+
 /// Runs `antsJointFusion`.
 ///
 /// # Errors
@@ -69,9 +77,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     }
     let request = Request::read(&given)?;
     let Request { target, images, labels, mask, options, output, replaced } = &request;
-    outputs::check_writable(output)?;
     let read = images.iter().chain(labels).chain(mask).chain([target]);
-    outputs::check_not_input(output, read)?;
+    outputs::check([output], read)?;
     let volumes = images.iter().map(|path| GridRule::Itk.read_volume(path)).collect::<Result<Vec<Volume>, _>>()?;
     let maps = labels.iter().map(|path| GridRule::Itk.read_labels(path)).collect::<Result<Vec<LabelVolume>, _>>()?;
     let atlases: Vec<Atlas> = volumes.iter().zip(&maps).map(|(image, labels)| Atlas { image, labels }).collect();

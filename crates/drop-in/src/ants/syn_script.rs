@@ -75,6 +75,22 @@ fn run_script(call: &Call, script: Script) -> Result<(), CliError> {
     pool.install(|| registration::run(&call))
 }
 
+/// Reads the arguments of `antsRegistrationSyN.sh` alone, and those of `antsRegistration` that they become.
+///
+/// # Errors
+/// A refusal.
+pub fn read(words: &[String]) -> Result<(), Refusal> {
+    registration::read(&arguments(&parse(words, Script::Full)?, Script::Full, false)?)
+}
+
+/// Those of `antsRegistrationSyNQuick.sh`.
+///
+/// # Errors
+/// A refusal.
+pub fn read_quick(words: &[String]) -> Result<(), Refusal> {
+    registration::read(&arguments(&parse(words, Script::Quick)?, Script::Quick, false)?)
+}
+
 fn parse(words: &[String], script: Script) -> Result<Options, Refusal> {
     let mut options = Options {
         dimension: "3".into(),

@@ -28,6 +28,14 @@ Served by antsreg-gpu, with the options of ANTs' own. -o also takes [FIELD,1], D
 and CompositeTransform[FILE.h5]; -e takes 0 to 5; -u takes char, uchar, short, int, float and double.
 ";
 
+/// Reads the arguments alone.
+///
+/// # Errors
+/// A refusal.
+pub fn read(words: &[String]) -> Result<(), Refusal> {
+    Request::read(&words::parse(words, request::FLAGS)?).map(drop)
+}
+
 /// Runs `antsApplyTransforms`.
 ///
 /// # Errors
@@ -43,10 +51,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     }
     let request = Request::read(&given)?;
     let read = request.input.iter().chain(&request.reference).chain(request.transforms.iter().map(|file| &file.path));
-    if let Some(path) = request.output.as_ref().map(Output::path) {
-        outputs::check_writable(path)?;
-        outputs::check_not_input(path, read.filter(|path| path.exists()))?;
-    }
+    outputs::check(request.output.as_ref().map(Output::path), read)?;
     if !request.slices {
         request.transforms.iter().try_for_each(transforms::check_of_volumes)?;
     }

@@ -11,9 +11,9 @@ mod syn;
 
 use std::borrow::Cow;
 
-use antsreg_console::{CliError, output::print};
-use antsreg_core::Volume;
+use antsreg_console::{CliError, Refusal, output::print};
 use antsreg_core::io::nifti::{GridRule, Stored};
+use antsreg_core::{Grid, Volume};
 use antsreg_kernels::apply;
 use antsreg_register::{Course, Description, Registration};
 
@@ -55,6 +55,16 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let device = register(call, &request, &plan)?;
     call.tell(&device, &replaced);
     Ok(())
+}
+
+/// Reads the arguments alone.
+///
+/// # Errors
+/// A refusal.
+pub fn read(words: &[String]) -> Result<(), Refusal> {
+    let request = read::request(&parse(words, flags::FLAGS)?)?;
+    // The plan depends on the fixed image by the levels that fit it.
+    plan::plan(&request, &Grid::axis_aligned([182, 218, 182], [1.0; 3])).map(drop)
 }
 
 /// Reads, registers and writes; gives the device that computed.

@@ -38,10 +38,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         return print(&format!("FLIRT version 6.0, served by antsreg-gpu {}\n", env!("CARGO_PKG_VERSION")));
     }
     let request = Request::read(&call.arguments)?;
-    for output in request.out.iter().chain(&request.omat) {
-        outputs::check_writable(output)?;
-        outputs::check_not_input(output, request.inputs())?;
-    }
+    outputs::check(request.out.iter().chain(&request.omat), request.inputs())?;
     let [fixed, moving] = [&request.fixed, &request.moving].map(|path| Ok::<_, CliError>(nifti::inspect(path)?.grid));
     let (fixed, moving) = (fixed?, moving?);
     let start = match &request.origin {
@@ -78,6 +75,14 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     }
     call.tell(&device, &request.replaced);
     Ok(())
+}
+
+/// Reads the arguments alone.
+///
+/// # Errors
+/// A refusal.
+pub fn read(words: &[String]) -> Result<(), Refusal> {
+    Request::read(words).map(drop)
 }
 
 /// The affine map that is found, and where.

@@ -1,0 +1,79 @@
+//! `antsreg-fuzz`: runs targets for a time or a number of inputs, and keeps the inputs that fail.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use antsreg_fuzz::{Budget, TARGETS, run};
+use clap::Parser;
+
+/// Damaged files and command lines, by the million, through everything that antsreg-gpu reads.
+#[derive(Debug, Parser)]
+struct Args {
+    /// The targets [default: all]
+    #[arg(value_name = "TARGET")]
+    targets: Vec<String>,
+    /// Inputs of each target, at most
+    #[arg(long, value_name = "N", default_value_t = u64::MAX)]
+    executions: u64,
+    /// Seconds for each target, at most
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    seconds: f64,
+    /// The number from which all inputs follow
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Folder for inputs that fail
+    #[arg(long, value_name = "FOLDER", default_value = "fuzz-failures")]
+    keep: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match fuzz(&args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs the targets; whether none failed.
+fn fuzz(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
+    if let Some(unknown) = args.targets.iter().find(|name| TARGETS.iter().all(|target| target.name != **name)) {
+        let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+        return Err(format!("{unknown}: no such target, expected {}", names.join(", ")).into());
+    }
+    // One core; and what a thread allocates is counted with the input that it belongs to.
+    rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
+    let budget = Budget { executions: args.executions, time: Duration::try_from_secs_f64(args.seconds)? };
+    // A panic is told once, with its input.
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut all = 0;
+    let mut failed = false;
+    for target in
+        TARGETS.iter().filter(|target| args.targets.is_empty() || args.targets.iter().any(|name| name == target.name))
+    {
+        let report = run(target, args.seed, budget)?;
+        all += report.executions;
+        println!(
+            "{:<13} {:>10} inputs in {:>7.1} s, longest {:>6.1} ms, {:>6.1} MB at most, {} kinds of failure",
+            target.name,
+            report.executions,
+            report.time.as_secs_f64(),
+            1e3 * report.longest.as_secs_f64(),
+            report.most_bytes as f64 / 1e6,
+            report.failures.len()
+        );
+        for (n, failure) in report.failures.iter().enumerate() {
+            failed = true;
+            std::fs::create_dir_all(&args.keep)?;
+            let path = args.keep.join(format!("{}-{}-{n}", target.name, args.seed));
+            std::fs::write(&path, &failure.input)?;
+            println!("  {}: {}", path.display(), failure.what);
+        }
+    }
+    println!("{all} inputs in all");
+    Ok(!failed)
+}

@@ -1,0 +1,153 @@
+//! Damages seeds and reads them, until time or number run out.
+
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::mutate::mutate;
+use crate::{MEMORY, Target};
+
+/// Longest time for one input. The largest seed is 20 kB: it takes less than a millisecond.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Buffers of fixed size, and what the harness itself allocates.
+const OVERHEAD_BYTES: usize = 8 << 20;
+/// How far a byte of a gzip file can unpack, and a float for each byte that comes out.
+const BYTES_PER_BYTE: usize = 1032 * 4;
+
+/// When a run ends, at the latest.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// Inputs.
+    pub executions: u64,
+    /// Time.
+    pub time: Duration,
+}
+
+/// An input that did what none may do.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The input.
+    pub input: Vec<u8>,
+    /// What happened.
+    pub what: String,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Report {
+    /// Inputs that were read.
+    pub executions: u64,
+    /// The time that they took.
+    pub time: Duration,
+    /// The longest time of one.
+    pub longest: Duration,
+    /// The most memory that one took, bytes.
+    pub most_bytes: usize,
+    /// The first failures of different kinds.
+    pub failures: Vec<Failure>,
+}
+
+/// Why a target could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Seeds or inputs could not be written.
+    #[error(transparent)]
+    File(#[from] antsreg_core::io::Error),
+    /// The same, of a temporary folder.
+    #[error("a temporary folder: {0}")]
+    Folder(#[from] std::io::Error),
+}
+
+/// Reads damaged seeds of a target, the numbers of which follow from `seed`.
+///
+/// # Errors
+/// If seeds or inputs cannot be written.
+pub fn run(target: &Target, seed: u64, budget: Budget) -> Result<Report, Error> {
+    let folder = scratch()?;
+    let seeds = (target.seeds)(folder.path())?;
+    let mut rng = Rng::with_seed(seed);
+    let began = Instant::now();
+    let mut report =
+        Report { executions: 0, time: Duration::ZERO, longest: Duration::ZERO, most_bytes: 0, failures: Vec::new() };
+    while report.executions < budget.executions {
+        // Asking for the time takes longer than some targets.
+        if report.executions.is_multiple_of(64) && began.elapsed() >= budget.time {
+            break;
+        }
+        let mut input = seeds[rng.usize(..seeds.len())].clone();
+        mutate(&mut input, &seeds[rng.usize(..seeds.len())], &mut rng);
+        if target.file.is_some() && rng.u8(..8) == 0 {
+            input = gzip(&input)?;
+        }
+        read(target, folder.path(), input, &mut report)?;
+    }
+    report.time = began.elapsed();
+    Ok(report)
+}
+
+/// Reads one input and notes what it did.
+fn read(target: &Target, folder: &Path, input: Vec<u8>, report: &mut Report) -> Result<(), Error> {
+    let path = target.file.map_or_else(PathBuf::new, |name| folder.join(name));
+    if target.file.is_some() {
+        std::fs::write(&path, &input)?;
+    }
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let began = Instant::now();
+    let outcome = catch_unwind(AssertUnwindSafe(|| (target.read)(&path, &input)));
+    let took = began.elapsed();
+    let bytes = MEMORY.peak_usage().saturating_sub(before);
+    report.executions += 1;
+    report.longest = report.longest.max(took);
+    report.most_bytes = report.most_bytes.max(bytes);
+    let what = match outcome {
+        Err(panic) => Some(format!("panic: {}", words(&*panic))),
+        Ok(()) if took > LONGEST => Some("takes longer than 5 s".to_owned()),
+        Ok(()) if bytes > OVERHEAD_BYTES + BYTES_PER_BYTE * input.len() => {
+            Some("takes more memory than the input accounts for".to_owned())
+        }
+        Ok(()) => None,
+    };
+    if let Some(what) = what
+        && report.failures.iter().all(|known| known.what != what)
+    {
+        report.failures.push(Failure { input, what });
+    }
+    Ok(())
+}
+
+/// Reads one input alone.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn once(target: &Target, input: Vec<u8>) -> Result<Option<Failure>, Error> {
+    let folder = scratch()?;
+    let mut report =
+        Report { executions: 0, time: Duration::ZERO, longest: Duration::ZERO, most_bytes: 0, failures: Vec::new() };
+    read(target, folder.path(), input, &mut report)?;
+    Ok(report.failures.pop())
+}
+
+/// A folder for inputs, in main memory where the system has such a place.
+fn scratch() -> Result<tempfile::TempDir, std::io::Error> {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
+}
+
+/// The words of a panic.
+fn words(panic: &dyn std::any::Any) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("without words").to_owned()
+}
+
+fn gzip(bytes: &[u8]) -> Result<Vec<u8>, std::io::Error> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}

@@ -1,0 +1,155 @@
+//! Good inputs of each kind.
+
+use std::path::Path;
+
+use antsreg_core::io::points::PointTable;
+use antsreg_core::io::{Error, fsl, itk, nifti};
+use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
+use nalgebra::Point3;
+
+/// A grid of few voxels.
+pub fn grid() -> Grid {
+    Grid::axis_aligned([3, 4, 5], [1.0, 1.5, 2.0])
+}
+
+/// Files of images and label maps.
+pub fn images(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let grid = grid();
+    let slice = Grid::axis_aligned([4, 5, 1], [1.0; 3]);
+    let of = |grid: &Grid| Volume { voxels: (0..grid.len()).map(|at| at as f32).collect(), grid: grid.clone() };
+    let labels = LabelVolume { voxels: (0..grid.len() as i32).collect(), grid: grid.clone() };
+    let [volume, flat] = [&grid, &slice].map(of);
+    Ok(vec![
+        written(folder, "v.nii", |path| nifti::write_volume(path, &volume))?,
+        written(folder, "s.nii", |path| nifti::write_volume(path, &flat))?,
+        written(folder, "v.nii.gz", |path| nifti::write_volume(path, &volume))?,
+        written(folder, "l.nii", |path| nifti::write_labels(path, &labels))?,
+    ])
+}
+
+/// Displacement fields.
+pub fn warps(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let field = DisplacementField { vectors: vec![[0.5, -0.25, 0.125]; grid().len()], grid: grid() };
+    Ok(vec![
+        written(folder, "w.nii", |path| itk::write_warp(path, &field))?,
+        written(folder, "w.nii.gz", |path| itk::write_warp(path, &field))?,
+        include_bytes!("../../core/tests/fixtures/ants_warp.nii.gz").to_vec(),
+    ])
+}
+
+/// ITK's affine transforms in MATLAB's format.
+pub fn matlab(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let centre = Point3::new(1.0, 2.0, 3.0);
+    Ok(vec![
+        written(folder, "a.mat", |path| itk::write_affine(path, &AffineTransform::identity(), centre))?,
+        include_bytes!("../../core/tests/fixtures/ants_affine.mat").to_vec(),
+        include_bytes!("../../core/tests/fixtures/ants_affine_2d.mat").to_vec(),
+        include_bytes!("../../core/tests/fixtures/ants_euler.mat").to_vec(),
+        include_bytes!("../../core/tests/fixtures/ants_similarity.mat").to_vec(),
+    ])
+}
+
+/// ITK's transforms as text.
+pub fn text(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let centre = Point3::new(1.0, 2.0, 3.0);
+    Ok(vec![
+        written(folder, "a.txt", |path| itk::write_affine(path, &AffineTransform::identity(), centre))?,
+        include_bytes!("../../core/tests/fixtures/ants_affine.txt").to_vec(),
+    ])
+}
+
+/// Composite transforms.
+pub fn composites(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    Ok(vec![
+        include_bytes!("../../core/tests/fixtures/ants_composite.h5").to_vec(),
+        include_bytes!("../../core/tests/fixtures/ants_composite_float.h5").to_vec(),
+    ])
+}
+
+/// FSL's matrices.
+pub fn matrices(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let (grid, identity) = (grid(), AffineTransform::identity());
+    Ok(vec![written(folder, "f.mat", |path| fsl::write_matrix(path, &identity, &grid, &grid))?])
+}
+
+/// Tables of points.
+pub fn points(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let table = PointTable::new(vec![Point3::new(1.0, -2.0, 3.5); 3]);
+    Ok(vec![
+        written(folder, "p.csv", |path| table.write(path))?,
+        b"x,y,z,t,label,comment\n-1.5,2,3e1,0,1,\"a, \"\"b\"\"\"\n0,0,0,0,2,\n".to_vec(),
+    ])
+}
+
+/// Lists of labels.
+pub fn label_lists(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    Ok(vec![b"1, 2\t-3\r\n\n 4,,5\n".to_vec(), b"\xef\xbb\xbf17\n18\n".to_vec()])
+}
+
+/// Tables of subjects.
+pub fn tables(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    Ok(vec![
+        b"subject,image,labels,mask\na,a.nii.gz,l.nii,\n,\"b, 2.nii\",,m.nii\n".to_vec(),
+        b"\xef\xbb\xbfimage\r\n/x/y.nii.gz\r\nz.hdr\r\n".to_vec(),
+    ])
+}
+
+/// Command lines: words, with a zero byte between them.
+pub fn command_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    const LINES: [&str; 18] = [
+        "register -f f.nii -m m.nii -o p --fixed-labels fl.nii --moving-labels ml.nii --label-list 1,2 -t syn --dry-run",
+        "register -f f.nii -m m.nii -o out/ --shrink-factors 8x4x2x1 --smoothing-sigmas 3x2x1x0vox --iterations 100x70x50x20",
+        "register -f f -m m -o p --channel a,b,mi,0.5 --metric cc --cost nmi --bins 64 --winsorise 0.005,0.995 --search-degrees 90",
+        "register -f f -m m -o p --initial-transform [a.mat,1] --restrict-deformation 1x1x0 --device cuda:1 --threads 4 -n bspline",
+        "batch -f f.nii -o out a.nii b.nii t.csv --workers 2 --device cuda:0,1 --resume --fixed-mask m.nii --format nii",
+        "apply -i m.nii -r f.nii -o w.nii.gz -n generic-label -t w.nii.gz -t [a.mat,1] --outside -1 --shrink 2 --integer",
+        "apply --points p.csv -o q.csv -t a.mat --coordinates ras --explain",
+        "labels -f f.nii -m m.nii -l l.nii -g t.nii -o p --label-list 1,2,3",
+        "labels --leave-one-out -a atlases.csv -a a.nii=l.nii -o out/score_ --keep-going",
+        "labels -l l.nii --apply w.nii --apply [a.mat,1] -r t.nii -o p",
+        "atlas a.nii b.nii s.csv -o out --passes 4 --shape-step 0.25 --channels t1,t2 --weights 1,0.5 --margin 12 --plan-only",
+        "atlas register-one out --pass 1 --subject sub-01 --device cuda",
+        "atlas finish out --device cuda:all --quiet --log run.log",
+        "overlap a.nii b.nii --label-list l.txt --csv o.csv",
+        "compare a.nii b.nii --mask m.nii",
+        "jacobian w.nii -o j.nii --logarithm --mask m.nii --inverse i.nii",
+        "convert a.mat b.txt --from fsl --to itk -f f.nii -m m.nii",
+        "info a.nii w.nii t.mat",
+    ];
+    Ok(LINES.iter().map(|line| words(&format!("antsreg-gpu {line}"))).collect())
+}
+
+/// Command lines of other programs that are served, likewise.
+pub fn drop_in_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    const LINES: [&str; 14] = [
+        "antsRegistration -d 3 -o [p,w.nii.gz,i.nii.gz] -u 1 -w [0.005,0.995] -r [f.nii,m.nii,1] -t Rigid[0.1] -m MI[f.nii,m.nii,1,32,Regular,0.25] -c [1000x500x250x0,1e-6,10] -f 8x4x2x1 -s 3x2x1x0vox",
+        "antsRegistration --dimensionality 3 --float 1 --output p --transform SyN[0.1,3,0] --metric CC[f.nii,m.nii,1,4] --metric Mattes[a.nii,b.nii,0.5,32] --convergence [100x70x50,1e-6,10] --shrink-factors 4x2x1 --smoothing-sigmas 2x1x0mm --masks [f.nii,NULL] --verbose 1",
+        "antsRegistration -d 2 -a 1 -z 0 -i 1 -x m.nii -n BSpline[3] -g 1x0x1 -r a.mat -r [w.nii,1] -o p -t Affine[0.1] -m GC[f.nii,m.nii,1,1] -c 100x0 -f 2x1 -s 1x0 -t SyN[0.2,3,0] -m Demons[f.nii,m.nii,1,0] -c 10 -f 1 -s 0",
+        "antsRegistrationSyN.sh -d 3 -f f.nii -m m.nii -o p -t s -n 4 -r 2 -p f -j 1 -y 1 -z 0 -x a.nii,b.nii -e 3",
+        "antsRegistrationSyNQuick.sh -d 3 -f f.nii -m m.nii -f f2.nii -m m2.nii -i a.mat -t so -r 48 -g 0.1",
+        "antsApplyTransforms -d 3 -e 3 -i m.nii -r f.nii -o w.nii.gz -n GenericLabel[Linear] -t w.nii -t [a.mat,1] -t identity -f -1 -u short --float 1 -v 1",
+        "antsApplyTransforms -d 3 -r f.nii -o [w.nii.gz,1] -n MultiLabel[0.8,4.0] -t [w.nii,0] --static-cast-for-R 0",
+        "antsApplyTransforms -d 2 -i m.nii -r f.nii -o Linear[a.mat,1] -t a.mat -n LanczosWindowedSinc",
+        "antsApplyTransformsToPoints -d 3 -p 1 -i p.csv -o q.csv -t [a.mat,1] -t w.nii.gz",
+        "antsAffineInitializer 3 f.nii m.nii a.mat 15 0.1 0 10 mask.nii",
+        "antsAI -d 3 -m Mattes[f.nii,m.nii,32,Regular,0.25] -t Rigid[0.1] -s [20,0.12] -g [40,0x40x40] -c 10 -x m.nii -p 0 -o a.mat -v 1",
+        "antsJointFusion -d 3 -t t.nii -g a.nii -l al.nii -g b.nii -l bl.nii -x m.nii -a 0.1 -b 2 -p 2x2x2 -s 3x3x3 -c 0 -m PC -o [l.nii.gz]",
+        "flirt -in m.nii -ref f.nii -out w.nii -omat a.mat -dof 12 -cost corratio -searchrx -90 90 -searchry -90 90 -searchrz -180 180 -interp sinc -sincwidth 7 -sincwindow hanning -bins 256 -refweight r.nii -datatype short -v",
+        "flirt -in m.nii -ref f.nii -applyisoxfm 1.5 -usesqform -out w.nii -paddingsize 0.5 -finesearch 18 -coarsesearch 60 -schedule s.sch -noresample",
+    ];
+    Ok(LINES.iter().map(|line| words(line)).collect())
+}
+
+/// The words of a line.
+fn words(line: &str) -> Vec<u8> {
+    line.replace(' ', "\0").into_bytes()
+}
+
+/// The bytes that `write` writes.
+fn written(folder: &Path, name: &str, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<Vec<u8>, Error> {
+    let path = folder.join(name);
+    write(&path)?;
+    let bytes = std::fs::read(&path).map_err(|error| Error { path: path.clone(), kind: error.into() })?;
+    let _ = std::fs::remove_file(path);
+    Ok(bytes)
+}

@@ -1,0 +1,123 @@
+//! Everything that reads: each with its seeds, and what must hold of whatever it accepts.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+
+use antsreg_core::io::nifti::SeriesReader;
+use antsreg_core::io::points::PointTable;
+use antsreg_core::io::{Error, fsl, itk, label_list, nifti};
+use antsreg_core::{AffineTransform, Transform};
+use antsreg_study::subjects;
+
+use crate::seeds;
+
+/// A reader.
+pub struct Target {
+    /// Its name.
+    pub name: &'static str,
+    /// The name of the file that an input is written to; nothing where inputs are no files.
+    pub file: Option<&'static str>,
+    /// Good inputs.
+    pub seeds: fn(&Path) -> Result<Vec<Vec<u8>>, Error>,
+    /// Reads an input, of a file where there is one. Panics where something is accepted that must not be.
+    pub read: fn(&Path, &[u8]),
+}
+
+/// All readers.
+pub const TARGETS: [Target; 11] = [
+    Target { name: "nifti", file: Some("i.nii"), seeds: seeds::images, read: read_images },
+    Target { name: "warp", file: Some("w.nii"), seeds: seeds::warps, read: read_warp },
+    Target { name: "mat", file: Some("a.mat"), seeds: seeds::matlab, read: read_transforms },
+    Target { name: "txt", file: Some("a.txt"), seeds: seeds::text, read: read_transforms },
+    Target { name: "h5", file: Some("c.h5"), seeds: seeds::composites, read: read_transforms },
+    Target { name: "fsl", file: Some("f.mat"), seeds: seeds::matrices, read: read_matrix },
+    Target { name: "points", file: Some("p.csv"), seeds: seeds::points, read: read_points },
+    Target { name: "labels", file: Some("l.txt"), seeds: seeds::label_lists, read: read_label_list },
+    Target { name: "table", file: Some("t.csv"), seeds: seeds::tables, read: read_table },
+    Target { name: "command-line", file: None, seeds: seeds::command_lines, read: read_command_line },
+    Target { name: "drop-in", file: None, seeds: seeds::drop_in_lines, read: read_command_line },
+];
+
+fn read_images(path: &Path, _: &[u8]) {
+    if let Ok(volume) = nifti::read_volume(path) {
+        assert_eq!(volume.voxels.len(), volume.grid.len());
+        assert!(volume.voxels.iter().all(|value| value.is_finite()));
+        assert!(nifti::read_grid(path).is_ok(), "an image without a grid");
+    }
+    if let Ok(labels) = nifti::read_labels(path) {
+        assert_eq!(labels.voxels.len(), labels.grid.len());
+    }
+    if let Ok(found) = nifti::inspect(path) {
+        assert!(found.doubts.iter().all(|doubt| doubt.corners_mm() >= 0.0));
+    }
+    if let Ok(mut series) = SeriesReader::open(path) {
+        let (mut volumes, count) = (0, series.count());
+        while let Ok(Some(volume)) = series.next_volume() {
+            assert_eq!(volume.voxels.len(), volume.grid.len());
+            volumes += 1;
+        }
+        assert!(volumes <= count, "{volumes} of {count}");
+    }
+}
+
+fn read_warp(path: &Path, _: &[u8]) {
+    if let Ok(field) = itk::read_warp(path) {
+        assert_eq!(field.vectors.len(), field.grid.len());
+        assert!(field.vectors.iter().flatten().all(|value| value.is_finite()));
+    }
+    let _ = nifti::inspect(path);
+}
+
+fn is_finite(affine: &AffineTransform) -> bool {
+    affine.to_homogeneous().iter().all(|value| value.is_finite())
+}
+
+fn read_transforms(path: &Path, _: &[u8]) {
+    for transform in itk::read_transforms(path).into_iter().flatten() {
+        match transform {
+            Transform::Affine(affine) => assert!(is_finite(&affine)),
+            Transform::Displacement(field) => assert_eq!(field.vectors.len(), field.grid.len()),
+        }
+    }
+    if let Ok(affine) = itk::read_affine(path) {
+        assert!(is_finite(&affine));
+    }
+    let _ = itk::is_affine_of_slices(path);
+}
+
+fn read_matrix(path: &Path, _: &[u8]) {
+    let grid = seeds::grid();
+    if let Ok(affine) = fsl::read_matrix(path, &grid, &grid) {
+        assert!(is_finite(&affine));
+    }
+}
+
+fn read_points(path: &Path, _: &[u8]) {
+    if let Ok(table) = PointTable::read(path) {
+        assert!(table.points().iter().all(|point| point.coords.iter().all(|value| value.is_finite())));
+    }
+}
+
+fn read_label_list(path: &Path, _: &[u8]) {
+    if let Ok(labels) = label_list::read(path) {
+        assert!(!labels.is_empty());
+    }
+}
+
+fn read_table(path: &Path, _: &[u8]) {
+    let sources = [path.to_owned()];
+    for channels in [&[][..], &["image".to_owned(), "labels".to_owned()]] {
+        let Ok(listing) = subjects::list(&sources, channels) else { continue };
+        assert!(!listing.subjects.is_empty());
+        for subject in &listing.subjects {
+            assert_eq!(subject.images.len(), listing.channels.len());
+            assert!(!subject.name.is_empty() && !subject.name.contains(['/', '\\', '\n', '\u{1b}']));
+        }
+    }
+}
+
+fn read_command_line(_: &Path, bytes: &[u8]) {
+    let words = bytes.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec()));
+    let _ = antsreg_cli::understands(words.collect());
+}
