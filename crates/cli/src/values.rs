@@ -129,6 +129,19 @@ pub fn positive(text: &str) -> Result<f64, ValueError> {
     Ok(value)
 }
 
+/// How far two maps may miss each other: more voxels than this are no limit.
+pub fn miss_voxels(text: &str) -> Result<f64, ValueError> {
+    let expected = "a number above 0, at most 100";
+    let value = positive(text).map_err(|_| ValueError::OutOfRange { expected, found: text.into() })?;
+    check(value <= 100.0, expected, text)?;
+    Ok(value)
+}
+
+/// A share of a whole.
+pub fn share(text: &str) -> Result<f64, ValueError> {
+    up_to(1.0, "a number from 0 to 1", text)
+}
+
 /// A length of a step: more voxels than this lead nowhere.
 pub fn step_voxels(text: &str) -> Result<f64, ValueError> {
     let expected = "a number above 0, at most 10";
@@ -169,12 +182,9 @@ pub fn voxel(text: &str) -> Result<f32, ValueError> {
     Ok(value)
 }
 
-/// A finite number, 0 or above.
-pub fn not_negative(text: &str) -> Result<f64, ValueError> {
-    let expected = "a number from 0";
-    let value: f64 = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
-    check(value.is_finite() && value >= 0.0, expected, text)?;
-    Ok(value)
+/// A slope of energies.
+pub fn slope(text: &str) -> Result<f64, ValueError> {
+    up_to(1e3, "a number from 0 to 1000", text)
 }
 
 /// A whole number, 1 or above.

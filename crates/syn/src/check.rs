@@ -29,9 +29,14 @@ impl Options {
     pub const REINVERT_EVERY: RangeFrom<usize> = 1..;
     /// Energies in the window of the convergence check.
     pub const CONVERGENCE_WINDOW: RangeFrom<usize> = 2..;
-    /// Numbers that are finite and not negative: the noise, the convergence threshold, each weight of
-    /// [`restrict`](Options::restrict).
-    pub const NOT_NEGATIVE: RangeInclusive<f64> = 0.0..=f64::MAX;
+    /// Standard deviations of noise, shares of the intensity range.
+    pub const NOISE: RangeInclusive<f64> = 0.0..=1.0;
+    /// The largest limit for what warps may miss each other by, voxels; smaller ones are above 0.
+    pub const LARGEST_RESIDUAL: f64 = 100.0;
+    /// Slopes of energies below which a level has converged.
+    pub const CONVERGENCE_THRESHOLD: RangeInclusive<f64> = 0.0..=1e3;
+    /// Weights of [`restrict`](Options::restrict).
+    pub const RESTRICTION: RangeInclusive<f64> = 0.0..=1e3;
     /// Shares of the voxels, low before high, between which intensities are kept.
     pub const SHARES: RangeInclusive<f64> = 0.0..=1.0;
 
@@ -53,11 +58,11 @@ impl Options {
         within("variance of the smoothing of updates, voxels²", Self::VARIANCE, self.update_variance)?;
         within("variance of the smoothing of the whole field, voxels²", Self::VARIANCE, self.total_variance)?;
         within("radius of the correlation window, voxels", Self::RADIUS, self.radius)?;
-        within("noise, share of the intensity range", Self::NOT_NEGATIVE, self.noise)?;
+        within("noise, share of the intensity range", Self::NOISE, self.noise)?;
         within("weight of the edges", Self::EDGE_WEIGHT, self.edge_weight)?;
         within("bins of mutual information", Self::BINS, self.bins)?;
-        above_zero("largest inverse residual, voxels", f64::MAX, self.largest_residual_voxels)?;
-        self.restrict.iter().try_for_each(|weight| within("restriction weight", Self::NOT_NEGATIVE, *weight))?;
+        above_zero("largest inverse residual, voxels", Self::LARGEST_RESIDUAL, self.largest_residual_voxels)?;
+        self.restrict.iter().try_for_each(|weight| within("restriction weight", Self::RESTRICTION, *weight))?;
         if self.restrict == [0.0; 3] {
             return Err(refused("restriction weights", "at least one above 0", "0 for every axis"));
         }
@@ -76,7 +81,7 @@ impl Options {
         }
         let Convergence { window, threshold } = self.convergence;
         within("convergence window", Self::CONVERGENCE_WINDOW, window)?;
-        within("convergence threshold", Self::NOT_NEGATIVE, threshold)?;
+        within("convergence threshold", Self::CONVERGENCE_THRESHOLD, threshold)?;
         match self.winsorise {
             Some((low, high)) if low >= high || ![low, high].iter().all(|share| Self::SHARES.contains(share)) => {
                 let expected = "two shares of the voxels with 0 ≤ low < high ≤ 1";
@@ -100,11 +105,8 @@ fn within<T: PartialOrd + Display>(
     if range.contains(&found) {
         return Ok(());
     }
-    let largest = f64::MAX.to_string();
     let expected = match (range.start_bound(), range.end_bound()) {
-        (Bound::Included(low), Bound::Included(high)) if high.to_string() != largest => {
-            format!("a number from {low} to {high}")
-        }
+        (Bound::Included(low), Bound::Included(high)) => format!("a number from {low} to {high}"),
         (Bound::Included(low), _) => format!("a finite number from {low}"),
         _ => "another number".into(),
     };
@@ -116,11 +118,7 @@ fn above_zero(option: &str, most: f64, found: f64) -> Result<(), Error> {
     if found > 0.0 && found <= most {
         return Ok(());
     }
-    let expected = match most == f64::MAX {
-        true => "a finite number above 0".into(),
-        false => format!("a number above 0, at most {most}"),
-    };
-    Err(refused(option, expected, found.to_string()))
+    Err(refused(option, format!("a number above 0, at most {most}"), found.to_string()))
 }
 
 #[cfg(test)]
@@ -177,19 +175,19 @@ mod tests {
             (|o| o.radius = 0, "radius of the correlation window, voxels: expected a number from 1 to 16, found 0"),
             (|o| o.radius = 17, "radius"),
             (|o| o.noise = -1.0, "noise"),
-            (|o| o.noise = f64::INFINITY, "noise"),
+            (|o| o.noise = 1e30, "noise, share of the intensity range: expected a number from 0 to 1"),
             (|o| o.edge_weight = -1.0, "weight of the edges"),
             (|o| o.edge_weight = 1001.0, "weight of the edges"),
             (|o| o.bins = 7, "bins of mutual information: expected a number from 8 to 256, found 7"),
             (|o| o.bins = 257, "bins"),
             (
                 |o| o.largest_residual_voxels = 0.0,
-                "largest inverse residual, voxels: expected a finite number above 0",
+                "largest inverse residual, voxels: expected a number above 0, at most 100",
             ),
-            (|o| o.largest_residual_voxels = f64::INFINITY, "largest inverse residual"),
+            (|o| o.largest_residual_voxels = 1e30, "largest inverse residual"),
             (|o| o.restrict = [1.0, -0.5, 1.0], "restriction weight"),
             (|o| o.restrict = [f64::NAN, 1.0, 1.0], "restriction weight"),
-            (|o| o.restrict = [1.0, f64::INFINITY, 1.0], "restriction weight"),
+            (|o| o.restrict = [1.0, 1e30, 1.0], "restriction weight"),
             (|o| o.restrict = [0.0, -0.0, 0.0], "restriction weights: expected at least one above 0"),
             (|o| o.levels[1].shrink = 0, "shrink factor of level 2: expected a finite number from 1, found 0"),
             (|o| o.levels[0].sigma_voxels = -1.0, "of level 1"),

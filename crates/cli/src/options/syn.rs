@@ -51,14 +51,14 @@ pub struct SynArgs {
         help = help("A level ends when its energy has stopped falling over this many iterations …",
             |p| p.syn().convergence.window.to_string()))]
     convergence_window: Option<u16>,
-    #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "SLOPE", help_heading = "SyN stage",
+    #[arg(long, value_parser = values::slope, allow_negative_numbers = true, value_name = "SLOPE", help_heading = "SyN stage",
         help = help("… that is, when its slope over them is below this", |p| p.syn().convergence.threshold.to_string()))]
     convergence_threshold: Option<f64>,
     #[arg(long, allow_negative_numbers = true, value_parser = values::intervals, value_name = "AxB…", help_heading = "SyN stage",
         help = help("Iterations from one re-inversion of the fields to the next, on each level or on all; fewer \
         re-inversions let them move more freely and fold sooner", |p| levels(p, |l| l.reinvert_every)))]
     reinvert_every: Option<PerLevel<usize>>,
-    #[arg(long, value_parser = values::not_negative, allow_negative_numbers = true, value_name = "SHARE",
+    #[arg(long, value_parser = values::share, allow_negative_numbers = true, value_name = "SHARE",
         help_heading = "SyN stage", help = help("Standard deviation of the noise that the correlation disregards, as a \
         share of the intensity range", |p| p.syn().noise.to_string()))]
     noise: Option<f64>,
@@ -66,7 +66,7 @@ pub struct SynArgs {
         help_heading = "SyN stage", help = help("How much the correlation of the images' edges (the magnitudes of their \
         gradients) pulls beside that of the images, which has weight 1; 0 for not at all", |p| p.syn().edge_weight.to_string()))]
     edge_weight: Option<f64>,
-    #[arg(long, value_parser = values::positive, allow_negative_numbers = true, value_name = "VOXELS",
+    #[arg(long, value_parser = values::miss_voxels, allow_negative_numbers = true, value_name = "VOXELS",
         help_heading = "SyN stage", help = help("How far the warp and its inverse may miss each other at any voxel; where \
         they miss by more, both are corrected or smoothed", |p| p.syn().largest_residual_voxels.to_string()))]
     inverse_limit: Option<f64>,
