@@ -14,7 +14,27 @@ pub fn print(text: &str) -> Result<(), CliError> {
     }
 }
 
-/// Prints a line for people. Where nobody takes it, the work goes on.
+/// Prints a line for people, or several. Where nobody takes it, the work goes on.
 pub fn say(line: impl Display) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(std::io::stderr(), "{}", harmless(&line.to_string()));
+}
+
+/// The text without what controls a terminal: names of files may hold anything.
+fn harmless(text: &str) -> String {
+    let shown = |character: char| match character {
+        '\n' | '\t' => character.to_string(),
+        _ if character.is_control() => character.escape_default().to_string(),
+        _ => character.to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_controls_the_terminal() {
+        assert_eq!(harmless("no\u{1b}[31m\r\u{7}é.nii:\tno\nfile"), "no\\u{1b}[31m\\r\\u{7}é.nii:\tno\nfile");
+    }
 }

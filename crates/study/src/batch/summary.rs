@@ -72,7 +72,7 @@ fn cells(row: &Row) -> Vec<String> {
         Status::Skipped => ("skipped", ""),
         Status::Failed(reason) => ("failed", reason.as_str()),
     };
-    let mut cells = vec![row.subject.clone(), status.to_owned(), reason.to_owned()];
+    let mut cells = vec![row.subject.clone(), status.to_owned(), no_formula(reason)];
     let record = row.record.as_ref();
     let figure =
         |get: fn(&Record) -> Option<f64>| record.and_then(get).map_or(String::new(), |value| value.to_string());
@@ -93,6 +93,12 @@ fn cells(row: &Row) -> Vec<String> {
     cells
 }
 
+/// The text, after an apostrophe where spreadsheets would take it for a formula: a reason begins with the name of a file.
+fn no_formula(text: &str) -> String {
+    let quote = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
+    format!("{quote}{text}")
+}
+
 /// The last energy of each level, coarsest first; the levels that were undone; warnings; the device.
 fn texts(record: &Record) -> [String; 4] {
     let levels = record.syn.as_ref().map(|syn| syn.levels.as_slice());
@@ -103,5 +109,16 @@ fn texts(record: &Record) -> [String; 4] {
         Description::Cuda { index, .. } => format!("cuda:{index}"),
     };
     let energies: Vec<String> = energies.map(f64::to_string).collect();
-    [energies.join(" "), undone.unwrap_or_default(), record.warnings.join("; "), device]
+    [energies.join(" "), undone.unwrap_or_default(), no_formula(&record.warnings.join("; ")), device]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_is_a_formula() {
+        assert_eq!(no_formula("=cmd(1).nii.gz: no such file"), "'=cmd(1).nii.gz: no such file");
+        assert_eq!(no_formula("a.nii.gz: no = in it"), "a.nii.gz: no = in it");
+    }
 }
