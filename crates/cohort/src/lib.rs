@@ -1,7 +1,7 @@
-//! What many registrations make together: templates from subjects, labels from atlases.
+//! Mathematics of many registrations: templates from subjects, fused labels from atlases.
 //!
-//! Nothing here registers or reads files: results of `linear` and `syn` come in as plain transforms and volumes, and the
-//! program decides what is run when.
+//! This crate does not register and reads no files. Results of `linear` and `syn` come in as transforms and volumes;
+//! the caller decides what is run when.
 
 pub mod fusion;
 pub mod template;

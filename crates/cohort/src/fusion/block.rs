@@ -1,14 +1,15 @@
-//! A block of target voxels with what lies around it, small enough for a core's cache.
+//! A block of target voxels and the voxels around it, small enough for the cache of one processor core.
 
 use antsreg_core::Volume;
 
-/// Target voxels that are treated together, along each axis.
+/// Voxels of a block along each axis.
 pub(super) const BLOCK: [usize; 3] = [16, 8, 8];
 
-/// A patch whose standard deviation is below this share of the image's range says nothing: it is noise, or background.
+/// A patch is flat if its standard deviation is below this share of the image's range. A flat patch is background or
+/// noise and carries no information.
 const FLAT: f64 = 1e-3;
 
-/// An image, and how its values become numbers from 0 to 1.
+/// An image with the offset and factor that map its intensities to the range 0 to 1.
 pub(super) struct Scaled<'a> {
     pub(super) image: &'a Volume,
     low: f32,
@@ -16,7 +17,7 @@ pub(super) struct Scaled<'a> {
 }
 
 impl<'a> Scaled<'a> {
-    /// Darkest 0, brightest 1; an image of one value is 0 everywhere.
+    /// Maps the darkest value to 0 and the brightest to 1. A constant image becomes 0 everywhere.
     pub(super) fn new(image: &'a Volume) -> Scaled<'a> {
         let finite = || image.voxels.iter().copied().filter(|value| value.is_finite());
         let (low, high) = (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
@@ -25,30 +26,30 @@ impl<'a> Scaled<'a> {
     }
 }
 
-/// A box of an image, the values at its border repeated beyond it.
+/// A box of an image. Beyond the border of the image, the values of the border are repeated.
 #[derive(Debug, Default)]
 pub(super) struct Region {
     /// Voxels along each axis.
     pub(super) shape: [usize; 3],
-    /// Values less their mean over the box, so that products of them lose few digits.
+    /// Values minus their mean over the box. Products of such values lose few digits to rounding.
     pub(super) values: Vec<f32>,
 }
 
-/// Mean and inverse standard deviation of every patch that lies in a region.
+/// Mean and inverse standard deviation of every patch inside a region.
 #[derive(Debug, Default)]
 pub(super) struct Patches {
     /// Patches along each axis.
     pub(super) shape: [usize; 3],
     /// Mean of each patch.
     pub(super) mean: Vec<f32>,
-    /// 1 over the standard deviation of each patch, 0 for one that is flat.
+    /// 1 / standard deviation of each patch; 0 for a flat patch.
     pub(super) inverse_sd: Vec<f32>,
     sums: [Vec<f64>; 2],
     passed: Vec<f64>,
 }
 
 impl Region {
-    /// Reads the box of `shape` voxels whose first voxel is `start` less `margin` along each axis.
+    /// Reads the box of `shape` voxels whose first voxel is `start` − `margin` along each axis.
     pub(super) fn read(&mut self, from: &Scaled, start: [usize; 3], margin: usize, shape: [usize; 3]) {
         let whole = from.image.grid.shape;
         self.shape = shape;
@@ -70,7 +71,7 @@ impl Region {
 }
 
 impl Patches {
-    /// Takes the measure of the patches of `width` voxels along each axis in a region.
+    /// Computes mean and inverse standard deviation of all patches of `width` voxels along each axis in a region.
     pub(super) fn measure(&mut self, region: &Region, width: usize) {
         self.shape = region.shape.map(|extent| extent + 1 - width);
         for (sums, power) in self.sums.iter_mut().zip([1, 2]) {

@@ -1,4 +1,4 @@
-//! Why labels cannot be fused.
+//! Errors of label fusion.
 
 use antsreg_core::GridMismatch;
 
@@ -12,19 +12,19 @@ pub enum FusionError {
     /// An atlas does not lie on the target's grid.
     #[error("atlas {number}: {source}")]
     Grid {
-        /// Which one, from 1.
+        /// Number of the atlas, counted from 1.
         number: usize,
         /// How the grids differ.
         source: GridMismatch,
     },
-    /// A number that leads nowhere.
+    /// An option is out of range.
     #[error("{option} is {found}, expected {expected}")]
     Option {
-        /// What it is called.
+        /// Name of the option.
         option: &'static str,
         /// Its value.
         found: f64,
-        /// What would do.
+        /// Values that are allowed.
         expected: &'static str,
     },
 }

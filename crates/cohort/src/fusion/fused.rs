@@ -1,31 +1,32 @@
-//! What a fusion gives.
+//! The result of a label fusion.
 
 use antsreg_core::{LabelVolume, Volume};
 
 use super::tally::Tally;
 
-/// Fused labels, and how the vote went where there was one.
+/// Fused labels, and the shares of the vote at voxels where the atlases disagree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fused {
-    /// The winner at every voxel.
+    /// The winning label of every voxel.
     pub labels: LabelVolume,
-    /// Voxels where the atlases disagree, in ascending order, each with the end of its part of `shares`.
+    /// Voxels where the atlases disagree, in ascending order. The second number is the end of the voxel's part of
+    /// `shares`.
     votes: Vec<(usize, usize)>,
-    /// Labels and their shares of the vote, voxel by voxel.
+    /// Labels and their shares of the vote, one voxel after the other.
     shares: Vec<(i32, f32)>,
 }
 
-/// The vote of a row of voxels.
+/// The votes of a row of voxels.
 #[derive(Debug, Default)]
 pub(super) struct RowVotes {
-    /// Voxel, winner, and how many shares belong to it.
+    /// Index of the voxel, winning label, number of shares of this voxel.
     pub(super) voxels: Vec<(usize, i32, usize)>,
     /// Labels and their shares of the vote.
     pub(super) shares: Vec<(i32, f32)>,
 }
 
 impl RowVotes {
-    /// Adds the outcome at one voxel.
+    /// Adds the votes of one voxel.
     pub(super) fn push(&mut self, voxel: usize, tally: &mut Tally) {
         let before = self.shares.len();
         let winner = tally.winner();
@@ -35,7 +36,7 @@ impl RowVotes {
 }
 
 impl Fused {
-    /// The labels all atlases agree on, and the votes on the others.
+    /// `labels` holds the label of every voxel where all atlases agree; `rows` holds the votes of the other voxels.
     pub(super) fn new(mut labels: LabelVolume, rows: Vec<RowVotes>) -> Fused {
         let mut votes = Vec::with_capacity(rows.iter().map(|row| row.voxels.len()).sum());
         let mut shares = Vec::with_capacity(rows.iter().map(|row| row.shares.len()).sum());
@@ -51,12 +52,12 @@ impl Fused {
         Fused { labels, votes, shares }
     }
 
-    /// Voxels where the atlases disagree.
+    /// Number of voxels where the atlases disagree.
     pub fn undecided(&self) -> usize {
         self.votes.len()
     }
 
-    /// The share of the vote that `label` got at every voxel, 0 to 1.
+    /// The share of the vote for `label` at every voxel, 0 to 1.
     pub fn posterior(&self, label: i32) -> Volume {
         let agreed = |found: &i32| f32::from(u8::from(*found == label));
         let mut voxels: Vec<f32> = self.labels.voxels.iter().map(agreed).collect();

@@ -12,7 +12,7 @@ use super::tally::Tally;
 use super::undecided::{check_grid, dilate, undecided};
 use super::weights::{Differences, View, place, solve};
 
-/// An atlas that has been brought onto the target's grid.
+/// An atlas, already resampled on the target's grid.
 #[derive(Debug, Clone, Copy)]
 pub struct Atlas<'a> {
     /// Its image.
@@ -27,11 +27,12 @@ pub struct Atlas<'a> {
 pub struct JointOptions {
     /// Radius of the patches that are compared, voxels; a patch is a cube of 2r + 1.
     pub patch_radius: usize,
-    /// How far an atlas's patch may be from its own place, voxels along each axis.
+    /// The largest shift between a patch of the target and the compared patch of an atlas, voxels along each axis.
     pub search_radius: usize,
-    /// α, added to the diagonal of the matrix of expected errors: the larger, the more alike the weights.
+    /// α, added to the diagonal of the matrix of expected errors. A larger α makes the weights of the atlases more
+    /// equal.
     pub alpha: f64,
-    /// β, the power of the intensity differences that stands for the expected error.
+    /// β, the exponent that turns intensity differences into expected errors.
     pub beta: f64,
 }
 
@@ -42,12 +43,12 @@ impl Default for JointOptions {
 }
 
 impl JointOptions {
-    /// The largest patch radius there is.
+    /// The largest patch radius allowed, voxels.
     pub const MOST_PATCH_RADIUS: usize = 8;
-    /// The largest search radius there is.
+    /// The largest search radius allowed, voxels.
     pub const MOST_SEARCH_RADIUS: usize = 15;
 
-    /// Refuses numbers out of range.
+    /// Checks that all parameters are in range.
     ///
     /// # Errors
     /// [`FusionError::Option`].
@@ -75,14 +76,14 @@ impl JointOptions {
     }
 }
 
-/// Fuses the labels of `atlases`, whose images lie on the grid of `target`, as `options` say (Wang et al. 2013).
+/// Fuses the labels of `atlases`, whose images lie on the grid of `target` (Wang et al. 2013).
 ///
-/// Where all atlases hold one label, that is the label. Around every other voxel, patches of the target are compared with
-/// those of each atlas, found by a local search; the weights of a patch count for all voxels of it, so every voxel is
-/// decided by all patches it lies in.
+/// A voxel where all atlases hold the same label gets that label. For every other voxel, the patch of the target
+/// around the voxel is compared with patches of each atlas, found by a local search. The weights of a patch apply to
+/// all voxels of the patch, so a voxel is decided by all patches that contain it.
 ///
 /// # Errors
-/// No atlas, one on another grid, an option out of range.
+/// No atlas, an atlas on another grid, or an option out of range.
 pub fn joint(target: &Volume, atlases: &[Atlas], options: &JointOptions) -> Result<Fused, FusionError> {
     options.check()?;
     let Some(first) = atlases.first() else { return Err(FusionError::NoAtlas) };
@@ -101,11 +102,11 @@ pub fn joint(target: &Volume, atlases: &[Atlas], options: &JointOptions) -> Resu
     Ok(Fused::new(agreed, votes))
 }
 
-/// The patches to be compared, a block at a time.
+/// The patches that are compared, block by block.
 struct Blocks {
-    /// First voxel of each block, and the voxels of it that count, by their number in the block.
+    /// First voxel of each block, and the voxels of the block that have a patch, by their number in the block.
     blocks: Vec<([usize; 3], Vec<u16>)>,
-    /// Number of each voxel's patch in the order of the blocks; `NONE` where there is none.
+    /// Number of the patch of each voxel, counted in the order of the blocks; `NONE` for a voxel without a patch.
     patch_of: Vec<u32>,
     count: usize,
 }
@@ -113,7 +114,7 @@ struct Blocks {
 const NONE: u32 = u32::MAX;
 
 impl Blocks {
-    /// A patch around every voxel of `set`.
+    /// One patch around every voxel of `set`.
     fn around(set: &[bool], grid: &Grid) -> Blocks {
         let [nx, ny, nz] = grid.shape;
         let across: [usize; 3] = std::array::from_fn(|axis| grid.shape[axis].div_ceil(BLOCK[axis]));
@@ -143,19 +144,19 @@ impl Blocks {
     }
 }
 
-/// The target voxel of this number in a block.
+/// The target voxel with this number in a block.
 fn voxel(start: [usize; 3], number: usize) -> [usize; 3] {
     let place = place(number);
     std::array::from_fn(|axis| start[axis] + place[axis])
 }
 
-/// For each patch and atlas, the shift that was found, by its number, and the weight.
+/// For each patch and atlas: the number of the shift that was chosen, and the weight.
 struct Choices {
     shift: Vec<u16>,
     weight: Vec<f32>,
 }
 
-/// Buffers of one thread's work on a block.
+/// Buffers of one thread for one block.
 #[derive(Default)]
 struct Scratch {
     target: (Region, Patches),
@@ -164,18 +165,18 @@ struct Scratch {
     differences: Differences,
 }
 
-/// The patches of one block to be compared, and where what is chosen for them goes.
+/// The patches of one block, and the output buffers for their shifts and weights.
 struct Task<'a> {
     /// The block's first voxel.
     start: [usize; 3],
-    /// Numbers in the block of the voxels that have a patch.
+    /// Numbers of the voxels that have a patch, counted within the block.
     voxels: &'a [u16],
-    /// A number of a shift, and a weight, for each of these and each atlas.
+    /// Output: a shift number and a weight for each of these voxels and each atlas.
     chosen: &'a mut [u16],
     weights: &'a mut [f32],
 }
 
-/// Searches every atlas and weighs it, patch by patch.
+/// For every patch, finds the best shift and the weight of each atlas.
 fn choose(
     target: &Volume,
     atlases: &[Atlas],
@@ -205,7 +206,7 @@ fn choose(
     choices
 }
 
-/// What is compared, and how.
+/// The images and parameters of a comparison.
 struct Comparison<'a> {
     target: Scaled<'a>,
     images: Vec<Scaled<'a>>,
@@ -214,7 +215,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// One block of [`choose`].
+    /// Computes [`choose`] for one block.
     #[inline(always)]
     fn block(&self, scratch: &mut Scratch, Task { start, voxels, chosen, weights }: Task) {
         let Comparison { target, images, options, shifts } = self;
@@ -246,8 +247,8 @@ impl Comparison<'_> {
     }
 }
 
-/// Decides every open voxel by the patches it lies in: each atlas votes, with its weight in a patch, for the label it has
-/// where its patch was found.
+/// Decides every voxel where the atlases disagree. In each patch that contains the voxel, each atlas votes with its
+/// weight for the label at the shifted position.
 fn vote(
     labels: &[&LabelVolume],
     options: &JointOptions,
@@ -301,7 +302,7 @@ fn vote(
     votes.collect()
 }
 
-/// The voxel at a shift from another, or the nearest one inside.
+/// The voxel at `at` + `shift`, clamped to the volume.
 fn clamped(at: [usize; 3], shift: [i32; 3], shape: [usize; 3]) -> usize {
     let place = |axis: usize| at[axis].saturating_add_signed(shift[axis] as isize).min(shape[axis] - 1);
     (place(2) * shape[1] + place(1)) * shape[0] + place(0)

@@ -8,7 +8,7 @@ use super::fused::{Fused, RowVotes};
 use super::tally::Tally;
 use super::undecided::check_grid;
 
-/// The label that most of the label maps hold at each voxel, the smallest of those that tie.
+/// The label that most label maps hold at each voxel; of several with equal votes, the smallest.
 ///
 /// # Errors
 /// No label map, or maps on different grids.

@@ -1,14 +1,15 @@
-//! Label fusion: one label map of a target image out of those that several atlases propose for it.
+//! Label fusion: combines the label maps that several atlases propose for a target image into one.
 //!
-//! Every atlas has been registered to the target, and its image and labels brought onto the target's grid. Where the
-//! atlases agree there is nothing to fuse; the other voxels are put to the vote:
+//! Every atlas has been registered to the target, and its image and labels have been resampled on the target's grid.
+//! Where all atlases agree, their label is taken. The other voxels are decided by votes:
 //!
 //! - [`majority`]: every atlas has one vote.
-//! - [`joint`]: atlases vote by weights that make the expected error smallest, given how alike each looks to the target
-//!   nearby and how likely two of them are wrong together. H. Wang, J. W. Suh, S. R. Das, J. B. Pluta, C. Craige,
-//!   P. A. Yushkevich, "Multi-atlas segmentation with joint label fusion", IEEE TPAMI 35(3), 2013.
+//! - [`joint`]: votes have weights that minimise the expected error. The weights depend on how similar each atlas is
+//!   to the target near the voxel, and on how likely two atlases make the same error. H. Wang, J. W. Suh, S. R. Das,
+//!   J. B. Pluta, C. Craige, P. A. Yushkevich, "Multi-atlas segmentation with joint label fusion", IEEE TPAMI 35(3),
+//!   2013.
 //!
-//! A tie goes to the smallest label. Results do not depend on the number of threads.
+//! With equal votes, the smallest label wins. Results do not depend on the number of threads.
 
 mod block;
 mod error;

@@ -1,15 +1,15 @@
-//! Local search: where, near its own place, an atlas looks most like the target. It makes up for small errors of the
-//! registration.
+//! Local search: finds the shift, within a radius, at which a patch of an atlas is most similar to the target's
+//! patch. The search corrects small errors of the registration.
 
 use super::block::{BLOCK, Patches, Region};
 
-/// Voxels of a block.
+/// Number of voxels of a block.
 pub(super) const BLOCK_LEN: usize = BLOCK[0] * BLOCK[1] * BLOCK[2];
 
 /// Values along the first axis of a block.
 type Row = [f32; BLOCK[0]];
 
-/// Every shift within `radius` voxels along each axis, the nearest first.
+/// All shifts within `radius` voxels along each axis, sorted by length, shortest first.
 pub(super) fn shifts(radius: usize) -> Vec<[i32; 3]> {
     let radius = radius as i32;
     let range = || -radius..=radius;
@@ -22,7 +22,7 @@ pub(super) fn shifts(radius: usize) -> Vec<[i32; 3]> {
 /// The best shift of an atlas for every voxel of a block.
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    /// Index of the shift.
+    /// Index of the best shift of each voxel in the list of [`shifts`].
     pub(super) best: Vec<u32>,
     score: Vec<f32>,
     products: Vec<f32>,
@@ -31,11 +31,12 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Finds the shift that gives the largest correlation of the target's patch and the atlas's. One that is flat
-    /// correlates with nothing; the first of those that tie is taken, so the nearest.
+    /// Finds the shift with the largest correlation between the target's patch and the atlas's patch. A flat patch
+    /// has correlation 0. Of equal correlations, the first one is taken, that is, the shortest shift.
     ///
-    /// `target` has a margin of the patch's radius, `atlas` that of the search as well. The sums of products over the
-    /// patches of a block are sums over rows, then columns, then slices: 15 additions instead of 125.
+    /// `target` has a margin of the patch radius, `atlas` a margin of patch radius plus search radius. The sums of
+    /// products over patches are computed by separable sums over rows, columns and slices: 15 additions instead of
+    /// 125.
     #[inline(always)]
     pub(super) fn run(
         &mut self,
@@ -91,7 +92,7 @@ impl Search {
                     let score = &mut self.score[row..][..BLOCK[0]];
                     let best = &mut self.best[row..][..BLOCK[0]];
                     for x in 0..BLOCK[0] {
-                        // The target's deviation is the same for all shifts.
+                        // The target's standard deviation is the same for all shifts, so it is left out.
                         let found = (sum[x] - voxels * here[x] * there[x]) * inverse_sd[x];
                         let better = found > score[x];
                         score[x] = if better { found } else { score[x] };

@@ -1,18 +1,18 @@
 //! Votes for labels at one voxel.
 
-/// Shares of the vote closer than this are a tie but for rounding.
+/// Shares of the vote that differ by less than this are treated as equal: the difference is rounding.
 const TIE: f64 = 1e-6;
 
-/// The votes cast at one voxel. Few labels are proposed at any one, so a list is searched.
+/// The votes at one voxel. A voxel has few candidate labels, so a linear search in a list is fast enough.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     votes: Vec<(i32, f64)>,
-    /// The entry that was last added to: neighbouring votes mostly go to one label.
+    /// Index of the entry that the last vote went to. Consecutive votes mostly go to one label.
     last: usize,
 }
 
 impl Tally {
-    /// Forgets all votes.
+    /// Removes all votes.
     pub(super) fn clear(&mut self) {
         self.votes.clear();
         self.last = 0;
@@ -39,7 +39,7 @@ impl Tally {
         }
     }
 
-    /// The label with the most votes, the smallest of those that tie; 0 where nobody voted.
+    /// The label with the most votes; of several with equal votes, the smallest; 0 without any vote.
     pub(super) fn winner(&self) -> i32 {
         let most = self.votes.iter().map(|entry| entry.1).fold(f64::NEG_INFINITY, f64::max);
         let total: f64 = self.votes.iter().map(|entry| entry.1.abs()).sum();
@@ -47,11 +47,11 @@ impl Tally {
         tied.map(|entry| entry.0).min().unwrap_or(0)
     }
 
-    /// Every label with its share of the vote, none below 0, in ascending order of the labels.
+    /// Every label with its share of the vote, at least 0, in ascending order of the labels.
     pub(super) fn shares(&mut self) -> impl Iterator<Item = (i32, f32)> + '_ {
         self.votes.sort_unstable_by_key(|entry| entry.0);
         self.last = 0;
-        // Weights may be negative; a share may not.
+        // Weights may be negative, shares must not be.
         let total: f64 = self.votes.iter().map(|entry| entry.1.max(0.0)).sum();
         let scale = if total > 0.0 { 1.0 / total } else { 0.0 };
         self.votes.iter().map(move |entry| (entry.0, (entry.1.max(0.0) * scale) as f32))
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(tally(&[]).winner(), 0);
         assert_eq!(tally(&[(7, 1.0), (3, 0.5), (7, 1.0), (3, 1.0)]).winner(), 7);
         assert_eq!(tally(&[(7, 1.0), (3, 1.0), (-2, 0.9)]).winner(), 3);
-        // A tenth three times over is no exact 0.3.
+        // In floating point, 0.1 added three times differs from 0.3.
         assert_eq!(tally(&[(3, 0.1), (9, 0.3), (3, 0.1), (3, 0.1)]).winner(), 3);
         assert_eq!(tally(&[(9, 0.1), (3, 0.3), (9, 0.1), (9, 0.1)]).winner(), 3);
         assert_eq!(tally(&[(5, 2.0), (1, -1.0)]).winner(), 5);

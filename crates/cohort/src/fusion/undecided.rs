@@ -1,14 +1,14 @@
-//! Where there is something to decide.
+//! Finds the voxels where the atlases disagree.
 
 use antsreg_core::{Grid, LabelVolume};
 use rayon::prelude::*;
 
 use super::error::FusionError;
 
-/// Voxels, as a fraction of one, by which grids may differ: headers hold single-precision numbers.
+/// Largest difference of two grids that counts as equal, voxels. Headers store single-precision numbers.
 const SAME_GRID_VOXELS: f64 = 1e-2;
 
-/// Refuses the volume of atlas `number`, counted from 0, unless it lies on `grid`.
+/// Checks that the volume of atlas `number`, counted from 0, lies on `grid`.
 pub(super) fn check_grid(number: usize, grid: &Grid, found: &Grid) -> Result<(), FusionError> {
     if grid.matches(found, SAME_GRID_VOXELS * grid.spacing.min()) {
         return Ok(());
@@ -18,14 +18,14 @@ pub(super) fn check_grid(number: usize, grid: &Grid, found: &Grid) -> Result<(),
     Err(FusionError::Grid { number: number + 1, source })
 }
 
-/// Whether the label maps disagree, voxel by voxel.
+/// For each voxel: whether the label maps disagree.
 pub(super) fn undecided(labels: &[&LabelVolume]) -> Vec<bool> {
     let Some((first, others)) = labels.split_first() else { return Vec::new() };
     let disagree = |voxel: usize| others.iter().any(|other| other.voxels[voxel] != first.voxels[voxel]);
     (0..first.voxels.len()).into_par_iter().with_min_len(1 << 14).map(disagree).collect()
 }
 
-/// `set`, and every voxel within `radius` of it along each axis.
+/// Dilates `set` by a cube of `radius` voxels.
 pub(super) fn dilate(set: &[bool], shape: [usize; 3], radius: usize) -> Vec<bool> {
     let [nx, ny, _] = shape;
     let mut grown = set.to_vec();

@@ -1,18 +1,18 @@
-//! How much each atlas counts at a voxel.
+//! Weights of the atlases at a voxel.
 
 use nalgebra::{DMatrix, DVector};
 
 use super::block::{BLOCK, Patches, Region};
 
-/// Numbers summed side by side.
+/// Number of partial sums that are computed in parallel (SIMD lanes).
 const LANES: usize = 8;
 
-/// What is needed of the target or an atlas to look at its patches.
+/// A region of the target or of an atlas, with its patch statistics.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
-    /// Its values around the block.
+    /// Values around the block.
     pub(super) region: &'a Region,
-    /// Its patches.
+    /// Statistics of the patches of this region.
     pub(super) patches: &'a Patches,
 }
 
@@ -22,20 +22,19 @@ impl<'a> From<&'a (Region, Patches)> for View<'a> {
     }
 }
 
-/// Absolute differences between the target's patch and that of each atlas, all normalised to mean 0 and deviation 1; a
-/// flat patch is 0.
+/// Absolute differences between the target's patch and the patch of each atlas. All patches are normalised to mean 0
+/// and standard deviation 1; a flat patch is 0.
 #[derive(Debug, Default)]
 pub(super) struct Differences {
     target: Vec<f32>,
     values: Vec<f32>,
-    /// Length of one atlas's part, a multiple of the lanes.
+    /// Length of the part of one atlas, padded to a multiple of `LANES`.
     length: usize,
     voxels: usize,
 }
 
 impl Differences {
-    /// Takes the differences of the patches at the block's voxel `at`, each atlas shifted by its own offset into its
-    /// region.
+    /// Computes the differences of the patches at voxel `at` of the block. Each atlas is shifted by its own offset.
     #[inline(always)]
     pub(super) fn take<'a>(
         &mut self,
@@ -48,7 +47,7 @@ impl Differences {
         self.length = self.voxels.next_multiple_of(LANES);
         self.target.resize(self.length, 0.0);
         self.values.clear();
-        // What fills up the lanes stays zero.
+        // The padding stays 0.
         self.values.resize(self.length * atlases.len(), 0.0);
         let normalised = patch(target, at, width);
         normalised.enumerate().for_each(|(n, value)| self.target[n] = value);
@@ -60,7 +59,7 @@ impl Differences {
         }
     }
 
-    /// Mean product of the differences of two atlases.
+    /// Mean product of the differences of two atlases over the patch.
     #[inline(always)]
     fn product(&self, first: usize, second: usize) -> f64 {
         let part = |atlas: usize| self.values[atlas * self.length..][..self.length].as_chunks::<LANES>().0;
@@ -73,8 +72,8 @@ impl Differences {
         sums.into_iter().map(f64::from).sum::<f64>() / self.voxels as f64
     }
 
-    /// The expected joint errors of the atlases: M(i, j) = (mean of |T − Fᵢ|·|T − Fⱼ| over the patch)^β, and α on the
-    /// diagonal.
+    /// The matrix of expected joint errors of the atlases: M(i, j) = (mean of |T − Fᵢ|·|T − Fⱼ| over the patch)^β,
+    /// plus α on the diagonal.
     #[inline(always)]
     pub(super) fn errors(&self, atlases: usize, alpha: f64, beta: f64) -> DMatrix<f64> {
         let mut matrix = DMatrix::zeros(atlases, atlases);
@@ -104,13 +103,13 @@ fn patch(view: View<'_>, at: [usize; 3], width: usize) -> impl Iterator<Item = f
     })
 }
 
-/// The weights that add up to 1 and make wᵀMw smallest: M⁻¹1 / 1ᵀM⁻¹1. All the same where M has no inverse.
+/// The weights w that minimise wᵀMw with sum 1: M⁻¹1 / 1ᵀM⁻¹1. Equal weights if M has no inverse.
 pub(super) fn solve(errors: DMatrix<f64>) -> DVector<f64> {
     let atlases = errors.nrows();
     let ones = DVector::from_element(atlases, 1.0);
     let solved = match errors.clone().cholesky() {
         Some(factor) => Some(factor.solve(&ones)),
-        // With an exponent that is no whole number M need not be positive definite.
+        // With an exponent β that is no integer, M need not be positive definite.
         None => errors.lu().solve(&ones),
     };
     let equal = || DVector::from_element(atlases, 1.0 / atlases as f64);
@@ -121,7 +120,7 @@ pub(super) fn solve(errors: DMatrix<f64>) -> DVector<f64> {
     })
 }
 
-/// Where a voxel lies in a block, by its number in it.
+/// Position within a block of the voxel with this number.
 pub(super) fn place(number: usize) -> [usize; 3] {
     [number % BLOCK[0], number / BLOCK[0] % BLOCK[1], number / (BLOCK[0] * BLOCK[1])]
 }

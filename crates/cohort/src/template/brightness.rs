@@ -1,4 +1,5 @@
-//! How bright an image is: the unit in which images of several scanners agree, and what of it is foreground.
+//! Mean brightness of an image, used to bring images of several scanners to one scale, and the threshold of its
+//! foreground.
 
 use antsreg_core::Volume;
 use antsreg_core::intensity::quantiles;
@@ -7,50 +8,50 @@ use rayon::prelude::*;
 
 use super::means::PIECE;
 
-/// Voxels brighter than this share of the way between these quantiles of the voxels are foreground.
+/// Share of the range between the two quantiles below. Voxels above it are foreground.
 const SHARE: f64 = 0.1;
 const LOW: f64 = 0.02;
 const HIGH: f64 = 0.98;
 
-/// How bright an image is.
+/// Mean brightness and foreground threshold of an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Brightness {
     /// Mean of the voxels above zero, 0 if there are none.
     pub mean: f64,
-    /// A tenth of the range, outliers apart: what is brighter is foreground.
+    /// A tenth of the range without outliers. Voxels brighter than this are foreground.
     pub foreground: f32,
 }
 
 impl Brightness {
-    /// Of an image.
+    /// Computes both for an image.
     pub fn of(image: &Volume) -> Brightness {
         let (mean, foreground) = rayon::join(|| mean(&image.voxels), || foreground_in(image));
         Brightness { mean, foreground }
     }
 
-    /// The same where it is known already what is foreground.
+    /// Computes the mean for a foreground threshold that is known already.
     pub fn with(image: &Volume, foreground: f32) -> Brightness {
         Brightness { mean: mean(&image.voxels), foreground }
     }
 }
 
-/// What is foreground in an image on a device: the same as [`Brightness`] has it.
+/// Foreground threshold of an image on a device, the same number as [`Brightness::foreground`].
 pub fn foreground_on<B: Backend>(backend: &B, image: &B::Image) -> Result<f32, Error> {
     Ok(threshold(backend.quantiles(image, LOW, HIGH)?.low_high))
 }
 
-/// What is brighter is foreground, between two quantiles.
+/// The foreground threshold between two quantiles.
 fn threshold(low_high: Option<(f32, f32)>) -> f32 {
     low_high.map_or(f32::INFINITY, |(low, high)| low + SHARE as f32 * (high - low))
 }
 
-/// What is brighter in an image is foreground.
+/// Foreground threshold of an image: voxels brighter than this are foreground.
 pub fn foreground_in(image: &Volume) -> f32 {
     threshold(quantiles(&image.voxels, LOW, HIGH))
 }
 
 fn mean(voxels: &[f32]) -> f64 {
-    // Summed a piece at a time and the pieces in order, whatever the number of threads.
+    // Pieces are summed in parallel and added in order, so the sum does not depend on the number of threads.
     let of_piece = |piece: &[f32]| {
         let positive = piece.iter().filter(|value| **value > 0.0 && value.is_finite());
         positive.fold((0.0, 0), |(sum, count), value| (sum + f64::from(*value), count + 1))
@@ -75,7 +76,7 @@ mod tests {
         };
         assert_eq!(of(&[0.0, 1.0, 3.0, -1.0, f32::NAN]).mean, 2.0);
         assert_eq!(of(&[0.0, -1.0]).mean, 0.0);
-        // From 0 to the value that a fiftieth lies above: 1000 alone is an outlier.
+        // Values 0 to 99, and 1000 as an outlier: the upper quantile ignores the outlier.
         let ramp: Vec<f32> = (0..101).map(|n| if n == 100 { 1000.0 } else { n as f32 }).collect();
         let found = of(&ramp).foreground;
         assert!((found - (2.0 + 9.6)).abs() < 1e-5);

@@ -1,4 +1,4 @@
-//! Where a template's subjects have brain.
+//! Counts, voxel by voxel, in how many subjects a template is covered by foreground.
 
 use antsreg_core::same_grid::{GridMismatch, same_grid};
 use antsreg_core::{Grid, Volume};
@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::means::PIECE;
 
-/// Counts the subjects that have foreground at each voxel.
+/// Number of subjects with foreground at each voxel.
 #[derive(Debug)]
 pub struct Coverage {
     grid: Grid,
@@ -15,12 +15,12 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Of no subject yet.
+    /// Counts of no subjects yet.
     pub fn new(grid: &Grid) -> Coverage {
         Coverage { counts: vec![0; grid.len()], grid: grid.clone(), images: 0 }
     }
 
-    /// Adds subjects' images, each with the value that foreground is brighter than.
+    /// Adds the images of subjects, each with its foreground threshold.
     pub fn add(&mut self, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
         check(&self.grid, images)?;
         self.counts.par_chunks_mut(PIECE).enumerate().for_each(|(n, counts)| count_all(counts, n, images));
@@ -28,8 +28,9 @@ impl Coverage {
         Ok(())
     }
 
-    /// 1 where at least half of the subjects have foreground, the last ones as well, else 0: the brain of their average,
-    /// however blurred its edge is. Sooner than if the last were added first.
+    /// Adds `last` and returns a mask: 1 where at least half of all subjects have foreground, else 0. The mask is the
+    /// brain of the average and does not depend on how blurred the average's edge is. This takes less time than
+    /// [`Coverage::add`] followed by a threshold.
     pub fn half(mut self, last: &[(&Volume, f32)]) -> Result<Volume, GridMismatch> {
         check(&self.grid, last)?;
         let all = self.images + last.len();
@@ -42,7 +43,7 @@ impl Coverage {
         Ok(half)
     }
 
-    /// The same of images that are all there, with what is foreground in each.
+    /// The mask of [`Coverage::half`] for images that are all in memory, each with its foreground threshold.
     pub fn half_of(grid: &Grid, images: &[(&Volume, f32)]) -> Result<Volume, GridMismatch> {
         check(grid, images)?;
         let mut half = Volume::filled(grid.clone(), 0.0);
@@ -59,7 +60,7 @@ fn check(grid: &Grid, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
     images.iter().try_for_each(|(image, _)| same_grid("the count and an image", grid, &image.grid))
 }
 
-/// A piece of all of them after the other.
+/// Counts piece `n` of all images, one image after the other.
 fn count_all(counts: &mut [u32], n: usize, images: &[(&Volume, f32)]) {
     for (image, foreground) in images {
         count(counts, &image.voxels[n * PIECE..], *foreground);
@@ -70,7 +71,7 @@ fn count(counts: &mut [u32], voxels: &[f32], foreground: f32) {
     counts.iter_mut().zip(voxels).for_each(|(count, value)| *count += u32::from(*value > foreground));
 }
 
-/// 1 where counts reach half of them all.
+/// Sets 1 where the count is at least half of `all`.
 fn reach(half: &mut [f32], counts: &[u32], all: usize) {
     let least = all.div_ceil(2).max(1) as u32;
     half.iter_mut().zip(counts).for_each(|(half, count)| *half = if *count >= least { 1.0 } else { 0.0 });
@@ -90,7 +91,7 @@ mod tests {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             Coverage::half_of(&grid, &images).expect("one grid").voxels
         };
-        // So many of them one after the other, the others at the end.
+        // Adds the first images one by one and the others with `half`.
         let in_parts = |images: &[&Volume], first: usize| {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             let mut coverage = Coverage::new(&grid);

@@ -1,4 +1,4 @@
-//! Which voxels of an image are the head or the brain, and the grid that holds them.
+//! Foreground of an image (head or brain), and the grid that contains it.
 
 use antsreg_core::{Grid, Volume};
 use nalgebra::{Point3, Vector3};
@@ -6,19 +6,19 @@ use rayon::prelude::*;
 
 use super::brightness::foreground_in;
 
-/// 1 where an image is brighter than a tenth of its range, outliers apart, else 0.
+/// Mask of the foreground: 1 where an image is brighter than a tenth of its range without outliers, else 0.
 pub fn foreground(image: &Volume) -> Volume {
     brighter(image, foreground_in(image))
 }
 
-/// 1 where an image is brighter than that, else 0.
+/// Mask: 1 where an image is brighter than `than`, else 0.
 pub fn brighter(image: &Volume, than: f32) -> Volume {
     let voxels = image.voxels.par_iter().map(|value| if *value > than { 1.0 } else { 0.0 }).collect();
     Volume { grid: image.grid.clone(), voxels }
 }
 
-/// The grid with an image's axes and voxels, cut or extended to its foreground and `margin_mm` around it. An axis of one voxel,
-/// as slices have it, stays so. An image without foreground keeps its grid.
+/// The grid with an image's axes and voxel size, cropped or extended to the foreground plus `margin_mm` on every
+/// side. An axis of one voxel (a slice) stays as it is. An image without foreground keeps its grid.
 pub fn grid_around(image: &Volume, margin_mm: f64) -> Grid {
     let mask = foreground(image);
     let [nx, ny, _] = image.grid.shape;
@@ -59,9 +59,9 @@ mod tests {
             image.voxels[(k * 8 + j) * 10 + i] = 100.0;
         }
         let around = grid_around(&image, 3.0);
-        // 5 voxels and 3 on both sides; 5 of 2 mm and 2 on both sides.
+        // x: 5 voxels of 1 mm and 3 on both sides. Other axes: 5 voxels of 2 mm and 2 on both sides.
         assert_eq!(around.shape, [11, 9, 8]);
-        // x runs to the left.
+        // The x axis points to the left.
         assert_eq!(around.origin, Point3::new(1.0, 0.0, 1.0));
         assert_eq!(grid_around(&Volume::filled(grid.clone(), 1.0), 3.0), grid);
     }

@@ -1,5 +1,7 @@
-//! Means of images and of warps, always added in the same order: the same bits whether they came one after the other or were
-//! all there at once.
+//! Means of images and of warps.
+//!
+//! Images are always added in the same order, so the result has the same bits whether images were added one by one or
+//! all at once.
 
 use antsreg_core::same_grid::{GridMismatch, same_grid};
 use antsreg_core::{DisplacementField, Grid, Volume};
@@ -8,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sums::Sums;
 
-/// Values that a task adds.
+/// Number of values that one task adds.
 pub(super) const PIECE: usize = 1 << 16;
 
 /// How the values of the images at a voxel are averaged.
@@ -25,7 +27,8 @@ pub enum Averaging {
     Trimmed,
 }
 
-/// The mean of images, each divided by its own mean intensity, in the unit of those means' mean.
+/// The mean of images. Each image is divided by its own mean intensity; the result is multiplied by the mean of those
+/// intensities.
 #[derive(Debug)]
 pub struct ImageMean {
     grid: Grid,
@@ -33,7 +36,7 @@ pub struct ImageMean {
     units: Units,
 }
 
-/// Mean intensities of images, which are the units they are added in.
+/// Mean intensities of the images; each image is divided by its own.
 #[derive(Debug, Default)]
 struct Units {
     sum: f64,
@@ -41,7 +44,8 @@ struct Units {
 }
 
 impl Units {
-    /// Of one more image: what its values are multiplied by. None for an image without intensity, which is left out.
+    /// Adds an image of this mean intensity and returns the factor of its values. `None` for an image without
+    /// intensity, which is left out.
     fn factor(&mut self, intensity: f64) -> Option<f64> {
         (intensity > 0.0).then(|| {
             self.sum += intensity;
@@ -50,7 +54,7 @@ impl Units {
         })
     }
 
-    /// Of more images on a grid: their values, and what those are multiplied by.
+    /// Adds images on one grid and returns their values, each with its factor.
     fn of<'a>(&mut self, grid: &Grid, images: &[(&'a Volume, f64)]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
         let mut all = Vec::new();
         for (image, intensity) in images {
@@ -60,26 +64,28 @@ impl Units {
         Ok(all)
     }
 
-    /// The mean of them.
+    /// Mean of the intensities.
     fn mean(&self) -> f64 {
         self.sum / self.images.max(1) as f64
     }
 }
 
 impl ImageMean {
-    /// Of no image yet.
+    /// A mean of no images yet.
     pub fn new(grid: &Grid, averaging: Averaging) -> ImageMean {
         ImageMean { pieces: pieces(grid.len(), averaging), grid: grid.clone(), units: Units::default() }
     }
 
-    /// Adds images with the means of their positive voxels, one after the other. One without any is left out.
+    /// Adds images one after the other, each with the mean of its positive voxels. An image without positive voxels
+    /// is left out.
     pub fn add(&mut self, images: &[(&Volume, f64)]) -> Result<(), GridMismatch> {
         let all = self.units.of(&self.grid, images)?;
         add_all(&mut self.pieces, &all);
         Ok(())
     }
 
-    /// The mean with the last images, too: sooner than if they were added first. Zero everywhere without any image.
+    /// Adds the last images and returns the mean. This takes less time than [`ImageMean::add`] and a finish without
+    /// images. The mean of no images is zero everywhere.
     pub fn finish(mut self, last: &[(&Volume, f64)]) -> Result<Volume, GridMismatch> {
         let all = self.units.of(&self.grid, last)?;
         let mut mean = Volume::filled(self.grid, 0.0);
@@ -87,7 +93,7 @@ impl ImageMean {
         Ok(mean)
     }
 
-    /// The mean of images that are all there, with the means of their positive voxels.
+    /// The mean of images that are all in memory, each with the mean of its positive voxels.
     pub fn of(grid: &Grid, averaging: Averaging, images: &[(&Volume, f64)]) -> Result<Volume, GridMismatch> {
         let mut units = Units::default();
         let all = units.of(grid, images)?;
@@ -105,7 +111,7 @@ pub struct WarpMean {
 }
 
 impl WarpMean {
-    /// Of no warp yet.
+    /// A mean of no warps yet.
     pub fn new(grid: &Grid) -> WarpMean {
         WarpMean { pieces: pieces(3 * grid.len(), Averaging::Mean), grid: grid.clone() }
     }
@@ -116,7 +122,8 @@ impl WarpMean {
         Ok(())
     }
 
-    /// The mean with the last warps, too: sooner than if they were added first. Zero everywhere without any warp.
+    /// Adds the last warps and returns the mean. This takes less time than [`WarpMean::add`] and a finish without
+    /// warps. The mean of no warps is zero everywhere.
     pub fn finish(self, last: &[&DisplacementField]) -> Result<DisplacementField, GridMismatch> {
         let all = components(&self.grid, last)?;
         let mut mean = DisplacementField::zeros(self.grid);
@@ -124,7 +131,7 @@ impl WarpMean {
         Ok(mean)
     }
 
-    /// The mean of warps that are all there.
+    /// The mean of warps that are all in memory.
     pub fn of(grid: &Grid, warps: &[&DisplacementField]) -> Result<DisplacementField, GridMismatch> {
         let all = components(grid, warps)?;
         let mut mean = DisplacementField::zeros(grid.clone());
@@ -133,7 +140,7 @@ impl WarpMean {
     }
 }
 
-/// The components of warps on a grid, each counted once.
+/// The components of warps on one grid, each with factor 1.
 fn components<'a>(grid: &Grid, warps: &[&'a DisplacementField]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
     let of_warp = |warp: &&'a DisplacementField| {
         same_grid("the mean and a warp", grid, &warp.grid).map(|()| (warp.vectors.as_flattened(), 1.0))
@@ -141,25 +148,25 @@ fn components<'a>(grid: &Grid, warps: &[&'a DisplacementField]) -> Result<Vec<(&
     warps.iter().map(of_warp).collect()
 }
 
-/// Sums of so many values, of none yet.
+/// Empty sums for this number of values, in pieces.
 fn pieces(values: usize, averaging: Averaging) -> Vec<Sums> {
     let piece = |n: usize| Sums::new(PIECE.min(values - n * PIECE), averaging);
     (0..values.div_ceil(PIECE)).map(piece).collect()
 }
 
-/// A piece of all of them after the other.
+/// Adds all images, piece by piece in parallel.
 fn add_all(pieces: &mut [Sums], all: &[(&[f32], f64)]) {
     pieces.par_iter_mut().enumerate().for_each(|(n, sums)| add_piece(sums, n, all));
 }
 
-/// The means with the last of them, too.
+/// Adds the last images and writes the means.
 fn finish(mut pieces: Vec<Sums>, last: &[(&[f32], f64)], unit: f64, mean: &mut [f32]) {
     let of_piece = |(n, (sums, mean)): (usize, (&mut Sums, &mut [f32]))| {
         add_piece(sums, n, last);
         sums.mean(unit, mean);
     };
     pieces.par_iter_mut().zip(mean.par_chunks_mut(PIECE)).enumerate().for_each(of_piece);
-    // The system takes its time to have so much memory back.
+    // Freeing this much memory takes the system some time, so it is done in the background.
     rayon::spawn(move || drop(pieces));
 }
 
@@ -170,7 +177,7 @@ fn add_piece(sums: &mut Sums, n: usize, all: &[(&[f32], f64)]) {
     }
 }
 
-/// A piece after the other of all of them: its sums stay in the processor's cache.
+/// The mean of all images, piece by piece. The sums of a piece stay in the processor's cache.
 fn at_once(all: &[(&[f32], f64)], averaging: Averaging, unit: f64, mean: &mut [f32]) {
     let of_piece = |sums: &mut Sums, (n, mean): (usize, &mut [f32])| {
         sums.clear(mean.len());
@@ -189,7 +196,7 @@ mod tests {
         Volume { grid: Grid::axis_aligned([voxels.len(), 1, 1], [1.0; 3]), voxels: voxels.to_vec() }
     }
 
-    /// One after the other, the last ones at the end, and all at once.
+    /// The mean computed in three ways, which must agree: one by one, the last ones with `finish`, and all at once.
     fn both(averaging: Averaging, images: &[Volume]) -> Volume {
         let images: Vec<(&Volume, f64)> = images.iter().map(|image| (image, Brightness::of(image).mean)).collect();
         let grid = &images[0].0.grid;
@@ -216,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_trimmed_mean_leaves_out_both_ends_of_each_voxel() {
-        // Each has the mean 4.
+        // Each image has the mean 4.
         let mean = |images: &[[f32; 3]]| {
             both(Averaging::Trimmed, &images.iter().map(|voxels| image(voxels)).collect::<Vec<_>>()).voxels
         };

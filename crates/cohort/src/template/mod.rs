@@ -1,10 +1,10 @@
-//! An unbiased template, as ANTs' multivariate template construction makes it: the average of subjects brought to the
-//! present template, moved to the mean of their shapes.
+//! Unbiased templates, as in ANTs' multivariate template construction: the average of subjects resampled on the
+//! current template, moved to the mean of their shapes.
 
 mod brightness;
+mod correlation;
 mod coverage;
 mod foreground;
-mod likeness;
 mod means;
 mod movement;
 mod shape;
@@ -16,9 +16,9 @@ mod sums;
 mod votes;
 
 pub use brightness::{Brightness, foreground_in, foreground_on};
+pub use correlation::correlation;
 pub use coverage::Coverage;
 pub use foreground::{brighter, foreground, grid_around};
-pub use likeness::likeness;
 pub use means::{Averaging, ImageMean, WarpMean};
 pub use movement::Movement;
 pub use shape::{ShapeError, ShapeStep, from_new_template, shape_update};

@@ -1,4 +1,4 @@
-//! How far something moves a template's points.
+//! Mean and largest displacement of a template's points.
 
 use antsreg_core::same_grid::{GridMismatch, same_grid};
 use antsreg_core::{DisplacementField, Grid, Volume};
@@ -7,22 +7,22 @@ use rayon::prelude::*;
 
 use super::means::PIECE;
 
-/// Lengths of displacements where a mask counts, voxels.
+/// Lengths of displacements inside a mask, voxels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Movement {
-    /// Mean length; 0 if nothing counts.
+    /// Mean length; 0 if the mask is empty.
     pub mean_voxels: f64,
     /// Largest length.
     pub largest_voxels: f64,
 }
 
 impl Movement {
-    /// Of a field, where `mask` exceeds ½.
+    /// Lengths of the vectors of a field where `mask` exceeds ½.
     pub fn of(field: &DisplacementField, mask: &Volume) -> Result<Movement, GridMismatch> {
         Movement::by(&field.grid, &field.vectors, mask, |_, vector| vector)
     }
 
-    /// Of a field beyond what another one moves.
+    /// Lengths of the differences between `field` and `other`, where `mask` exceeds ½.
     pub fn beyond(
         field: &DisplacementField,
         other: &DisplacementField,
@@ -33,7 +33,7 @@ impl Movement {
         Movement::by(&field.grid, &field.vectors, mask, beyond)
     }
 
-    /// By `displacement(voxel, its vector)`, mm.
+    /// Lengths of the vectors `displacement(voxel, its vector)`, mm, where `mask` exceeds ½.
     fn by(
         grid: &Grid,
         vectors: &[[f32; 3]],
@@ -42,7 +42,7 @@ impl Movement {
     ) -> Result<Movement, GridMismatch> {
         same_grid("the field and the mask", grid, &mask.grid)?;
         let to_voxels = grid.world_to_voxel().matrix;
-        // A piece at a time and the pieces in order: the same sum whatever the number of threads.
+        // Pieces are summed in parallel and added in order, so the sum does not depend on the number of threads.
         let of_piece = |(piece, (vectors, mask)): (usize, (&[[f32; 3]], &[f32]))| {
             let (mut count, mut sum, mut largest) = (0usize, 0.0, 0.0f64);
             for (n, (vector, _)) in vectors.iter().zip(mask).enumerate().filter(|(_, (_, mask))| **mask > 0.5) {
@@ -76,7 +76,7 @@ mod tests {
         let mask = Volume { grid, voxels: vec![1.0, 1.0, 0.0] };
         let found = Movement::of(&field, &mask).expect("one grid");
         assert_eq!(found, Movement { mean_voxels: 3.0, largest_voxels: 5.0 });
-        // Both move by 2 mm along the first axis less.
+        // Both vectors become 2 mm shorter along the first axis.
         let other = DisplacementField { vectors: vec![[2.0, 0.0, 0.0]; 3], ..field.clone() };
         let found = Movement::beyond(&field, &other, &mask).expect("one grid");
         assert_eq!(found, Movement { mean_voxels: 0.5 * 20f64.sqrt(), largest_voxels: 20f64.sqrt() });

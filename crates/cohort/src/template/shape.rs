@@ -1,5 +1,6 @@
-//! The update of a template's shape: where each of its points comes from, and what that makes of the subjects' transforms. Both
-//! on a device, as fields in voxels of the template's grid.
+//! The shape update of a template: the map from points of the new template to points of the old one, and the change
+//! of the subjects' transforms that follows. Both are computed on a device, as fields in voxels of the template's
+//! grid.
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid};
 use antsreg_kernels::{Backend, Error};
@@ -7,27 +8,27 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::StretchError;
 
-/// How far a template goes towards the mean shape of its subjects.
+/// Size of the step of a template towards the mean shape of its subjects.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShapeStep {
-    /// Share of the mean warp that one step undoes.
+    /// Share of the mean warp that one step removes.
     pub gradient: f64,
-    /// Steps, each reading the mean warp where the last one led.
+    /// Number of steps. Each step reads the mean warp at the position after the step before.
     pub times: usize,
 }
 
-/// ANTs' own: a quarter, four times.
+/// The values of ANTs: 0.25, four times.
 impl Default for ShapeStep {
     fn default() -> Self {
         ShapeStep { gradient: 0.25, times: 4 }
     }
 }
 
-/// Where points of the new template lie in the old one.
+/// The map from points of the new template to points of the old one.
 ///
-/// The mean subject lies at Ū(x + w̄(x)), Ū the mean stretch and w̄ the mean warp, and its inverse brings the template there:
-/// y ↦ Ū⁻¹y, then `times` steps p ↦ p − gradient·w̄(p). (ANTs resamples w̄ by the affine before it does so; here the points
-/// are in the space of w̄ already.)
+/// With the mean stretch Ū and the mean warp w̄, the mean subject lies at Ū(x + w̄(x)). The update is an approximate
+/// inverse: y ↦ Ū⁻¹y, then `times` steps p ↦ p − gradient·w̄(p). (ANTs first resamples w̄ by the affine map. Here the
+/// points after Ū⁻¹ are in the space of w̄ already.)
 pub fn shape_update<B: Backend>(
     backend: &B,
     grid: &Grid,
@@ -48,10 +49,12 @@ pub fn shape_update<B: Backend>(
     Ok(shape)
 }
 
-/// A subject's transform from the old template (`affine` after `warp`) → the same from the new one.
+/// Changes a subject's transform from the old template (`warp`, then `affine`) into the transform from the new
+/// template.
 ///
-/// affine ∘ (id + warp) ∘ shape, split so that the affine keeps the subject's own stretch relative to the mean and the warp
-/// stays small: affine ∘ Ū⁻¹, and Ū ∘ (id + warp) ∘ shape.
+/// The whole map is affine ∘ (id + warp) ∘ shape. It is split so that the affine part keeps the subject's own stretch
+/// relative to the mean, and the warp stays small: the affine part is affine ∘ Ū⁻¹, the warp is Ū ∘ (id + warp) ∘
+/// shape.
 pub fn from_new_template<B: Backend>(
     backend: &B,
     grid: &Grid,
@@ -66,7 +69,7 @@ pub fn from_new_template<B: Backend>(
     Ok((affine.after(&inverse), before_affine(backend, grid, &joined, stretch)?))
 }
 
-/// The field of `map` ∘ (id + field): what becomes of a field when a map between points of its grid's world acts after it.
+/// The displacement field of `map` ∘ (id + field).
 pub(super) fn before_affine<B: Backend>(
     backend: &B,
     grid: &Grid,
@@ -80,12 +83,12 @@ pub(super) fn before_affine<B: Backend>(
     Ok(carried)
 }
 
-/// An affine map of a grid's world in its voxels.
+/// An affine map of world coordinates, expressed in voxels of a grid.
 fn in_voxels(grid: &Grid, map: &AffineTransform) -> AffineTransform {
     grid.world_to_voxel().after(map).after(&grid.voxel_to_world())
 }
 
-/// The displacements of an affine map of a grid's world: those of the grid's corners, between which they grow evenly.
+/// An affine map as a displacement field on a grid: exact at the corners of the grid, linear in between.
 fn affine_field<B: Backend>(backend: &B, grid: &Grid, map: &AffineTransform) -> Result<B::Field, Error> {
     let map = in_voxels(grid, map);
     let last = grid.shape.map(|voxels| voxels as f64 - 1.0);
@@ -102,7 +105,7 @@ fn affine_field<B: Backend>(backend: &B, grid: &Grid, map: &AffineTransform) -> 
     Ok(field)
 }
 
-/// Why a template has no new shape.
+/// Why the shape of a template cannot be updated.
 #[derive(Debug, thiserror::Error)]
 pub enum ShapeError {
     /// The mean stretch has no inverse.
@@ -120,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// A field of `displacement(world position)`.
+    /// A field with the vectors `displacement(world position)`.
     fn on_grid(grid: &Grid, displacement: impl Fn(Point3<f64>) -> Vector3<f64>) -> DisplacementField {
         let vectors = (0..grid.len()).map(|n| displacement(world(grid, n)).map(|c| c as f32).into()).collect();
         DisplacementField { grid: grid.clone(), vectors }
@@ -132,7 +135,7 @@ mod tests {
         Grid { shape, spacing, origin: Point3::new(-4.0, 11.0, 3.0), direction }
     }
 
-    /// A smooth warp that vanishes near the border.
+    /// A smooth warp that vanishes near the border of the grid.
     fn bump(grid: &Grid, height: [f64; 3]) -> DisplacementField {
         let centre = grid.centre();
         on_grid(grid, |x| Vector3::from(height) * (-(x - centre).norm_squared() / 20.0).exp())
@@ -176,19 +179,19 @@ mod tests {
         (affine, download(&warp.grid, &carried))
     }
 
-    /// Where the field leads from a voxel.
+    /// The position of voxel `n` after the field.
     fn moved(field: &DisplacementField, n: usize) -> Point3<f64> {
         world(&field.grid, n) + Vector3::from(field.vectors[n].map(f64::from))
     }
 
-    /// The field at a point; it goes on beyond the border with its edge.
+    /// The field at a point. Beyond the border it has the value of the nearest border voxel.
     fn at(field: &DisplacementField, point: &Point3<f64>) -> Vector3<f64> {
         let index = field.grid.world_to_voxel().apply(point);
         let last = Vector3::from(field.grid.shape.map(|voxels| voxels as f64 - 1.0));
         field.at_voxel(&Point3::from(index.coords.zip_map(&last, |index, last| index.clamp(0.0, last))))
     }
 
-    /// Single precision of coordinates up to 25 voxels of up to 2 mm, through a few operations.
+    /// Rounding in single precision: coordinates up to 25 voxels of up to 2 mm, after a few operations.
     const ROUNDING_MM: f64 = 2e-5;
 
     #[test]
@@ -219,7 +222,8 @@ mod tests {
             let p = moved(&unstretched, n);
             after = after.max((p + at(&warp, &p) - world(&grid, n)).norm());
         }
-        // Quarter steps miss the inverse by terms of second order: about the slope of the warp, here up to 0.15.
+        // Four quarter steps differ from the inverse by terms of second order, about the slope of the warp: here up
+        // to 0.15.
         assert!(after < 0.15 * before, "{after} of {before} is left");
     }
 

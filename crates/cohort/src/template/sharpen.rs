@@ -1,11 +1,11 @@
-//! Sharpening of an average, which is blurrier than any of its images.
+//! Sharpening of an average, which is more blurred than the images it was made of.
 
 use antsreg_core::Volume;
 use rayon::prelude::*;
 
-/// The image less its Laplacian, as ITK's `LaplacianSharpeningImageFilter` has it: the Laplacian (second differences, mm)
-/// brought to the image's own range, the mean restored, the result kept within the image's range. An image without
-/// contrast stays as it is.
+/// The image minus its Laplacian, as in ITK's `LaplacianSharpeningImageFilter`. The Laplacian (second differences,
+/// mm) is scaled to the image's range, the mean of the image is restored, and the result is clamped to the image's
+/// range. A constant image is returned unchanged.
 pub fn sharpen(image: &Volume) -> Volume {
     let laplacian = laplacian(image);
     let (Some((low, high)), Some((least, most))) = (image.range(), laplacian.range()) else { return image.clone() };
@@ -18,14 +18,14 @@ pub fn sharpen(image: &Volume) -> Volume {
     };
     let sharper: Vec<f64> = image.voxels.par_iter().zip(&laplacian.voxels).map(difference).collect();
     let count = image.voxels.len() as f64;
-    // One after the other, so that the sums do not depend on the number of threads.
+    // Added in order, so that the sums do not depend on the number of threads.
     let mean = image.voxels.iter().map(|value| f64::from(*value)).sum::<f64>() / count;
     let shift = mean - sharper.iter().sum::<f64>() / count;
     let voxels = sharper.par_iter().map(|value| ((value + shift) as f32).clamp(low, high)).collect();
     Volume { grid: image.grid.clone(), voxels }
 }
 
-/// Sum over the axes of second differences per mm²; beyond the border the image continues with its edge.
+/// Sum over the axes of second differences per mm². Beyond the border, the border value is repeated.
 fn laplacian(image: &Volume) -> Volume {
     let [nx, ny, nz] = image.grid.shape;
     let weights = image.grid.spacing.map(|spacing| (1.0 / (spacing * spacing)) as f32);
@@ -54,7 +54,7 @@ mod tests {
 
     use super::*;
 
-    /// Straight from the description, in double precision.
+    /// The formula in double precision, voxel by voxel.
     fn naive(image: &Volume) -> Vec<f64> {
         let shape = image.grid.shape;
         let value =
@@ -93,7 +93,7 @@ mod tests {
         });
         let image = Volume { voxels: voxels.collect(), grid };
         for (found, expected) in sharpen(&image).voxels.iter().zip(naive(&image)) {
-            // Second differences of values up to 100, times 4, in single precision.
+            // Single precision: second differences of values up to 100, times 4.
             assert!((f64::from(*found) - expected).abs() < 1e-3, "{found} {expected}");
         }
     }

@@ -1,11 +1,11 @@
-//! How sharp an image is.
+//! Sharpness of an image.
 
 use antsreg_core::Volume;
 use antsreg_core::same_grid::{GridMismatch, same_grid};
 use rayon::prelude::*;
 
-/// Mean gradient magnitude where `mask` exceeds ½, per mm, over the mean intensity there: the brightness of an image does
-/// not count. Central differences, one-sided at the border; NaN if nothing counts.
+/// Mean gradient magnitude divided by mean intensity, both where `mask` exceeds ½; per mm. The brightness of the
+/// image cancels. Central differences, one-sided at the border; NaN for an empty mask.
 pub fn sharpness(image: &Volume, mask: &Volume) -> Result<f64, GridMismatch> {
     same_grid("the image and the mask", &image.grid, &mask.grid)?;
     let [nx, ny, nz] = image.grid.shape;
@@ -54,7 +54,8 @@ mod tests {
         let bright = Volume { voxels: image.voxels.iter().map(|value| 8.0 * value).collect(), grid: grid.clone() };
         let mut mask = Volume::filled(grid, 1.0);
         mask.voxels[7] = 0.0;
-        // 3 per mm along x, 4 along z: 5; the ramp's mean is 12 + 5 + 100, without the voxel at (2, 1, 0).
+        // Gradient 3 per mm along x and 4 along z: magnitude 5. The ramp's mean is 12 + 5 + 100, without the voxel at
+        // (2, 1, 0).
         let mean = (117.0 * 120.0 - 112.0) / 119.0;
         let expected = 5.0 / mean;
         assert!((sharpness(&image, &mask).expect("one grid") - expected).abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! What of a subject's transform is affine, and what is left to the warp: on a device, the warp as a field in voxels of the
+//! Splits a subject's transform into an affine part and a warp. On a device, the warp is a field in voxels of the
 //! template's grid.
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
@@ -8,10 +8,10 @@ use rayon::prelude::*;
 
 use super::shape::before_affine;
 
-/// Voxels of a grid from one that [`nearest_affine`] looks at to the next, along an axis. A warp is smoother than that.
+/// Step along each axis between the voxels that [`nearest_affine`] reads. Warps are smooth over this distance.
 const EVERY: usize = 2;
 
-/// The voxels that [`nearest_affine`] looks at.
+/// Reduces a mask to the voxels that [`nearest_affine`] reads.
 pub fn sparse(mask: &Volume) -> Volume {
     let Grid { shape, spacing, .. } = &mask.grid;
     let [nx, ny, _] = *shape;
@@ -27,12 +27,12 @@ pub fn sparse(mask: &Volume) -> Volume {
     few
 }
 
-/// The affine map nearest to a transform (`affine` after `warp`) where a mask exceeds ½, `sparse` being what
-/// [`sparse`](self::sparse) gives of that: least squares of the distance. `affine` itself where too little counts to tell, and
-/// on a slice, which has no extent across its plane.
+/// The affine map nearest to a transform (`warp`, then `affine`) where a mask exceeds ½: least squares of the
+/// distance. `sparse` is what [`sparse`](self::sparse) returns for that mask. Returns `affine` if the mask holds too
+/// few voxels to determine a map, and on a slice, which has no extent across its plane.
 ///
-/// An affine registration does not find it. It sees edges where a warp sees more, and misses in the same way for all
-/// subjects: what it misses would be taken for their shape.
+/// An affine registration does not give this map. It uses edges, a warp uses more, and its error is similar in all
+/// subjects. Without this fit the error would be taken for the subjects' shape.
 pub fn nearest_affine<B: Backend>(
     backend: &B,
     affine: &AffineTransform,
@@ -50,7 +50,7 @@ pub fn nearest_affine<B: Backend>(
     Ok(fit(affine, &warp, sparse))
 }
 
-/// The warp that makes the same of space before `to` as `warp` does before `from`; none if `to` has no inverse.
+/// The warp w that satisfies to ∘ (id + w) = from ∘ (id + warp); `None` if `to` has no inverse.
 pub fn warp_before<B: Backend>(
     backend: &B,
     to: &AffineTransform,
@@ -61,12 +61,12 @@ pub fn warp_before<B: Backend>(
     to.inverse().map(|inverse| before_affine(backend, grid, warp, &inverse.after(from))).transpose()
 }
 
-/// [`nearest_affine`] of displacements in mm on the mask's grid.
+/// [`nearest_affine`] for displacements in mm on the mask's grid.
 fn fit(affine: &AffineTransform, warp: &DisplacementField, mask: &Volume) -> AffineTransform {
     let [nx, ny, _] = warp.grid.shape;
     let to_world = warp.grid.voxel_to_world();
     let centre = warp.grid.centre();
-    // Moments of x about the grid's centre, and of the displaced x with them; a slice each, added in order.
+    // Moments of x about the grid's centre, and of the displaced x with x. One pair per slice, added in order.
     type Moments = (Matrix4<f64>, Matrix4x3<f64>);
     let of_slice = |(k, mask): (usize, &[f32])| -> Moments {
         let mut sums = (Matrix4::zeros(), Matrix4x3::zeros());
@@ -163,7 +163,7 @@ mod tests {
         let affine_part = on_grid(&grid, |x| part.apply(&x) - x);
         let mask = Volume::filled(grid.clone(), 1.0);
         let fitted = nearest(&affine_part, &mask);
-        // Displacements are kept in single precision, at most 2 mm of them.
+        // Displacements of at most 2 mm are stored in single precision.
         let expected = turned().after(&part);
         assert!((fitted.matrix - expected.matrix).amax() < 1e-6, "{fitted:?}");
         assert!((fitted.apply(&grid.centre()) - expected.apply(&grid.centre())).norm() < 1e-6);
@@ -176,7 +176,7 @@ mod tests {
                 [&bent, &rest].map(|warp| world(&grid, n) + Vector3::from(warp.vectors[n].map(f64::from)));
             assert!((turned().apply(&old) - fitted.apply(&new)).norm() < 1e-5);
         }
-        // What is left has no affine part where it was looked at: it is at right angles to all of them.
+        // The remaining warp has no affine part at the voxels that were read: it is orthogonal to all affine maps.
         let sparse = sparse(&mask).grid;
         let to_voxels = grid.world_to_voxel();
         let mut moments = Matrix4x3::zeros();

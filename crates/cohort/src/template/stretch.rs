@@ -1,4 +1,4 @@
-//! How subjects stretch a template on the average.
+//! The mean stretch of affine maps from a template to its subjects.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Point3, SymmetricEigen};
@@ -6,19 +6,20 @@ use nalgebra::{Matrix3, Point3, SymmetricEigen};
 /// Why affine maps have no mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StretchError {
-    /// There is none.
+    /// No map was given.
     #[error("there is no transform to average")]
     Nothing,
-    /// One of them flattens space.
+    /// The map with this number, counted from 0, is singular.
     #[error("affine transform {0} (counted from 0) is singular")]
     Singular(usize),
 }
 
 /// The mean stretch of affine maps from a template to its subjects, about `centre`.
 ///
-/// Each linear part is a stretch U followed by a turn (polar decomposition R·U, U = √(MᵀM)). Turns and shifts say how
-/// subjects lay in their scanners and nothing about shape, so only stretches are averaged, by their logarithms: stretching
-/// twofold and to a half cancel. ANTs averages parameters of the transforms with the turns left out to the same end.
+/// Each linear part is a stretch U followed by a rotation R (polar decomposition R·U, U = √(MᵀM)). Rotations and
+/// shifts only say how a subject lay in the scanner, so they are left out. Stretches are averaged by their
+/// logarithms, so that a factor 2 and a factor ½ cancel. ANTs averages the transforms' parameters without rotations
+/// for the same purpose.
 pub fn mean_stretch(
     template_to_subjects: &[AffineTransform],
     centre: Point3<f64>,
@@ -29,7 +30,7 @@ pub fn mean_stretch(
     let mut logarithm = Matrix3::zeros();
     for (n, affine) in template_to_subjects.iter().enumerate() {
         let squared = affine.matrix.transpose() * affine.matrix;
-        // An affine of a registration is far from flat; half of log U² is log U.
+        // The affine map of a registration is far from singular. log U = ½ log U².
         let log = of_eigenvalues(squared, |value| if value > 1e-12 { 0.5 * value.ln() } else { f64::NAN });
         if log.iter().any(|value| value.is_nan()) {
             return Err(StretchError::Singular(n));
@@ -40,7 +41,7 @@ pub fn mean_stretch(
     Ok(AffineTransform { matrix, translation: centre.coords - matrix * centre.coords })
 }
 
-/// The symmetric matrix with the same eigenvectors and `function` of the eigenvalues.
+/// The symmetric matrix with the same eigenvectors and with `function` applied to the eigenvalues.
 fn of_eigenvalues(symmetric: Matrix3<f64>, function: impl Fn(f64) -> f64) -> Matrix3<f64> {
     let SymmetricEigen { eigenvectors, eigenvalues } = SymmetricEigen::new(symmetric);
     eigenvectors * Matrix3::from_diagonal(&eigenvalues.map(function)) * eigenvectors.transpose()

@@ -1,27 +1,27 @@
-//! Sums of values voxel by voxel, for means.
+//! Sums over images, voxel by voxel, from which means are computed.
 
 use super::Averaging;
 
-/// Sums of some values of several images.
+/// Sums over images of a range of voxels.
 #[derive(Debug)]
 pub(super) struct Sums {
     sum: Vec<f64>,
-    /// The smallest and the largest of each, where they are left out.
+    /// The smallest and the largest value of each voxel, for a mean without them.
     extremes: Option<Vec<[f64; 2]>>,
     images: usize,
 }
 
-/// The extremes of nothing.
+/// Initial value: no smallest and no largest value.
 const NONE: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
 
 impl Sums {
-    /// Of so many values, and no image yet.
+    /// Sums of `values` voxels over no images yet.
     pub(super) fn new(values: usize, averaging: Averaging) -> Sums {
         let extremes = (averaging == Averaging::Trimmed).then(|| vec![NONE; values]);
         Sums { sum: vec![0.0; values], extremes, images: 0 }
     }
 
-    /// Begins anew, with so many values.
+    /// Starts again, with this number of voxels.
     pub(super) fn clear(&mut self, values: usize) {
         self.sum.clear();
         self.sum.resize(values, 0.0);
@@ -44,7 +44,7 @@ impl Sums {
         self.images += 1;
     }
 
-    /// The means, multiplied by `unit`.
+    /// Writes the means, multiplied by `unit`.
     pub(super) fn mean(&self, unit: f64, mean: &mut [f32]) {
         match &self.extremes {
             Some(extremes) if self.images > 2 => {

@@ -1,4 +1,4 @@
-//! The labels of many subjects on one grid: how often each label is where, and which is where most often.
+//! Label maps of many subjects on one grid: the probability of each label, and the most frequent label.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Refuses maps on different grids.
+    /// Checks that all maps lie on one grid.
     pub fn new(maps: Vec<LabelVolume>) -> Result<Votes, GridMismatch> {
         if let Some((first, rest)) = maps.split_first() {
             rest.iter().try_for_each(|map| same_grid("the label maps", &first.grid, &map.grid))?;
@@ -37,12 +37,12 @@ impl Votes {
         Ok(Votes { maps, labels: labels.into_iter().collect() })
     }
 
-    /// Every label but background, ascending.
+    /// All labels except background (0), ascending.
     pub fn labels(&self) -> &[i32] {
         &self.labels
     }
 
-    /// The share of the maps that have `label` at each voxel; `None` without any map.
+    /// The share of the maps that hold `label` at each voxel; `None` without any map.
     pub fn probability(&self, label: i32) -> Option<Volume> {
         let share = 1.0 / self.maps.len() as f32;
         let grid = self.maps.first()?.grid.clone();
@@ -54,7 +54,7 @@ impl Votes {
         Some(Volume { grid, voxels })
     }
 
-    /// The label that most maps have at each voxel, the smallest of those that tie; `None` without any map.
+    /// The most frequent label at each voxel; of several with equal counts, the smallest. `None` without any map.
     pub fn majority(&self) -> Option<LabelVolume> {
         let grid = self.maps.first()?.grid.clone();
         let voxels = (0..grid.len()).into_par_iter().with_min_len(4096).map(|n| self.winner(n)).collect();
@@ -90,7 +90,7 @@ mod tests {
         let votes = votes.expect("one grid");
         assert_eq!(votes.labels(), [-3, 2, 7]);
         assert_eq!(votes.probability(7).expect("maps").voxels, [0.0, 0.75, 0.5, 0.0, 0.25]);
-        // Ties go to the smallest label, as with the vote of `generic-label`.
+        // Of several labels with equal counts the smallest wins, as with the interpolation `generic-label`.
         assert_eq!(votes.majority().expect("maps").voxels, [0, 7, 2, 0, -3]);
     }
 

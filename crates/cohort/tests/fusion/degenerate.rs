@@ -1,4 +1,5 @@
-//! Atlases that say the same, nothing, or what no other says; and what is refused.
+//! Label fusion in degenerate cases: equal atlases, flat images, a label of one atlas only; and errors for invalid
+//! input.
 
 use antsreg_cohort::fusion::{Atlas, FusionError, JointOptions, joint, majority};
 use antsreg_core::{LabelVolume, Volume};
@@ -48,7 +49,7 @@ fn images_without_contrast_leave_a_majority_vote() {
     }
     let options = JointOptions { patch_radius: 1, search_radius: 2, ..JointOptions::default() };
     let fused = joint(&scene.target, &scene.atlases(), &options).expect("fused");
-    // Equal weights and no shift: a voxel's patches all vote alike.
+    // Equal weights and no shift: all patches of a voxel vote for the same label.
     assert_eq!(fused.labels, majority(&scene.maps()).expect("fused").labels);
 }
 
@@ -61,7 +62,8 @@ fn values_that_are_no_numbers_do_no_harm() {
     scene.images[1].voxels[0] = f32::INFINITY;
     let near = fuse(&scene);
     for (voxel, (before, after)) in before.posterior(3).voxels.iter().zip(near.posterior(3).voxels).enumerate() {
-        // Farther away than a patch of a patch's search reaches, nothing changes but the last digits: means over a block.
+        // Voxels beyond the reach of patch and search change only in the last digits, because means are taken over a
+        // block.
         let far = voxel % SHAPE[0] > 2 + 3 + 2;
         assert!(!far || (before - after).abs() < 1e-4, "voxel {voxel}: {before}, {after}");
     }
@@ -78,7 +80,8 @@ fn values_that_are_no_numbers_do_no_harm() {
 fn an_atlas_that_looks_like_the_target_wins_over_those_that_do_not() {
     let mut scene = Scene::new(SHAPE, 5, 5);
     let grid = scene.target.grid.clone();
-    // One atlas has a label of its own, and the target's very image; the others agree on another label, and are noise.
+    // One atlas has its own label and the image of the target. The others agree on another label and their images are
+    // noise.
     let mut noise = Noise(1);
     scene.images.iter_mut().flat_map(|image| &mut image.voxels).for_each(|value| *value = noise.next() as f32);
     scene.images[3] = scene.target.clone();

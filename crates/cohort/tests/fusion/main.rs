@@ -1,4 +1,4 @@
-//! Label fusion against a naive form of it in double precision, and where it has little to go by.
+//! Tests of label fusion: against a naive implementation in double precision, and in degenerate cases.
 
 mod degenerate;
 mod naive;

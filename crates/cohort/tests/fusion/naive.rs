@@ -1,4 +1,4 @@
-//! Joint label fusion as the paper's formulas read, voxel by voxel, in double precision.
+//! Joint label fusion, written directly from the paper's formulas, voxel by voxel, in double precision.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,11 @@ use antsreg_core::{LabelVolume, Volume};
 
 use crate::scene::Scene;
 
-/// Sums of products over a patch this close, of some 100, are too close to call in single precision.
+/// Sums of products over a patch, about 100 in size, whose order single precision cannot decide if they differ by
+/// less than this.
 const TOO_CLOSE: f64 = 5e-5;
 
-/// Share of each label at each voxel.
+/// The share of each label at each voxel.
 pub fn joint(scene: &Scene, options: &JointOptions) -> Vec<BTreeMap<i32, f64>> {
     let shape = scene.target.grid.shape;
     let radius = options.patch_radius as i32;
@@ -61,7 +62,8 @@ fn choose(scene: &Scene, options: &JointOptions, centre: [i32; 3]) -> (Vec<[i32;
                 second = score;
             }
         }
-        // Single precision could take the one or the other; a tie, as between patches beyond the border, is decided.
+        // With a small difference, single precision could choose either shift. An exact tie, such as between patches
+        // beyond the border, is decided by the order.
         let close = best.1 - second;
         assert!(close == 0.0 || close > TOO_CLOSE, "take another seed: {close:e} between two shifts at {centre:?}");
         let there = patch(image, [0, 1, 2].map(|axis| centre[axis] + best.0[axis]), radius);
@@ -83,7 +85,7 @@ fn choose(scene: &Scene, options: &JointOptions, centre: [i32; 3]) -> (Vec<[i32;
     (shifts, solved.into_iter().map(|weight| weight / sum).collect())
 }
 
-/// Gauss-Jordan elimination; the last column is the right side.
+/// Gauss-Jordan elimination. The last column is the right-hand side.
 fn eliminate(mut system: Vec<Vec<f64>>) -> Vec<f64> {
     let count = system.len();
     for column in 0..count {
@@ -100,14 +102,14 @@ fn eliminate(mut system: Vec<Vec<f64>>) -> Vec<f64> {
     (0..count).map(|row| system[row][count] / system[row][row]).collect()
 }
 
-/// Mean 0, deviation 1; all 0 if it is flat.
+/// The patch normalised to mean 0 and standard deviation 1; all 0 if it is flat.
 fn patch(image: &Volume, centre: [i32; 3], radius: i32) -> Vec<f64> {
     let at = |step: [i32; 3]| f64::from(image.voxels[index(image.grid.shape, centre, step)]);
     let values: Vec<f64> = cube(radius).into_iter().map(at).collect();
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let sd = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt();
     let (low, high) = image.range().expect("numbers");
-    // A patch without structure says nothing.
+    // A flat patch carries no information.
     let scale = if sd < 1e-3 * f64::from(high - low) { 0.0 } else { 1.0 / sd };
     values.into_iter().map(|value| (value - mean) * scale).collect()
 }
@@ -116,7 +118,7 @@ fn label_at(map: &LabelVolume, at: [i32; 3]) -> i32 {
     map.voxels[index(map.grid.shape, at, [0; 3])]
 }
 
-/// The voxel, or the nearest one inside.
+/// Index of the voxel at `at` + `step`, clamped to the volume.
 fn index(shape: [usize; 3], at: [i32; 3], step: [i32; 3]) -> usize {
     let [x, y, z] = [0, 1, 2].map(|axis| (at[axis] + step[axis]).clamp(0, shape[axis] as i32 - 1) as usize);
     (z * shape[1] + y) * shape[0] + x
@@ -126,7 +128,7 @@ fn place([nx, ny, _]: [usize; 3], voxel: usize) -> [i32; 3] {
     [voxel % nx, voxel / nx % ny, voxel / (nx * ny)].map(|at| at as i32)
 }
 
-/// Steps of up to `radius` along each axis, the first axis fastest.
+/// All steps of up to `radius` along each axis, the first axis fastest.
 fn cube(radius: i32) -> Vec<[i32; 3]> {
     let width = 2 * radius + 1;
     (0..width.pow(3)).map(|n| [n % width - radius, n / width % width - radius, n / width / width - radius]).collect()

@@ -1,4 +1,4 @@
-//! The fusion is what its formulas say.
+//! Label fusion against its formulas in double precision.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,18 @@ use crate::scene::Scene;
 fn joint_fusion_is_that_of_the_formulas() {
     let defaults = JointOptions::default();
     let cases = [
-        // Odd sizes over several blocks, and less than one block.
+        // Odd sizes: several blocks along the axes, and less than one block.
         ([18, 9, 9], 4, defaults),
         ([7, 9, 5], 5, defaults),
         ([18, 9, 3], 3, JointOptions { patch_radius: 1, search_radius: 1, alpha: 0.3, beta: 1.0 }),
         ([10, 8, 9], 2, JointOptions { patch_radius: 1, search_radius: 0, alpha: 0.01, beta: 1.5 }),
-        // Patches larger than the volume is deep.
+        // Patches larger than the volume's depth.
         ([9, 4, 1], 3, JointOptions { patch_radius: 3, search_radius: 2, ..defaults }),
     ];
     for (shape, atlases, options) in cases {
         let mut scene = Scene::new(shape, atlases, 8);
-        // Flat in part: the target on the left, the first atlas in front, so that all four kinds of pairs occur.
+        // Partly flat: the target on the left, the first atlas in front. So all four combinations of flat and other
+        // patches occur.
         scene.flatten();
         let fused = joint(&scene.target, &scene.atlases(), &options).expect("fused");
         let expected = naive::joint(&scene, &options);
@@ -34,8 +35,8 @@ fn joint_fusion_is_that_of_the_formulas() {
             let posterior = fused.posterior(label);
             for (voxel, (found, expected)) in posterior.voxels.iter().zip(&expected).enumerate() {
                 let expected = expected.get(&label).copied().unwrap_or(0.0);
-                // Patches are normalised and multiplied in single precision: seven digits, less those that the inverse
-                // of M costs with an alpha of a hundredth.
+                // Tolerance: patches are normalised and multiplied in single precision, seven digits. The inverse of
+                // M loses some of them with alpha = 0.01.
                 let near = (f64::from(*found) - expected).abs() < 2e-4;
                 assert!(near, "{shape:?}, label {label}, voxel {voxel}: {found}, expected {expected}");
             }
@@ -46,7 +47,7 @@ fn joint_fusion_is_that_of_the_formulas() {
     }
 }
 
-/// The largest share, of those that tie the smallest label.
+/// The label with the largest share; of several with equal shares, the smallest.
 fn winner(shares: &BTreeMap<i32, f64>) -> i32 {
     let most = shares.values().copied().fold(0.0, f64::max);
     shares.iter().find(|(_, share)| **share > most - 1e-6).map_or(0, |(label, _)| *label)

@@ -1,20 +1,20 @@
-//! Made-up targets and atlases.
+//! Synthetic targets and atlases.
 
 use antsreg_cohort::fusion::Atlas;
 use antsreg_core::{Grid, LabelVolume, Volume};
 
-/// Numbers from 0 to 1 that look random and are the same every time.
+/// Pseudo-random numbers from 0 to 1, the same in every run.
 pub struct Noise(pub u64);
 
 impl Noise {
-    /// The next one.
+    /// The next number.
     pub fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as f64 / (1u64 << 31) as f64
     }
 }
 
-/// Atlases of one target.
+/// A synthetic target with its atlases.
 pub struct Scene {
     pub target: Volume,
     pub images: Vec<Volume>,
@@ -22,7 +22,8 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Four regions between wavy borders, and in each atlas the same, pushed about, with noise and wrong labels of its own.
+    /// A target with four regions between curved borders. Each atlas has the same regions, displaced, with its own
+    /// noise and its own wrong labels.
     pub fn new(shape: [usize; 3], atlases: usize, seed: u64) -> Scene {
         let mut grid = Grid::axis_aligned(shape, [1.0, 1.5, 0.8]);
         grid.origin = [-20.0, 4.0, 11.0].into();
@@ -41,7 +42,7 @@ impl Scene {
             let mut label = |n: usize| {
                 let (height, along) = wave(place(n));
                 let wrong = usize::from(noise.next() > 0.9);
-                // Large numbers and background are labels as any other.
+                // Background and large numbers are labels like any other.
                 [0, 3, 41, 2001][(usize::from(height > 0.3) + 2 * usize::from(along > 7.0) + wrong) % 4]
             };
             (image, LabelVolume { voxels: (0..grid.len()).map(&mut label).collect(), grid: grid.clone() })
@@ -52,7 +53,8 @@ impl Scene {
         Scene { target, images, labels }
     }
 
-    /// Makes the target constant over a third of its first axis, and the first atlas over a half of its second.
+    /// Makes the target constant over a third of its first axis, and the first atlas constant over half of its second
+    /// axis.
     pub fn flatten(&mut self) {
         let [nx, ny, _] = self.target.grid.shape;
         for (n, value) in self.target.voxels.iter_mut().enumerate().filter(|(n, _)| n % nx < nx / 3) {
@@ -63,7 +65,7 @@ impl Scene {
         }
     }
 
-    /// What is given to the fusion.
+    /// The atlases, as the fusion takes them.
     pub fn atlases(&self) -> Vec<Atlas<'_>> {
         self.images.iter().zip(&self.labels).map(|(image, labels)| Atlas { image, labels }).collect()
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use antsreg_cohort::template::{Brightness, Movement, likeness};
+use antsreg_cohort::template::{Brightness, Movement, correlation};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{DisplacementField, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_kernels::apply;
@@ -173,7 +173,7 @@ impl HandingOut<'_> {
         };
         let warp = chain.into_displacement().unwrap_or_else(|| DisplacementField::zeros(grid.clone()));
         let results = SubjectResults {
-            correlation: likeness(&reference.images[0], &warped[0], &reference.mask)?,
+            correlation: correlation(&reference.images[0], &warped[0], &reference.mask)?,
             warp_mean_voxels: Movement::of(&warp, &reference.mask)?.mean_voxels,
             inverse_misses_voxels: consistency.largest_voxels,
         };

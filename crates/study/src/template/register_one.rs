@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use antsreg_cohort::template::{likeness, nearest_affine, warp_before};
+use antsreg_cohort::template::{correlation, nearest_affine, warp_before};
 use antsreg_core::io::{itk, outputs};
 use antsreg_core::{AffineTransform, DisplacementField, Volume};
 use antsreg_kernels::Backend;
@@ -153,7 +153,7 @@ pub fn judge(reference: &Reference, computed: Computed) -> Result<Brought, Error
     let results = RegistrationResults {
         affine_cost,
         energies,
-        correlation: likeness(&reference.images[0], &warped[0], &reference.mask)?,
+        correlation: correlation(&reference.images[0], &warped[0], &reference.mask)?,
         mean_intensity: brightness[0].mean,
     };
     let contribution = Contribution { affine, warp, warped, brightness };

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use antsreg_cohort::template::{Movement, ShapeStep, likeness, shape_update, sharpen, sharpness};
+use antsreg_cohort::template::{Movement, ShapeStep, correlation, shape_update, sharpen, sharpness};
 use antsreg_core::io::itk;
 use antsreg_core::{AffineTransform, DisplacementField};
 use antsreg_kernels::Backend;
@@ -120,7 +120,7 @@ pub fn compute(
     let (first, mask) = (&reference.images[0], &before.mask);
     let moved = || last.map_or_else(|| Movement::of(&shape, mask), |last| Movement::beyond(&shape, last, mask));
     let mean_warp = || averaged.warp.as_ref().map(|warp| Movement::of(warp, mask)).transpose();
-    let alike = || likeness(first, &before.images[0], &reference.mask);
+    let alike = || correlation(first, &before.images[0], &reference.mask);
     let ((moved, mean_warp), (alike, sharpness)) =
         rayon::join(|| rayon::join(moved, mean_warp), || rayon::join(alike, || sharpness(first, &reference.mask)));
     let moved = moved?;

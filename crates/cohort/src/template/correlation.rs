@@ -1,4 +1,4 @@
-//! How alike two images are.
+//! Pearson's correlation of two images.
 
 use antsreg_core::Volume;
 use antsreg_core::same_grid::{GridMismatch, same_grid};
@@ -7,10 +7,10 @@ use rayon::prelude::*;
 use super::means::PIECE;
 
 /// Pearson's correlation of two images where `mask` exceeds ½; `None` if either is constant there.
-pub fn likeness(first: &Volume, second: &Volume, mask: &Volume) -> Result<Option<f64>, GridMismatch> {
+pub fn correlation(first: &Volume, second: &Volume, mask: &Volume) -> Result<Option<f64>, GridMismatch> {
     same_grid("the images", &first.grid, &second.grid)?;
     same_grid("the images and the mask", &first.grid, &mask.grid)?;
-    // Sums of a piece at a time, the pieces in order: the same bits whatever the number of threads.
+    // Pieces are summed in parallel and added in order, so the sums do not depend on the number of threads.
     let sums = |means: [f64; 2]| -> [f64; 6] {
         let of_piece = |((first, second), mask): ((&[f32], &[f32]), &[f32])| {
             let pairs = first.iter().zip(second).zip(mask).filter(|(_, mask)| **mask > 0.5);
@@ -24,7 +24,7 @@ pub fn likeness(first: &Volume, second: &Volume, mask: &Volume) -> Result<Option
         pieces.into_iter().fold([0.0; 6], added)
     };
     let [count, a, b, ..] = sums([0.0; 2]);
-    // About the means: from sums of squares alone, variances would lose their digits on bright images.
+    // Deviations from the means: variances computed from sums of squares lose digits on bright images.
     let [_, _, _, aa, bb, ab] = sums([a / count, b / count]);
     Ok((aa > 0.0 && bb > 0.0).then(|| ab / (aa.sqrt() * bb.sqrt())))
 }
@@ -57,10 +57,10 @@ mod tests {
         let voxels = noise.voxels.iter().map(|value| f32::from(u8::from(*value > 5e6))).collect();
         let mask = Volume { voxels, grid: grid.clone() };
         let expected = Comparison::between(&a, &b, Some(&mask)).expect("one grid").correlation;
-        let found = likeness(&a, &b, &mask).expect("one grid").expect("contrast");
-        // 97 000 numbers of 24 bits, summed in another order.
+        let found = correlation(&a, &b, &mask).expect("one grid").expect("contrast");
+        // Tolerance: 97 000 numbers of 24 bits, added in another order.
         assert!((found - expected).abs() < 1e-12 && found > 0.5, "{found} {expected}");
         let flat = Volume::filled(grid, 2.0);
-        assert_eq!(likeness(&a, &flat, &mask).expect("one grid"), None);
+        assert_eq!(correlation(&a, &flat, &mask).expect("one grid"), None);
     }
 }
