@@ -1,4 +1,4 @@
-//! Threads of their own for work that no GPU waits for.
+//! Separate threads for long work, so that no GPU waits for it.
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -6,13 +6,13 @@ use super::Error;
 
 /// Threads for long work such as compressing files.
 ///
-/// In one rayon pool with that work, the short tasks of a worker on a GPU would wait behind it, and the GPU with them. On
-/// the CPU all work shares the pool of the caller.
+/// If long work ran in the pool of the workers, the short tasks of a worker on a GPU would wait behind it, and the
+/// GPU with them. On the CPU all work shares the caller's pool.
 #[derive(Debug, Default)]
 pub struct BackgroundThreads(Option<ThreadPool>);
 
 impl BackgroundThreads {
-    /// So many threads beside the caller's pool.
+    /// Starts `threads` threads beside the caller's pool.
     ///
     /// # Errors
     /// If they cannot be started.
@@ -22,12 +22,12 @@ impl BackgroundThreads {
         Ok(BackgroundThreads(Some(pool)))
     }
 
-    /// No threads of their own: work is done in the caller's pool.
+    /// No separate threads: work runs in the caller's pool.
     pub fn shared() -> BackgroundThreads {
         BackgroundThreads(None)
     }
 
-    /// Does the work there and waits for it.
+    /// Runs `work` on these threads and waits for it.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match &self.0 {
             Some(pool) => pool.install(work),

@@ -1,4 +1,5 @@
-//! The workers of all devices. A device's workers start when it is ready, so that none waits for the slowest device.
+//! The workers of all devices. A device's workers start as soon as the device is ready, without waiting for slower
+//! devices.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,10 +18,10 @@ pub struct DeviceWorkers {
     opening: Opening,
     /// Workers of the devices that are still being opened.
     to_come: AtomicUsize,
-    /// Memory that a GPU must have free to be of use, bytes.
+    /// Memory that a GPU must have free to be used, bytes.
     needed_bytes: u64,
     are_gpus: bool,
-    /// The device of each worker that has come so far.
+    /// The device of each worker that has started so far.
     devices: Mutex<Vec<Description>>,
     send: Sender<DeviceNote>,
     notes: Receiver<DeviceNote>,
@@ -29,10 +30,10 @@ pub struct DeviceWorkers {
     releasing: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What a user should know about a device.
+/// A message for the user about a device.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeviceNote {
-    /// A GPU is ready, after so many seconds.
+    /// A GPU is ready, after this number of seconds.
     Ready(Description, f64),
     /// `auto` uses no GPU, for this reason.
     CpuBecause(String),
@@ -40,24 +41,24 @@ pub enum DeviceNote {
     LeftOut {
         /// Why.
         reason: String,
-        /// Whether the CPU takes its place, as no GPU is left.
+        /// Whether the CPU is used instead, because no GPU is left.
         cpu_instead: bool,
     },
 }
 
 impl DeviceWorkers {
-    /// The workers of devices that are being opened; waits for the first device. For `auto`, GPUs with less free memory than
-    /// `needed_bytes` are left out, and the CPU takes over where none is left. A GPU that was asked for by name stays, and
-    /// refuses registrations that are too large for it.
+    /// Creates the workers of devices that are being opened; waits for the first device. For `auto`, GPUs with less
+    /// free memory than `needed_bytes` are left out, and the CPU is used if none is left. A GPU that was named by the
+    /// user is kept; it refuses registrations that are too large for it.
     ///
     /// # Errors
-    /// A device that cannot be used; an error of `needed_bytes`, which is asked for only where it counts.
+    /// A device that cannot be used; an error of `needed_bytes`, which is called only where its result matters.
     pub fn new<E: From<Error>>(
         opening: Opening,
         needed_bytes: impl FnOnce() -> Result<u64, E>,
     ) -> Result<DeviceWorkers, E> {
         let first = opening.next()?;
-        // There may be many headers to read for it.
+        // Computing the needed memory may mean reading many headers, so it is done only if it matters.
         let counts = opening.is_auto() && (first.free_bytes.is_some() || first.unusable.is_some());
         let needed_bytes = if counts { needed_bytes()? } else { 0 };
         let (send, notes) = unbounded();
@@ -94,32 +95,32 @@ impl DeviceWorkers {
         Ok(self)
     }
 
-    /// Workers in all, also of devices that are still being opened.
+    /// Number of workers, including those of devices that are still being opened.
     pub fn workers(&self) -> usize {
         lock(&self.devices).len() + self.to_come.load(Ordering::Relaxed)
     }
 
-    /// Whether they work on GPUs.
+    /// Whether the workers compute on GPUs.
     pub fn are_gpus(&self) -> bool {
         self.are_gpus
     }
 
-    /// The device of each worker that has come so far.
+    /// The device of each worker that has started so far.
     pub fn devices(&self) -> Vec<Description> {
         lock(&self.devices).clone()
     }
 
-    /// Notes about devices, as they come.
+    /// A channel of notes about devices, sent as they arise.
     pub fn notes(&self) -> Receiver<DeviceNote> {
         self.notes.clone()
     }
 
-    /// One idle worker, for work that cannot be shared out; not during the last run.
+    /// One idle worker, for work that cannot be divided. Not available during the last run.
     pub fn one(&mut self) -> &mut Worker {
         &mut self.idle.get_mut().unwrap_or_else(PoisonError::into_inner)[0]
     }
 
-    /// Takes every job through the stages, as [`pipeline::run`](crate::run) does.
+    /// Runs every job through the stages, as [`pipeline::run`](crate::run) does.
     ///
     /// # Errors
     /// A thread that cannot be started; a device that cannot be used.
@@ -135,14 +136,14 @@ impl DeviceWorkers {
         pipeline::run(self, jobs, threads, read, compute, write, done)
     }
 
-    /// Announces the last run. Then a device is released when it has nothing more to do, in the background, as a driver takes
-    /// a while for it. Dropping `self` waits for that.
+    /// Announces that the next run is the last. A device without further work is then released in the background,
+    /// because a driver takes time for it. Dropping `self` waits for these releases.
     pub fn last(&mut self) -> &mut DeviceWorkers {
         self.last = true;
         self
     }
 
-    /// Announces the last run, on one of the devices that are ready: all others are released at once.
+    /// Announces that the next run is the last and needs one device: all other devices are released at once.
     pub fn last_device(&mut self) -> &mut DeviceWorkers {
         let stays = self.one().description().choice();
         self.opening.end();
@@ -152,12 +153,12 @@ impl DeviceWorkers {
         self.last()
     }
 
-    /// Idle workers.
+    /// Number of idle workers.
     pub fn idle(&self) -> usize {
         lock(&self.idle).len()
     }
 
-    /// The workers of a device that is ready; none if it is of no use.
+    /// The workers of a device that is ready; empty if the device is left out.
     fn admit(&self, Ready { workers, free_bytes, to_come, unusable }: Ready) -> Vec<Worker> {
         self.to_come.store(to_come, Ordering::Relaxed);
         let too_little = free_bytes.zip(workers.first()).and_then(|(free_bytes, worker)| {
@@ -181,11 +182,11 @@ impl DeviceWorkers {
     }
 
     fn note(&self, note: DeviceNote) {
-        // The receiver is this struct's own.
+        // Sending cannot fail: `self` owns the receiver.
         let _ = self.send.send(note);
     }
 
-    /// Drops workers in the background, or here where no thread can be started.
+    /// Drops workers in the background, or on this thread if none can be started.
     fn release(&self, workers: Vec<Worker>) {
         if let Ok(thread) = in_background("releasing a device", move || drop(workers)) {
             lock(&self.releasing).push(thread);
@@ -231,7 +232,7 @@ impl Drop for DeviceWorkers {
     }
 }
 
-/// The lock, also after a panic in another thread: nothing is left half done under it.
+/// Locks a mutex, also after a panic in another thread: no operation under these locks can be left half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -243,7 +244,7 @@ mod tests {
 
     use crate::Devices;
 
-    /// A device with two workers, as if it were a GPU with so much memory; so many workers follow.
+    /// A test device with two workers, as a GPU with this much free memory; `to_come` workers follow.
     fn ready(free_bytes: u64, to_come: usize) -> Ready {
         let description = Description::Cuda {
             index: to_come / 2,
@@ -259,7 +260,7 @@ mod tests {
         Ready { workers: vec![worker(), worker()], free_bytes: Some(free_bytes), to_come, unusable: None }
     }
 
-    /// A GPU that could not be opened.
+    /// A test GPU that could not be opened.
     fn unusable(number: usize, to_come: usize) -> Ready {
         let unusable = Some(format!("cuda:{number} cannot be used: it fell off the bus"));
         Ready { workers: Vec::new(), free_bytes: None, to_come, unusable }
@@ -273,25 +274,25 @@ mod tests {
         let leaves = |number, cpu_instead| {
             left_out(&format!("cuda:{number} cannot be used: it fell off the bus"), cpu_instead)
         };
-        // The first of them: the memory of the others counts all the same.
+        // The first device fails: the memory of the others is still checked.
         let workers = of(vec![unusable(2, 4), ready(3_000_000, 2), ready(600_000_000, 0)]).all().expect("devices");
         assert_eq!(workers.devices().len(), 2);
         let notes: Vec<DeviceNote> = workers.notes.try_iter().collect();
         assert_eq!((notes.len(), &notes[0]), (2, &leaves(2, false)));
-        // The last of them: its workers are waited for no longer.
+        // The last device fails: the run no longer waits for its workers.
         let workers = of(vec![ready(600_000_000, 2), unusable(0, 0)]);
         assert_eq!(workers.workers(), 4);
         let workers = workers.all().expect("devices");
         assert_eq!((workers.workers(), workers.notes.try_iter().collect()), (2, vec![leaves(0, false)]));
-        // All of them.
+        // All devices fail.
         let workers = of(vec![unusable(1, 2), unusable(0, 0)]);
         assert_eq!(workers.devices(), [Description::Cpu]);
         let notes: Vec<DeviceNote> = workers.notes.try_iter().collect();
         assert_eq!(notes, [leaves(1, false), leaves(0, true)]);
     }
 
-    /// What comes of devices with so much memory free, in 10⁶ bytes, where 500 are needed: the workers in all when the first
-    /// is there and in the end, the devices, and what is notes.
+    /// Opens test devices with the given free memory (10⁶ bytes) where 500 are needed. Returns the number of workers
+    /// when the first device is ready and at the end, the devices, and the notes.
     fn come(asked: Devices, free_mb: &[u64]) -> ([usize; 2], Vec<String>, Vec<DeviceNote>) {
         let after = |n: usize| 2 * (free_mb.len() - n - 1);
         let ready = free_mb.iter().enumerate().map(|(n, mb)| ready(mb * 1_000_000, after(n))).collect();
@@ -309,7 +310,7 @@ mod tests {
             DeviceWorkers::new::<Error>(Opening::of(Devices::AllGpus, ready), || Ok(0)).expect("devices")
         };
         let threads = StageThreads { readers: 4, writers: 4 };
-        // Whether the other one is there or still to come.
+        // With the second device ready, and with it still being opened.
         for mut workers in [of().all().expect("devices"), of()] {
             let workers = workers.last_device();
             assert_eq!(workers.idle(), 2);

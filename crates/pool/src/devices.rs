@@ -1,4 +1,4 @@
-//! One device or several: chosen, and opened in the background, each with its workers.
+//! Devices chosen by the user, opened in the background, each with its workers.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, in_background};
 
-/// The devices that are asked for.
+/// The devices that the user asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Devices {
-    /// One, or `auto`.
+    /// One device, or `auto`.
     One(DeviceChoice),
-    /// GPUs of these numbers.
+    /// The GPUs with these numbers.
     Several(Vec<usize>),
-    /// Every GPU there is.
+    /// All GPUs.
     AllGpus,
 }
 
@@ -29,7 +29,7 @@ impl Default for Devices {
 }
 
 impl Devices {
-    /// Every valid name, for messages.
+    /// All valid forms, for messages.
     pub const NAMES: &'static str = "auto, cpu, cuda, cuda:N, cuda:N,N… or cuda:all";
 
     fn refused(&self, reason: antsreg_kernels::Error) -> Error {
@@ -41,8 +41,8 @@ impl Devices {
         .into()
     }
 
-    /// How many of the first GPUs can be used, where that is known before the driver starts. `alone`: by work that uses one
-    /// device.
+    /// Number of GPUs, from the first, that may be used, if it is known before the driver starts. `alone`: for work
+    /// that uses one device.
     pub fn first_gpus(&self, alone: bool) -> Option<usize> {
         let last = match self {
             Devices::One(DeviceChoice::Auto) if alone => 0,
@@ -53,11 +53,11 @@ impl Devices {
         Some(last.saturating_add(1))
     }
 
-    /// Each device: for `auto` every GPU, or the CPU where there is none.
+    /// The devices one by one; for `auto` all GPUs, or the CPU if there is none.
     fn all(&self) -> Result<Vec<DeviceChoice>, Error> {
         let gpus = || gpus().map(|gpus| gpus.iter().map(Description::choice).collect::<Vec<_>>());
         match self {
-            // A single one may turn out to be unusable, which `auto` itself knows to replace.
+            // A single GPU may turn out to be unusable; `auto` handles that case itself.
             Devices::One(DeviceChoice::Auto) => Ok(match gpus() {
                 Ok(gpus) if gpus.len() > 1 => gpus,
                 _ => vec![DeviceChoice::Auto],
@@ -77,22 +77,22 @@ pub struct Opening {
     opening: Option<JoinHandle<()>>,
 }
 
-/// A device that is ready.
+/// A device that has been opened.
 pub struct Ready {
-    /// For each of its workers; those of a GPU share its kernels.
+    /// One handle for each worker. The handles of a GPU share its kernels.
     pub workers: Vec<Opened>,
-    /// Memory of a GPU that is free.
+    /// Free memory, bytes; `None` on the CPU.
     pub free_bytes: Option<u64>,
-    /// Workers of the devices that are not ready yet.
+    /// Number of workers of the devices that are not ready yet.
     pub to_come: usize,
-    /// Why it has no worker: one of those that `auto` stands for, which cannot be used.
+    /// Why the device has no workers: it is one of the devices of `auto` and cannot be used.
     pub unusable: Option<String>,
 }
 
-/// Begins to open the devices, each for so many workers: by default three on a GPU, as its kernels fill only half of a
-/// registration's time, and one on the CPU, which uses all threads.
+/// Starts opening the devices, each for this number of workers. The default is three on a GPU, whose kernels take
+/// only half of a registration's time, and one on the CPU, which uses all threads.
 ///
-/// The devices are opened one after the other: the driver makes one context at a time.
+/// The devices are opened one after the other, because the driver creates one context at a time.
 ///
 /// # Errors
 /// A thread that cannot be started.
@@ -100,7 +100,7 @@ pub fn open(devices: &Devices, workers: Option<usize>) -> Result<Opening, Error>
     begin(devices, workers, Devices::all)
 }
 
-/// Begins to open one device for one worker; for `auto` the first GPU, however many there are.
+/// Starts opening one device for one worker; for `auto` the first GPU, whatever their number.
 ///
 /// # Errors
 /// A thread that cannot be started.
@@ -115,10 +115,10 @@ fn begin(
 ) -> Result<Opening, Error> {
     let (devices, (to_ready, ready)) = (asked.clone(), unbounded());
     let opening = in_background("opening devices", move || {
-        // False once the receiver is gone.
+        // Returns false after the receiver has been dropped.
         let tell = |ready| to_ready.send(ready).is_ok();
         let all = choose(&devices).and_then(|choices| {
-            // None is opened before all are known to exist.
+            // All devices are checked for existence before the first is opened.
             choices.iter().skip(1).try_for_each(|choice| choice.check())?;
             Ok(choices)
         });
@@ -135,8 +135,8 @@ fn begin(
     Ok(Opening { asked: asked.clone(), workers, ready, opening: Some(opening) })
 }
 
-/// Opens one device after the other and hands each on, until the receiver is gone. Of the devices of `auto`, one that cannot
-/// be used has no workers.
+/// Opens the devices one after the other and sends each, until the receiver is dropped. A device of `auto` that
+/// cannot be used is sent without workers.
 fn open_all(
     choices: &[DeviceChoice],
     auto: bool,
@@ -163,10 +163,10 @@ fn open_all(
     }
 }
 
-/// Opens a device that so many others follow.
+/// Opens a device; `others` devices follow.
 fn open_one(choice: DeviceChoice, others: usize, workers: Option<usize>) -> Result<Ready, Error> {
     let first = choice.open()?;
-    // Known only now: `auto` may have come to the processor.
+    // Known only after opening: `auto` may have chosen the CPU.
     let usual = if first.device.is_gpu() { USUAL_WORKERS } else { 1 };
     let mut all = vec![first];
     for _ in 1..workers.unwrap_or(usual) {
@@ -178,12 +178,12 @@ fn open_one(choice: DeviceChoice, others: usize, workers: Option<usize>) -> Resu
 }
 
 impl Opening {
-    /// Whether the devices were not named: then the CPU takes the place of GPUs that are of no use.
+    /// Whether the user named no devices, so that the CPU may replace GPUs that cannot be used.
     pub fn is_auto(&self) -> bool {
         self.asked == Devices::One(DeviceChoice::Auto)
     }
 
-    /// Waits for the device that is ready next; for `auto` the CPU follows the last one.
+    /// Waits for the next device that is ready. For `auto` the CPU follows the last GPU.
     ///
     /// # Errors
     /// A device that cannot be used.
@@ -196,26 +196,27 @@ impl Opening {
         }
     }
 
-    /// Opens no further device.
+    /// Stops opening further devices.
     pub fn end(&mut self) {
         self.ready = never();
     }
 
-    /// The channel of the devices that are ready; closed after the last one.
+    /// The channel of opened devices; closed after the last one.
     pub fn ready(&self) -> &Receiver<Result<Ready, Error>> {
         &self.ready
     }
 }
 
 impl Drop for Opening {
-    /// Opens no further device and waits for the one under way: a program must not end while a driver starts.
+    /// Stops opening further devices and waits for the device being opened: a program must not end while a driver
+    /// starts.
     fn drop(&mut self) {
         self.ready = never();
         self.opening.take().into_iter().for_each(wait_for);
     }
 }
 
-/// Waits until a thread has ended; panics if it has.
+/// Waits until a thread has ended. Panics if the thread panicked.
 pub fn wait_for(thread: JoinHandle<()>) {
     if let Err(panic) = thread.join()
         && !std::thread::panicking()
@@ -224,10 +225,10 @@ pub fn wait_for(thread: JoinHandle<()>) {
     }
 }
 
-/// Workers on each GPU.
+/// Default number of workers on a GPU.
 const USUAL_WORKERS: usize = 3;
 
-/// A text that names no devices.
+/// A text that is no valid choice of devices.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {}, found `{found}`", Devices::NAMES)]
 pub struct UnknownDevices {
@@ -274,7 +275,7 @@ mod tests {
     use super::*;
 
     impl Opening {
-        /// Of these devices, as if they had got ready.
+        /// Test devices, as if they had just been opened.
         pub(crate) fn of(asked: Devices, ready: Vec<Ready>) -> Opening {
             let (to_ready, all) = unbounded();
             ready.into_iter().for_each(|ready| to_ready.send(Ok(ready)).expect("the other end is here"));
@@ -320,10 +321,10 @@ mod tests {
         assert_eq!(all(Devices::Several(vec![2, 0])), [DeviceChoice::Cuda(2), DeviceChoice::Cuda(0)]);
     }
 
-    /// Workers, those to come, and why there are none; or the error.
+    /// Number of workers, number of workers to come, and why there are none; or the error.
     type Told = Result<(usize, usize, Option<String>), String>;
 
-    /// What is told of three GPUs whose second one cannot be opened.
+    /// The messages for three GPUs of which the second cannot be opened.
     fn three_but_the_second(auto: bool) -> Vec<Told> {
         let choices = [0, 1, 2].map(DeviceChoice::Cuda);
         let open = |choice: DeviceChoice, others| match choice {

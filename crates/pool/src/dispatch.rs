@@ -1,14 +1,14 @@
-//! The next job goes to a worker of the place (the device) that has the least to do.
+//! Assigns each job to the place (device) with the least work.
 //!
-//! Workers of one GPU share it. If each free worker took the next job, the last jobs might all go to one GPU and leave the
-//! others idle. So one of the last jobs is left for a place whose workers are all busy, if that place is expected to finish
-//! it sooner.
+//! Workers of one GPU share it. If each free worker took the next job, the last jobs could all go to one GPU while
+//! others are idle. So a free worker leaves one of the last jobs to another place, even if all workers of that place
+//! are busy, if that place is expected to finish the job sooner.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Jobs handed from threads that read to threads that compute. A reader waits until its job is taken.
+/// Passes jobs from reading threads to computing threads. A reader waits until its job is taken.
 pub struct Dispatch<Job> {
     state: Mutex<State<Job>>,
     change: Condvar,
@@ -30,13 +30,13 @@ struct State<Job> {
 
 #[derive(Debug, Clone, Default)]
 struct Place {
-    /// When its workers' jobs began.
+    /// Start times of the jobs that its workers compute.
     busy: Vec<Instant>,
-    /// Workers that wait for a job.
+    /// Number of workers that wait for a job.
     asking: usize,
 }
 
-/// Jobs that are done.
+/// Number and total duration of finished jobs.
 #[derive(Debug, Clone, Copy, Default)]
 struct Done {
     jobs: u32,
@@ -47,19 +47,19 @@ struct Done {
 /// How often a worker that leaves a job to another place checks again.
 const CHECK_EVERY: Duration = Duration::from_millis(2);
 
-/// The end of a thread that offers jobs.
+/// Handle of a thread that offers jobs.
 pub struct Giver<'a, Job>(&'a Dispatch<Job>);
 
-/// The end of a worker that takes jobs, at a place.
+/// Handle of a worker that takes jobs, at a place.
 pub struct Taker<'a, Job> {
     dispatch: &'a Dispatch<Job>,
     place: usize,
-    /// When its job began, if it has one.
+    /// Start time of its job, if it has one.
     busy: Option<Instant>,
 }
 
 impl<Job> Dispatch<Job> {
-    /// For so many jobs, and so many threads that offer them.
+    /// A dispatcher of `all` jobs, offered by `givers` threads.
     pub fn new(all: usize, givers: usize) -> Dispatch<Job> {
         let state = State {
             offered: VecDeque::new(),
@@ -74,12 +74,12 @@ impl<Job> Dispatch<Job> {
         Dispatch { state: Mutex::new(state), change: Condvar::new() }
     }
 
-    /// One of the ends that offer; all must be made before the first is dropped.
+    /// A handle for offering jobs. All must be created before the first is dropped.
     pub fn giver(&self) -> Giver<'_, Job> {
         Giver(self)
     }
 
-    /// A further end that takes; the first must be made before anything is offered.
+    /// A handle for taking jobs. The first must be created before any job is offered.
     pub fn taker(&self, place: usize) -> Taker<'_, Job> {
         let mut state = self.state();
         state.takers += 1;
@@ -102,14 +102,14 @@ impl<Job> State<Job> {
         self.places.entry(place).or_default()
     }
 
-    /// Whether this place should take the next job: no worker waits at a place with fewer jobs, and, of the last jobs, no other
-    /// place is expected to finish sooner.
+    /// Whether this place should take the next job: no place with fewer jobs has a waiting worker, and, for the last
+    /// jobs, no other place is expected to finish sooner.
     fn is_next(&self, place: usize) -> bool {
         let Some(own) = self.places.get(&place) else { return true };
         if self.all - self.taken >= self.takers || self.done.jobs == 0 {
             return self.places.values().all(|other| other.asking == 0 || other.busy.len() >= own.busy.len());
         }
-        // All at one time: the same place looked at later would have less left.
+        // One time for all places: a place evaluated later would seem to have less work left.
         let (usual, now) = (self.usual(), Instant::now());
         let left = own.left(usual, now);
         self.places.values().all(|other| other.left(usual, now) >= left)
@@ -120,7 +120,7 @@ impl<Job> State<Job> {
         self.done.time / self.done.jobs.max(1)
     }
 
-    /// Records that a job has ended.
+    /// Records the end of a job.
     fn end(&mut self, place: usize, began: Option<Instant>) {
         let Some(began) = began else { return };
         let busy = &mut self.place(place).busy;
@@ -131,7 +131,7 @@ impl<Job> State<Job> {
 }
 
 impl Place {
-    /// Time until its jobs are done, if each takes the mean duration.
+    /// Expected time until the jobs of this place are done, if each takes the mean duration.
     fn left(&self, usual: Duration, now: Instant) -> Duration {
         self.busy.iter().map(|began| usual.saturating_sub(now.saturating_duration_since(*began))).sum()
     }
@@ -160,7 +160,7 @@ impl<Job> Drop for Giver<'_, Job> {
 }
 
 impl<Job> Taker<'_, Job> {
-    /// Ends the job before and takes the next one; `None` when there are no more.
+    /// Ends the current job and takes the next one; `None` when no jobs are left.
     pub fn take(&mut self) -> Option<Job> {
         let mut state = self.dispatch.state();
         state.end(self.place, self.busy.take());
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_job_goes_where_least_is_done() {
-        // Which thread wakes up first is chance: once, two jobs may go to two places although nothing sees to it.
+        // Which thread wakes up first is random, so a single run could succeed by chance.
         (0..30).for_each(|_| two_jobs_go_to_two_places());
     }
 
@@ -217,7 +217,7 @@ mod tests {
         let dispatch = Dispatch::new(4, 1);
         std::thread::scope(|scope| {
             let (took, who) = channel();
-            // Each keeps its first job until the test lets it go on.
+            // Each worker keeps its first job until the test releases it.
             let on: Vec<_> = [0, 0, 1, 1]
                 .into_iter()
                 .map(|place| {
@@ -232,7 +232,7 @@ mod tests {
                     go_on
                 })
                 .collect();
-            // All ask before the first job is offered: else the first to ask takes it, at whatever place.
+            // All workers must wait before the first job is offered; otherwise the first to ask takes it.
             while dispatch.state().places.values().map(|place| place.asking).sum::<usize>() < 4 {
                 std::thread::yield_now();
             }
@@ -254,7 +254,8 @@ mod tests {
         let mut state = dispatch.state();
         let (now, usual) = (Instant::now(), Duration::from_secs(60));
         state.done = Done { jobs: 2, time: 2 * usual };
-        // One has just begun at the first place, which has a worker to spare; both of the second are all but through.
+        // The first place has just begun one job and has an idle worker; both workers of the second place are almost
+        // done.
         let nearly = now.checked_sub(usual - Duration::from_secs(1)).expect("a minute ago");
         *state.place(0) = Place { busy: vec![now], asking: 1 };
         *state.place(1) = Place { busy: vec![nearly, nearly], asking: 0 };

@@ -1,9 +1,9 @@
-//! What can go wrong with the threads of a pool.
+//! Errors of the threads of a pool.
 
 /// Threads that could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system starts no further thread: a limit on processes or on memory is reached.
+    /// The system cannot start another thread: a limit on processes or memory is reached.
     #[error("no thread could be started for {purpose}: {source}")]
     Thread {
         /// What the thread is for.

@@ -1,8 +1,9 @@
-//! The memory of a device, shared among its workers: one that finds too little left waits until another gives some back.
+//! The memory of a device, shared by its workers. A worker that finds too little left waits until another returns
+//! some.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that may be taken and are given back.
+/// A number of bytes that workers take and return.
 #[derive(Debug)]
 pub struct MemoryBudget {
     total: u64,
@@ -10,7 +11,7 @@ pub struct MemoryBudget {
     more: Condvar,
 }
 
-/// Bytes taken, until dropped.
+/// Bytes taken from a budget. They are returned on drop.
 #[derive(Debug)]
 pub struct MemoryShare {
     bytes: u64,
@@ -18,12 +19,12 @@ pub struct MemoryShare {
 }
 
 impl MemoryBudget {
-    /// A budget of so many bytes, none of them taken.
+    /// A budget of `total` bytes, all free.
     pub fn new(total: u64) -> Arc<MemoryBudget> {
         Arc::new(MemoryBudget { total, left: Mutex::new(total), more: Condvar::new() })
     }
 
-    /// Bytes in all, taken or not.
+    /// Total bytes, free or taken.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -32,14 +33,14 @@ impl MemoryBudget {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes so many bytes if they are left now.
+    /// Takes `bytes` if they are free now.
     pub fn try_take(self: &Arc<Self>, bytes: u64) -> Option<MemoryShare> {
         let mut left = self.left();
         *left = left.checked_sub(bytes)?;
         Some(MemoryShare { bytes, of: self.clone() })
     }
 
-    /// Takes so many bytes as soon as they are left; `None` if the budget is smaller.
+    /// Waits until `bytes` are free and takes them; `None` if the whole budget is smaller.
     pub fn take(self: &Arc<Self>, bytes: u64) -> Option<MemoryShare> {
         if bytes > self.total {
             return None;
@@ -51,7 +52,7 @@ impl MemoryBudget {
 }
 
 impl MemoryShare {
-    /// Keeps at most so many of the bytes and gives the others back.
+    /// Keeps at most `bytes` and returns the rest.
     pub fn keep(&mut self, bytes: u64) {
         let back = self.bytes.saturating_sub(bytes);
         self.bytes -= back;

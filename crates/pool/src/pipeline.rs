@@ -1,7 +1,7 @@
-//! Jobs through three stages at once: some are read while others are computed and others are written.
+//! Runs jobs through three stages in parallel: reading, computing and writing.
 //!
-//! Each stage hands a job to the next directly, without a queue. So never more jobs are in memory than there are readers,
-//! workers and writers together, however many jobs there are.
+//! Each stage passes a job directly to the next, without a queue. So the number of jobs in memory never exceeds the
+//! number of readers, workers and writers.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,66 +13,66 @@ use super::Error;
 use super::dispatch::Dispatch;
 use super::spawn::Spawner;
 
-/// The most workers of one device that make sense. A GPU is busy with three; each further one takes memory and three more
-/// threads.
+/// Most workers of one device. Three keep a GPU busy; each further worker takes memory and three more threads.
 pub const MOST_WORKERS: usize = 64;
 
-/// How many threads read and write beside those that compute.
+/// Numbers of threads for reading and writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageThreads {
-    /// Jobs read at a time.
+    /// Jobs read in parallel.
     pub readers: usize,
-    /// Jobs written at a time.
+    /// Jobs written in parallel.
     pub writers: usize,
 }
 
 impl StageThreads {
-    /// As many as keep so many workers busy: reading a subject takes less time than registering it on a GPU, writing its files
-    /// takes twice as long.
+    /// Enough threads to keep this number of workers busy. Reading a subject takes less time than registering it on a
+    /// GPU, and writing its files takes twice as long.
     pub fn for_workers(workers: usize) -> StageThreads {
         StageThreads { readers: workers, writers: 2 * workers + 1 }
     }
 
-    /// The most jobs in memory at once.
+    /// Most jobs in memory at once.
     pub fn most_jobs(self, workers: usize) -> usize {
         self.readers + workers + self.writers
     }
 }
 
-/// The workers that compute. Those of some devices may be ready later than others.
+/// The workers that compute. Workers of some devices may become ready after the run has begun.
 pub trait Workers: Sync {
-    /// A worker.
+    /// Type of a worker.
     type Worker: Send;
-    /// Why no further worker comes.
+    /// Why no further worker can start.
     type Error: From<Error> + Send;
 
     /// The number of the place (the device) where a worker computes; workers at one place slow each other down.
     fn place(&self, worker: &Self::Worker) -> usize;
 
-    /// Takes out the workers that are ready now; at least one.
+    /// Removes and returns the workers that are ready now; at least one.
     fn ready(&self) -> Vec<Self::Worker>;
 
-    /// Waits for the workers that are ready later and starts each, until all have come or `late` says that no job is left.
+    /// Waits for the workers that become ready later and starts each, until all have started or `late` reports that
+    /// no job is left.
     ///
     /// # Errors
-    /// If a worker cannot come. Then no further job begins; those under way are finished.
+    /// If a worker cannot start. Then no further job begins; jobs that have begun are finished.
     fn later(&self, late: &Late<'_, Self::Worker>) -> Result<(), Self::Error>;
 
-    /// Takes a worker back that has nothing more to do.
+    /// Takes back a worker that has no more work.
     fn give_back(&self, worker: Self::Worker);
 }
 
-/// Starts workers that are ready after a run has begun.
+/// Starts workers that become ready after a run has begun.
 pub struct Late<'a, Worker> {
     start: &'a (dyn Fn(Worker) -> Result<(), Error> + 'a),
     all_taken: &'a Receiver<Infallible>,
 }
 
 impl<Worker> Late<'_, Worker> {
-    /// Has a worker take jobs, on a thread of its own.
+    /// Lets a worker take jobs, on its own thread.
     ///
     /// # Errors
-    /// If its thread cannot be started; the worker is dropped.
+    /// If the thread cannot be started; the worker is dropped.
     pub fn start(&self, worker: Worker) -> Result<(), Error> {
         (self.start)(worker)
     }
@@ -83,13 +83,13 @@ impl<Worker> Late<'_, Worker> {
     }
 }
 
-/// Takes every job through `read`, `compute` (on one of the workers) and `write`. `done` gets the results in the order of
-/// completion, on the calling thread. Jobs begin in their order, at the place that has the least to do. The stages pass
-/// their own failures on as values.
+/// Runs every job through `read`, `compute` (on a worker) and `write`. `done` receives the results in the order of
+/// completion, on the calling thread. Jobs begin in their order, at the place with the least work. Failures of a
+/// stage are passed on as values.
 ///
 /// # Errors
-/// If a thread cannot be started before the run: no job begins then. If a worker cannot come later: jobs under way are
-/// finished, and no further job begins.
+/// If a thread cannot be started before the run; then no job begins. If a worker cannot start later; then jobs that
+/// have begun are finished, and no further job begins.
 ///
 /// # Panics
 /// If a stage panics; all threads have ended then.
@@ -139,7 +139,7 @@ where
     let (to_writers, computed) = bounded(0);
     let (to_end, written) = bounded(0);
     let (reading, all_taken) = bounded::<Infallible>(0);
-    // Readers wait until it closes: no job begins before all threads are there.
+    // Readers wait until this channel closes: no job begins before all threads have started.
     let (gate, started) = bounded::<Infallible>(0);
     std::thread::scope(|scope| {
         let start = move |mut worker: W::Worker| {
@@ -151,14 +151,14 @@ where
             };
             spawner.spawn(scope, "a worker", work).map(drop)
         };
-        // All before the first is dropped, which a thread that cannot be started does.
+        // All are created before the first is dropped, which happens if a thread cannot be started.
         let givers: Vec<_> = (0..threads.readers).map(|_| dispatch.giver()).collect();
         let start_all = || -> Result<_, Error> {
             for giver in givers {
                 let (reading, started) = (reading.clone(), started.clone());
                 let work = move || {
                     let _ = started.recv();
-                    // Without a stage behind it this one ends as well: a thread there has panicked.
+                    // If the next stage has ended because a thread panicked, this stage ends as well.
                     while next().is_some_and(|job| giver.give(read(job))) {}
                     drop(reading);
                 };
@@ -178,7 +178,8 @@ where
         };
         let later = start_all();
         stopped.fetch_or(later.is_err(), Ordering::Relaxed);
-        // Only the stages hold the ends of their queues now: each closes when the stage before it has ended.
+        // From here only the stages hold the ends of their channels: each channel closes when the stage before has
+        // ended.
         drop((gate, reading, computed, to_end));
         written.iter().for_each(done);
         later?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -197,19 +198,19 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     enum Failure {
-        #[error("it did not come")]
+        #[error("the worker did not start")]
         Late,
         #[error(transparent)]
         Pool(#[from] Error),
     }
 
-    /// So many workers, and one more that comes, or fails to, when so many jobs are done.
+    /// Test workers, and one more worker that starts, or fails to start, after a number of jobs.
     #[derive(Default)]
     struct Shift {
         there: usize,
         late: Option<(usize, bool)>,
         done: AtomicUsize,
-        /// Whether the late one has done a job, or failed to come.
+        /// Whether the late worker has done a job, or failed to start.
         settled: AtomicBool,
         left: Mutex<Vec<usize>>,
     }
@@ -243,7 +244,7 @@ mod tests {
     }
 
     impl Shift {
-        /// So many that are there, with this late one.
+        /// `there` workers, and this late worker.
         fn with(there: usize, late: Option<(usize, bool)>) -> Shift {
             Shift { there, late, ..Shift::default() }
         }
@@ -252,7 +253,8 @@ mod tests {
             self.run_by(&Spawner::default(), jobs)
         }
 
-        /// So many jobs: the worker of each that came out. No worker goes on until the late one is settled.
+        /// Runs `jobs` jobs and returns the worker of each finished job. No worker goes on until the late worker has
+        /// settled.
         fn run_by(&self, spawner: &Spawner, jobs: u32) -> (Vec<usize>, Result<(), Failure>) {
             let compute = |worker: &mut usize, _: u32| {
                 std::thread::sleep(Duration::from_micros(500));
@@ -296,7 +298,7 @@ mod tests {
 
     #[test]
     fn no_job_begins_unless_every_thread_starts() {
-        // Two readers, five writers, two workers, and the thread that waits for the late one.
+        // Two readers, five writers, two workers, and the thread that waits for the late worker.
         const ALL: usize = 2 + 5 + 2 + 1;
         for threads in 0..ALL {
             let shift = Shift::with(2, None);
@@ -304,7 +306,7 @@ mod tests {
             assert!(matches!(result, Err(Failure::Pool(Error::Thread { .. }))), "{threads}: {result:?}");
             assert_eq!((of.len(), shift.done.into_inner()), (0, 0), "{threads}");
         }
-        // The late worker's own thread: what is under way is finished.
+        // The late worker's thread fails to start: jobs that have begun are finished.
         let shift = Shift::with(2, Some((4, true)));
         let (of, result) = shift.run_by(&Spawner::limited_to(ALL), 1000);
         assert!(matches!(result, Err(Failure::Pool(Error::Thread { .. }))), "{result:?}");
@@ -313,7 +315,7 @@ mod tests {
         assert!(result.is_ok() && of.len() == 20);
     }
 
-    /// A number; all of them are counted.
+    /// A job that counts how many jobs exist.
     struct Held(u32, Arc<AtomicUsize>);
 
     impl Drop for Held {
@@ -331,7 +333,7 @@ mod tests {
             Held(number, held.clone())
         };
         let compute = |_: &mut usize, job: Held| {
-            // It is slow, so that readers wait for it.
+            // Slow, so that readers must wait.
             std::thread::sleep(Duration::from_micros(200));
             (job.0 * 10, job)
         };

@@ -1,4 +1,4 @@
-//! Threads are started here, so that one that cannot be started is an error and never a panic.
+//! Starts threads. A thread that cannot be started is an error, never a panic.
 
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
@@ -12,13 +12,13 @@ pub struct Spawner {
 }
 
 impl Spawner {
-    /// Starts no more than so many threads, as if a limit of the system were reached then.
+    /// Starts at most `threads` threads, as if a limit of the system were reached then.
     #[cfg(test)]
     pub fn limited_to(threads: usize) -> Spawner {
         Spawner { left: Some(threads.into()) }
     }
 
-    /// Starts a thread of a scope, named by what it is for. If it cannot be started, `work` is dropped.
+    /// Starts a thread of a scope; `purpose` names it. If the thread cannot be started, `work` is dropped.
     pub fn spawn<'scope, T: Send + 'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
@@ -44,10 +44,11 @@ impl Spawner {
     }
 }
 
-/// Starts a thread that outlives the caller's scope, named by what it is for. If it cannot be started, `work` is dropped.
+/// Starts a thread that outlives the caller's scope; `purpose` names it. If the thread cannot be started, `work` is
+/// dropped.
 ///
 /// # Errors
-/// If the system starts no further thread.
+/// If the system cannot start another thread.
 pub fn in_background<T: Send + 'static>(
     purpose: &'static str,
     work: impl FnOnce() -> T + Send + 'static,

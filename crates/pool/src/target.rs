@@ -22,17 +22,17 @@ impl Target {
         Arc::new(Target { number: NEXT.fetch_add(1, Ordering::Relaxed), side, options })
     }
 
-    /// A number that no other target of this process has.
+    /// A number that is unique among the targets of this process.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Memory of a GPU that a registration to this side takes while it runs, bytes.
+    /// GPU memory of a registration to this side while it runs, bytes.
     pub(crate) fn device_bytes(&self, moving: &Side) -> u64 {
         self.options.device_bytes(&Grids::of([&self.side, moving]))
     }
 
-    /// Memory of a GPU that the prepared side keeps between registrations, bytes.
+    /// GPU memory that the prepared side keeps between registrations, bytes.
     pub(crate) fn prepared_device_bytes(&self) -> u64 {
         self.options.prepared_device_bytes(&Grids::of([&self.side, &self.side]))
     }

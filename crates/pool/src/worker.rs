@@ -1,4 +1,4 @@
-//! A worker: registers on one device, whose memory it shares with others.
+//! A worker: runs registrations on one device, whose memory it shares with other workers.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use antsreg_register::{
 
 use crate::{MemoryBudget, MemoryShare, Target};
 
-/// Registers on one device, one registration at a time.
+/// Runs registrations on one device, one at a time.
 pub struct Worker {
     device: Device,
-    /// The fixed side that was prepared last, and the number of its target.
+    /// The fixed side that was prepared last, with the number of its target.
     prepared: Option<(u64, Fixed)>,
-    /// On a GPU: its memory, and what the prepared side holds of it.
+    /// On a GPU: the device's memory, and the share that the prepared side holds.
     memory: Option<DeviceMemory>,
 }
 
@@ -23,14 +23,14 @@ struct DeviceMemory {
     prepared: Option<MemoryShare>,
 }
 
-/// Work that says how much memory of a GPU it takes.
+/// Work that states how much GPU memory it needs.
 pub trait DeviceBytes {
-    /// Bytes, beside what is on the device already.
+    /// Bytes needed in addition to what is on the device already.
     fn device_bytes(&self) -> u64;
 }
 
 impl Worker {
-    /// The workers of one device, which share its memory: so much is free if it is a GPU.
+    /// The workers of one device, which share its memory. `free_bytes`: free memory of a GPU.
     pub fn of_device(opened: Vec<Opened>, free_bytes: Option<u64>) -> Vec<Worker> {
         let budget = free_bytes.map(MemoryBudget::new);
         let worker = |Opened { device, .. }| {
@@ -50,7 +50,7 @@ impl Worker {
         self.device.is_gpu()
     }
 
-    /// The number of the device; workers of one GPU have one number.
+    /// Number of the device. Workers of one GPU have the same number.
     pub fn place(&self) -> usize {
         match self.description() {
             Description::Cpu => 0,
@@ -58,8 +58,8 @@ impl Worker {
         }
     }
 
-    /// Registers a moving side. The result is the same whichever worker of one kind of device computes it, and whatever the
-    /// worker did before.
+    /// Registers a moving side. The result does not depend on which worker of a kind of device computes it, nor on
+    /// the worker's earlier work.
     ///
     /// # Errors
     /// Those of [`antsreg_register::register`]; a GPU with too little memory.
@@ -72,7 +72,7 @@ impl Worker {
         self.with_prepared(target, target.device_bytes(moving), |fixed| fixed.compute(moving, progress))
     }
 
-    /// Registers a moving side, and goes on with the result where its warps are.
+    /// Registers a moving side and continues with the result while its warps are still on the device.
     ///
     /// # Errors
     /// Those of [`register`](Worker::register) and of the continuation.
@@ -82,7 +82,7 @@ impl Worker {
         moving: &Side,
         then: C,
     ) -> Result<C::Output, C::Error> {
-        /// Scalars of the warp and its inverse.
+        /// Scalars per voxel of the warp and its inverse.
         const WARPS: u64 = 2 * 3;
         let warps = 4 * WARPS * target.side.grid().len() as u64;
         let bytes = target.device_bytes(moving).max(warps + then.device_bytes());
@@ -101,7 +101,7 @@ impl Worker {
         self.device.run(task)
     }
 
-    /// Works with the prepared side of a target, within so many bytes of a GPU's memory.
+    /// Calls `work` with the prepared side of a target, within `bytes` of a GPU's memory.
     fn with_prepared<T, E: From<Error>>(
         &mut self,
         target: &Arc<Target>,
@@ -109,7 +109,7 @@ impl Worker {
         work: impl FnOnce(&Fixed) -> Result<T, E>,
     ) -> Result<T, E> {
         if !self.has_prepared(target) {
-            // Before the next side is made: there may be no room for two.
+            // Released before the next side is prepared: memory may not suffice for both.
             self.release_prepared();
         }
         let share = self.reserve(target, bytes)?;
@@ -134,8 +134,9 @@ impl Worker {
         self.prepared.as_ref().is_some_and(|(number, _)| *number == target.number())
     }
 
-    /// Takes the memory of a registration, and of the prepared side unless that is there. Where too little is left, the
-    /// prepared side is released, so that the worker that has the rest can finish, and that is waited for.
+    /// Takes the memory of a registration, and of the prepared side if it is not prepared yet. If too little is free,
+    /// the prepared side is released and this waits. Otherwise two workers, each holding a prepared side, could wait
+    /// for each other.
     fn reserve(&mut self, target: &Target, bytes: u64) -> Result<Option<MemoryShare>, Error> {
         let Some(memory) = &self.memory else { return Ok(None) };
         let prepared = target.prepared_device_bytes();
@@ -147,7 +148,7 @@ impl Worker {
         self.wait_for(bytes + prepared)
     }
 
-    /// Takes so much memory of a GPU; the prepared side is released if need be.
+    /// Takes `bytes` of GPU memory; releases the prepared side if necessary.
     fn take(&mut self, bytes: u64) -> Result<Option<MemoryShare>, Error> {
         let Some(memory) = &self.memory else { return Ok(None) };
         if let Some(share) = memory.budget.try_take(bytes) {

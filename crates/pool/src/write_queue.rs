@@ -1,4 +1,4 @@
-//! Files are written in the background while the next things are computed.
+//! Writes files in the background while the next jobs are computed.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -29,11 +29,11 @@ struct State<'a, E> {
     waiting: VecDeque<(usize, Task<'a, E>)>,
     /// Tasks added so far.
     added: usize,
-    /// The records of finished tasks, by the tasks' numbers; nothing where a task failed.
+    /// The records of finished tasks, by task number; `None` for a task that failed.
     records: BTreeMap<usize, Option<Record<'a, E>>>,
-    /// Records that have run.
+    /// Number of records that have run.
     recorded: usize,
-    /// Whether a record runs now.
+    /// Whether a record is running.
     recording: bool,
     /// The first failure, until it is returned.
     failed: Option<E>,
@@ -41,7 +41,7 @@ struct State<'a, E> {
     told: bool,
     /// The first panic.
     panicked: Option<Panic>,
-    /// Until when no task begins, while a [`Pause`] exists.
+    /// Until this time no task begins, while a [`Pause`] exists.
     paused: Option<Instant>,
     closed: bool,
 }
@@ -50,8 +50,8 @@ struct State<'a, E> {
 pub struct Pause<'q, 'a, E>(&'q WriteQueue<'a, E>);
 
 impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
-    /// Calls `work` with a queue whose tasks run on so many threads. At most `capacity` tasks wait; adding one more waits.
-    /// All tasks have run and are recorded at the end, also if `work` fails.
+    /// Calls `work` with a queue whose tasks run on `threads` threads. At most `capacity` tasks wait; adding another
+    /// waits. When this returns, all tasks have run and are recorded, also if `work` fails.
     ///
     /// # Errors
     /// If a thread cannot be started (`work` is not called then), a task or a record fails, or `work` fails. Of several, the
@@ -78,7 +78,8 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
     ) -> Result<T, E> {
         let queue = WriteQueue { state: Mutex::default(), change: Condvar::new(), capacity, background };
         let result = std::thread::scope(|scope| {
-            // Closed also where `work` panics or a thread does not start: else the other threads would wait for ever.
+            // Closes the queue also if `work` panics or a thread cannot be started; otherwise the other threads would
+            // wait for ever.
             let _closing = Closing(&queue);
             for _ in 0..threads.max(1) {
                 spawner.spawn(scope, "writing files", || queue.work())?;
@@ -97,8 +98,9 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         }
     }
 
-    /// Lets no further task begin while the processor is needed for something else. It ends after 0.2 s at the latest,
-    /// because files that are not written would be lost if the program were killed. Adding a task does not wait meanwhile.
+    /// Keeps further tasks from beginning while the processor is needed for other work. The pause ends after 0.2 s at
+    /// the latest, because files not yet written would be lost if the program were killed. Adding a task does not
+    /// wait for the pause.
     pub fn pause(&self) -> Pause<'_, 'a, E> {
         self.pause_for(Duration::from_millis(200))
     }
@@ -131,7 +133,7 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         idle.unwrap_or_else(PoisonError::into_inner).tell()
     }
 
-    /// Returns at once.
+    /// The first error so far, without waiting.
     ///
     /// # Errors
     /// As for [`WriteQueue::settle`].
@@ -148,7 +150,8 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         }
     }
 
-    /// Runs a task or a record. Its failure or panic is kept: a thread that ended here would leave the others waiting.
+    /// Runs a task or a record. Its error or panic is stored: if the thread ended here, the other threads would wait
+    /// for ever.
     fn run<T>(&self, task: impl FnOnce() -> Result<T, E>) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(task)) {
             Ok(Ok(value)) => return Some(value),
@@ -162,7 +165,7 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         None
     }
 
-    /// Runs the records whose turn it is, unless another thread does so.
+    /// Runs the records that are next in order, unless another thread is doing so.
     fn record(&self) {
         let mut state = self.state();
         while !state.recording {
@@ -184,7 +187,7 @@ impl<'a, E> WriteQueue<'a, E> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next task, as soon as there is one that may begin; none once there will be no more.
+    /// The next task, as soon as one may begin; `None` once the queue is closed and empty.
     fn next(&self) -> Option<(usize, Task<'a, E>)> {
         let mut state = self.state();
         loop {
@@ -236,7 +239,7 @@ impl<E> Drop for Pause<'_, '_, E> {
     }
 }
 
-/// Lets the threads end when the queue is empty.
+/// On drop, lets the threads end when the queue is empty.
 struct Closing<'q, 'a, E>(&'q WriteQueue<'a, E>);
 
 impl<E> Drop for Closing<'_, '_, E> {
@@ -275,7 +278,7 @@ mod tests {
         with(4, 100, |queue| {
             for number in 0..40 {
                 queue.push(move || {
-                    // The first of four is the last to be done.
+                    // The first of every four tasks is the slowest.
                     std::thread::sleep(Duration::from_micros(if number % 4 == 0 { 3000 } else { 100 }));
                     done.fetch_add(1, Ordering::SeqCst);
                     Ok(move || {
@@ -298,7 +301,7 @@ mod tests {
         let done = &done;
         with(2, 2, |queue| {
             let pause = queue.pause_for(Duration::from_secs(3600));
-            // More than the capacity.
+            // More tasks than the capacity.
             for _ in 0..5 {
                 queue.push(|| {
                     done.fetch_add(1, Ordering::SeqCst);
@@ -310,7 +313,7 @@ mod tests {
             drop(pause);
             queue.settle()?;
             assert_eq!(done.load(Ordering::SeqCst), 5);
-            // It ends by itself as well.
+            // The pause also ends by itself.
             let _pause = queue.pause_for(Duration::from_millis(1));
             queue.push(|| Ok(|| Ok(())));
             queue.settle()
@@ -381,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_panic_comes_out_and_leaves_nobody_waiting() {
-        // One thread alone: nothing would be done any more if it ended with the first panic.
+        // With a single thread: if it ended at the first panic, no further task would run.
         for in_record in [false, true] {
             let recorded = AtomicUsize::new(0);
             let result = catch_unwind(AssertUnwindSafe(|| {
