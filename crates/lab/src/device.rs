@@ -1,4 +1,4 @@
-//! `--device`: the device of a measurement.
+//! The option `--device`: the device of a measurement.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
@@ -8,19 +8,19 @@ use antsreg_kernels::Cuda;
 use crate::error::Error;
 use crate::output;
 
-/// The device as typed.
+/// A device, as named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// The first NVIDIA GPU where there is one that can be used, else the processor.
+    /// The first NVIDIA GPU that can be used, else the CPU.
     Auto,
-    /// The processor.
+    /// The CPU.
     Cpu,
-    /// The NVIDIA GPU of this number.
+    /// The NVIDIA GPU with this number.
     Cuda(usize),
 }
 
 impl DeviceChoice {
-    /// Opens the GPU; `None` for the processor.
+    /// Opens the GPU; `None` for the CPU.
     pub fn open(self) -> Result<Option<Cuda>, Error> {
         let index = match self {
             DeviceChoice::Cpu => return Ok(None),
@@ -40,7 +40,7 @@ impl DeviceChoice {
         }
     }
 
-    /// Opens the GPU that is measured. The processor cannot stand in for it, so `auto` is the first GPU.
+    /// Opens the GPU for a measurement that needs one. `auto` means the first GPU.
     pub fn open_gpu(self) -> Result<Cuda, Error> {
         let choice = if self == DeviceChoice::Auto { DeviceChoice::Cuda(0) } else { self };
         choice.open()?.ok_or(Error::NeedsGpu)

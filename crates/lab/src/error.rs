@@ -1,4 +1,4 @@
-//! Everything that can stop a measurement.
+//! Errors of a measurement.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ pub(crate) type PlotError = plotters::drawing::DrawingAreaErrorKind<std::io::Err
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The device failed, or has no room for a scheme.
+    /// The device failed, or has too little memory for a scheme.
     #[error("device: {0}")]
     Device(#[from] antsreg_kernels::Error),
-    /// A number of bins that the schemes are not made for.
+    /// A number of bins that the schemes do not support.
     #[error("histograms: {bins} bins; {least} to {most} are possible")]
     Bins {
         /// Bins asked for.
@@ -24,7 +24,7 @@ pub enum Error {
         /// The most there can be.
         most: usize,
     },
-    /// Voxels that do not fill their volume.
+    /// A number of values that does not fit the volume's shape.
     #[error("histograms: a volume of shape {shape:?} has {expected} voxels, found {found} values")]
     Voxels {
         /// Voxels along each axis.
@@ -66,7 +66,7 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
-    /// Standard output is full.
+    /// Standard output could not be written.
     #[error("standard output: {0}")]
     Stdout(#[source] std::io::Error),
     /// A plot could not be drawn.
@@ -77,13 +77,13 @@ pub enum Error {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A figure of a brain without a brain.
+    /// A figure needs an image of a brain, and none was given.
     #[error("{figure} needs a brain: expected --image")]
     NoBrain {
         /// The figure.
         figure: &'static str,
     },
-    /// A measurement of a GPU on something else.
+    /// A measurement of a GPU was asked for on another device.
     #[error("histograms are measured on an NVIDIA GPU, expected cuda or cuda:N, found cpu")]
     NeedsGpu,
     /// The device that was asked for cannot be used.
@@ -97,7 +97,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The program's exit code: 2 for a command that was not understood, 1 for one that failed.
+    /// The program's exit code: 2 for a command line that was not understood, 1 for every other error.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::NeedsGpu => 2,

@@ -1,8 +1,9 @@
-//! Measurements of the methods of antsreg-gpu on the machine at hand. Nothing of this crate is part of the product.
+//! Measurements of the methods of antsreg-gpu on this machine. The product does not use this crate.
 //!
-//! - [`schemes`]: the histogram schemes of Li, Shams, Brosch and Sun as CUDA kernels, each prepared, run and timed alike.
+//! - [`schemes`]: the histogram schemes of Li, Shams, Brosch and Sun as CUDA kernels, all with the same interface.
 //! - [`histograms`]: the tables and figures of those papers, measured with the schemes (`antsreg-lab histograms`).
-//! - [`cost_curves`]: the costs of the affine stage along each parameter of a rigid transform (`antsreg-lab cost-curves`).
+//! - [`cost_curves`]: the costs of the linear stage along each parameter of a rigid transform (`antsreg-lab
+//!   cost-curves`).
 
 pub mod cost_curves;
 mod device;

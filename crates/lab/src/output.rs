@@ -1,4 +1,4 @@
-//! Results: tables on standard output, messages on standard error, files that appear when all of them are complete.
+//! Output: tables on standard output, messages on standard error, files that appear only when all are complete.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -8,12 +8,12 @@ use tempfile::NamedTempFile;
 
 use crate::error::Error;
 
-/// Prints a line about what happens.
+/// Prints a message on standard error.
 pub fn note(line: impl Display) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Prints text as it is. A reader that stops early (`| head`) is no error.
+/// Prints text on standard output. A reader that closes the pipe early (`| head`) is no error.
 pub fn print(text: &str) -> Result<(), Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -22,7 +22,7 @@ pub fn print(text: &str) -> Result<(), Error> {
     }
 }
 
-/// Rows of equal length in columns, the header first: the first column to the left, the others to the right.
+/// Formats rows of equal length as columns, the header first. The first column is aligned left, the others right.
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -47,7 +47,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Refuses the name of a file in a folder that does not exist, before anything is measured for it.
+/// Checks that the folder of an output file exists, before anything is measured.
 pub fn check_folder(path: &Path) -> Result<(), Error> {
     let folder = folder_of(path);
     if folder.is_dir() { Ok(()) } else { Err(Error::NoOutputFolder { folder: folder.into() }) }
@@ -63,7 +63,7 @@ impl Files {
         self.0.push((path, text));
     }
 
-    /// Writes all files under temporary names, then renames them: after an error while writing, none has appeared.
+    /// Writes all files under temporary names, then renames them. If writing fails, no file appears.
     pub fn write(self) -> Result<(), Error> {
         let written = self.0.iter().map(|(path, text)| {
             let wrap = |source| Error::Write { path: path.clone(), source };

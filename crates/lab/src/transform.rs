@@ -1,4 +1,4 @@
-//! An affine map from a file, as it is typed: FILE, or [FILE,1] for its inverse.
+//! An affine map from a file, given as FILE, or as [FILE,1] for its inverse.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use antsreg_core::{AffineTransform, Transform};
 
 use crate::error::Error;
 
-/// A file of transforms, forward or inverted.
+/// A transform file, and whether its inverse is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransformFile {
     path: PathBuf,
@@ -16,7 +16,7 @@ pub struct TransformFile {
 }
 
 impl TransformFile {
-    /// The affine map that the file holds, or the product of several, the first one applied first.
+    /// The affine map in the file, or the product of several maps, the first one applied first.
     pub fn read(&self) -> Result<AffineTransform, Error> {
         let mut whole = AffineTransform::identity();
         for transform in itk::read_transforms(&self.path)? {

@@ -1,4 +1,4 @@
-//! Numbers as they are typed.
+//! Parsers of numbers on the command line.
 
 /// A finite number above 0.
 pub fn positive(text: &str) -> Result<f64, String> {

@@ -1,10 +1,10 @@
-//! The costs of the affine stage by the names that are typed and printed.
+//! Names of the linear stage's costs on the command line and in the output.
 
 use antsreg_kernels::JointSampling;
 use antsreg_linear::Cost;
 use clap::ValueEnum;
 
-/// A cost, as typed.
+/// A cost, as named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CostChoice {
     /// Correlation ratio: one modality or two
@@ -31,7 +31,7 @@ impl CostChoice {
         }
     }
 
-    /// The name of the cost's curve, with how its joint histogram is filled if it has one.
+    /// Name of the cost's curve, with the way its joint histogram is filled if it has one.
     pub fn curve_name(self, filling: Option<JointSampling>) -> String {
         let cost = self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
         match filling {

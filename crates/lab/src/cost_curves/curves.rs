@@ -1,41 +1,41 @@
-//! Lines through the space of rigid transforms, and what a curve of costs along one says.
+//! Lines through the space of rigid transforms, and statistics of a cost along each line.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Point3, Rotation3, Vector3};
 
-/// A parameter and the values that it takes.
+/// A parameter of the transform and the values at which the cost is evaluated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     axis: usize,
     turns: bool,
-    /// Millimetres or degrees.
+    /// Values: mm for shifts, degrees for rotations.
     pub at: Vec<f64>,
 }
 
-/// One cost along each line.
+/// One cost along all lines.
 #[derive(Debug, Clone)]
 pub struct Curve {
-    /// What it is.
+    /// Name of the curve.
     pub name: String,
-    /// Line by line.
+    /// Costs, one list for each line.
     pub costs: Vec<Vec<f64>>,
 }
 
 impl Line {
-    /// Shifts along x, y, z, then turns about them.
+    /// The six lines: shifts along x, y, z, then rotations about them.
     pub fn all(shift_mm: f64, turn_degrees: f64, points: usize) -> Vec<Line> {
         let steps = |range: f64| (0..=2 * points).map(|n| range * (n as f64 / points as f64 - 1.0)).collect();
         let line = |turns: bool, range: f64| move |axis| Line { axis, turns, at: steps(range) };
         (0..3).map(line(false, shift_mm)).chain((0..3).map(line(true, turn_degrees))).collect()
     }
 
-    /// The parameter and its unit.
+    /// Name of the parameter, with its unit.
     pub fn name(&self) -> String {
         let axis = ["x", "y", "z"][self.axis];
         if self.turns { format!("turn about {axis}, degrees") } else { format!("shift along {axis}, mm") }
     }
 
-    /// The motion at each value.
+    /// The transform at each value.
     pub fn transforms(&self, centre: &Point3<f64>) -> impl Iterator<Item = AffineTransform> {
         self.at.iter().map(|at| {
             let mut along = Vector3::zeros();
@@ -49,14 +49,14 @@ impl Line {
     }
 }
 
-/// Costs as shares of their range.
+/// Costs scaled to the range 0 to 1.
 pub fn scaled(costs: &[f64]) -> Vec<f64> {
     let (low, high) = costs.iter().fold((f64::MAX, f64::MIN), |(low, high), cost| (low.min(*cost), high.max(*cost)));
     let range = if high > low { high - low } else { 1.0 };
     costs.iter().map(|cost| (cost - low) / range).collect()
 }
 
-/// How many values are lower than both their neighbours.
+/// Number of local minima: values lower than both their neighbours.
 fn minima(costs: &[f64]) -> usize {
     costs.windows(3).filter(|three| three[1] < three[0] && three[1] <= three[2]).count()
 }
@@ -66,7 +66,7 @@ fn roughness(costs: &[f64]) -> f64 {
     scaled(costs).windows(3).map(|three| (three[0] - 2.0 * three[1] + three[2]).abs()).fold(0.0, f64::max)
 }
 
-/// Where a curve is lowest.
+/// The value at which the cost is lowest.
 fn lowest(line: &Line, costs: &[f64]) -> f64 {
     let best = (0..costs.len()).fold(0, |best, index| if costs[index] < costs[best] { index } else { best });
     line.at.get(best).copied().unwrap_or(0.0)
@@ -117,7 +117,7 @@ mod tests {
             assert_eq!((line.at[0], line.at.len()), (-line.at[8], 9));
             let motions: Vec<AffineTransform> = line.transforms(&centre).collect();
             assert!((motions[4].matrix - AffineTransform::identity().matrix).amax() < 1e-15);
-            // A turn leaves the centre where it is, a shift takes it along.
+            // A rotation keeps the centre in place, a shift moves it.
             let moved = motions[8].apply(&centre) - centre;
             let far = if line.turns { 0.0 } else { 3.0 };
             assert!((moved.norm() - far).abs() < 1e-12, "{moved} by {}", line.name());
@@ -131,7 +131,7 @@ mod tests {
     fn curves_are_counted_and_measured() {
         assert_eq!(minima(&[3.0, 1.0, 2.0, 0.5, 4.0]), 2);
         assert_eq!(minima(&[3.0, 2.0, 1.0]), 0);
-        // A straight line has no bend; a tooth of 1 on a range of 4 bends by 2 of 4.
+        // A straight line has second difference 0; a single peak of 1 on a range of 4 has 2 of 4.
         assert!(roughness(&[0.0, 1.0, 2.0, 3.0]) < 1e-12);
         assert!((roughness(&[0.0, 1.0, 3.0, 3.0, 4.0]) - 0.5).abs() < 1e-12);
         assert_eq!(scaled(&[2.0, 2.0]), [0.0, 0.0]);

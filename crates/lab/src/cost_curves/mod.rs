@@ -1,4 +1,4 @@
-//! How smoothly a cost of the affine stage changes along each parameter of a rigid transform.
+//! Measures how smoothly a cost of the linear stage changes along each parameter of a rigid transform.
 
 mod choice;
 mod curves;
@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
     files.write()
 }
 
-/// Each cost along all lines, of maps from fixed to moving world coordinates around the one in the middle.
+/// Evaluates each cost along all lines, for transforms (fixed → moving world) around `start`.
 fn measure<B: Backend>(
     backend: &B,
     args: &Args,

@@ -1,4 +1,4 @@
-//! The curves as a plot: a panel for each parameter.
+//! Plot of the curves, one panel for each parameter.
 
 use plotters::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Li's Figure 19: the correlation ratio with several weighting distances, minimised at 1 mm from a good start, and how far
-//! the images then differ.
+//! Li 2015, Figure 19: registrations at 1 mm with several weighting distances of the correlation ratio, from a start
+//! near the optimum, and the difference of the images afterwards.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cuda};
@@ -13,7 +13,7 @@ use crate::error::Error;
 /// Weighting distances, voxels.
 const EDGES: [f64; 11] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 34.0, 44.0, 54.0, 64.0];
 const BINS: usize = 256;
-/// First and last change of a matrix element; a translation's is this many times as large.
+/// First and last step of a matrix element. The step of a translation is larger by the factor below.
 const STEPS: [f64; 2] = [0.02, 0.0002];
 const LEVER_VOXELS: f64 = 60.0;
 
@@ -34,7 +34,7 @@ pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
         &mut (),
     )?;
     let start = moving.grid.world_to_voxel().after(&start.transform.after(&fixed.grid.voxel_to_world()));
-    // One curve over the whole overlap, as printed, one where the fixed image is brain.
+    // Two curves: over the whole overlap, as in the paper, and where the fixed image is brain.
     let mut points = [Vec::new(), Vec::new()];
     for edge in EDGES {
         let found = minimise(setup.cuda, brain, edge, start)?;
@@ -42,7 +42,8 @@ pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
             points.push((edge, difference));
         }
     }
-    // Changes are far smaller than what two brains differ by.
+    // The change relative to a weighting distance of 0, in %: it is far smaller than the difference between two
+    // brains.
     let curve = |name: &str, points: Vec<(f64, f64)>| {
         let without = points.first().map_or(1.0, |point| point.1);
         let change = |(edge, difference): (f64, f64)| (edge, 100.0 * (difference / without - 1.0));
@@ -55,7 +56,8 @@ pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-accuracy", title, x, y, log: [false, false], curves }])
 }
 
-/// Goes downhill along the best of the 24 single changes, and of all good ones together, with ever smaller steps.
+/// Minimises the cost: tries 24 changes of one parameter and all improving changes together, takes the best, and
+/// halves the step when none improves.
 fn minimise(cuda: &Cuda, brain: &Subject, edge: f64, start: AffineTransform) -> Result<AffineTransform, Error> {
     let fixed = cuda.upload(brain.fixed.shape(), brain.fixed.values())?;
     let moving = cuda.upload(brain.moving_shape, &brain.moving)?;

@@ -1,4 +1,4 @@
-//! The papers' figures.
+//! The figures of the papers.
 
 use crate::schemes::{CrScheme, MiScheme, Order, Pair, Settings};
 
@@ -15,7 +15,7 @@ const SEGMENTS: [usize; 11] = [128, 256, 512, 768, 1280, 2560, 5120, 10_240, 40_
 const EDGES: [usize; 9] = [0, 2, 4, 8, 16, 24, 34, 48, 64];
 const MI_BINS: [usize; 10] = [8, 16, 32, 64, 96, 128, 160, 192, 224, 256];
 
-/// The five that Li varies blocks and threads of.
+/// The five schemes whose blocks and threads Li 2015 varies.
 const LI: [CrScheme; 5] = [
     CrScheme::GlobalAtomic,
     CrScheme::GlobalMerge,
@@ -24,7 +24,7 @@ const LI: [CrScheme; 5] = [
     CrScheme::SharedWarp,
 ];
 
-/// Those made for present devices.
+/// The schemes of this crate, for current devices.
 const OURS: [CrScheme; 3] = [CrScheme::Tiled, CrScheme::Slabs, CrScheme::Skipping];
 
 fn brain<'l>(setup: &'l Setup<'_>, figure: &'static str) -> Result<&'l Subject, Error> {
@@ -35,7 +35,7 @@ fn pair<'s>(setup: &Setup<'_>, subject: &'s Subject, how: How, edge: f64, bins: 
     setup.histograms.pair(&subject.fixed, subject.values(how, edge), bins)
 }
 
-/// A curve of microseconds; gaps where a scheme does not fit.
+/// A curve in microseconds. A scheme that does not fit on the device leaves a gap.
 fn curve<X: Copy>(
     name: impl Into<String>,
     positions: &[X],
@@ -58,12 +58,12 @@ fn number(n: usize) -> f64 {
 const PRINTED: Settings =
     Settings { blocks: Some(1024), threads: 256, segment: 768, order: Order::Intensity, shared: 48 << 10 };
 
-/// As many blocks as Li has, or as the scheme would take itself.
+/// The number of blocks that Li uses, or the scheme's own default.
 fn settings(scheme: CrScheme) -> Settings {
     if OURS.contains(&scheme) { Settings { blocks: None, ..PRINTED } } else { PRINTED }
 }
 
-/// All but the slowest.
+/// All schemes except the slowest.
 fn quick() -> Vec<CrScheme> {
     let own = [CrScheme::ConflictFree].into_iter().chain(OURS);
     LI.into_iter().filter(|scheme| *scheme != CrScheme::GlobalMerge).chain(own).collect()
@@ -77,7 +77,7 @@ pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     for scheme in LI {
         curves.push(curve(scheme.name(), &BLOCKS, number, |blocks| time(scheme, Some(blocks)))?);
     }
-    // The blocks of these are their own.
+    // These schemes choose their number of blocks themselves.
     let own = time(CrScheme::ConflictFree, None)?;
     curves.push(curve("conflict_free", &BLOCKS, number, |_| Ok(own))?);
     for scheme in OURS {
@@ -165,7 +165,7 @@ pub fn li_weighting(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     }])
 }
 
-/// Bins over which Brosch and Shams compare.
+/// Times over the numbers of bins that Brosch and Shams compare.
 fn over_bins(
     setup: &Setup<'_>,
     subject: &Subject,
@@ -232,7 +232,7 @@ pub fn shams_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(figures)
 }
 
-/// How far the data's distribution matters.
+/// Times against the share of voxels in one bin.
 pub fn distribution(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let cr = quick();
     let named = |name: &str| Curve { name: name.into(), points: Vec::new() };

@@ -1,4 +1,4 @@
-//! The histogram schemes of the literature on the GPU at hand, as tables and plots.
+//! The histogram schemes of the literature, measured on the GPU of this machine, as tables and plots.
 
 mod accuracy;
 mod figures;
@@ -42,7 +42,7 @@ pub struct Args {
     device: DeviceChoice,
 }
 
-/// What can be measured.
+/// The measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// Every scheme on a brain, uniform and degenerate data, checked against double precision
@@ -88,7 +88,7 @@ impl Part {
     }
 }
 
-/// Measures what was asked for, prints its tables and writes tables and plots into the folder.
+/// Runs the chosen measurements, prints their tables, and writes tables and plots into the folder.
 pub fn run(args: &Args) -> Result<(), Error> {
     output::check_folder(&args.output.join("schemes.csv"))?;
     let image = args.image.as_deref().map(nifti::read_volume).transpose()?;

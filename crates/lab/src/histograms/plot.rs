@@ -14,7 +14,7 @@ pub struct Curve {
 /// Curves over one axis.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// Of its files.
+    /// Name of its files, without extension.
     pub name: &'static str,
     pub title: String,
     pub x: &'static str,
@@ -25,7 +25,7 @@ pub struct Figure {
 }
 
 const SIZE: (u32, u32) = (760, 480);
-/// Width of the curves' names beside the plot.
+/// Width of the legend beside the plot, pixels.
 const LEGEND: u32 = 170;
 const COLOURS: [RGBColor; 10] = [
     RGBColor(31, 119, 180),
@@ -49,7 +49,7 @@ impl Figure {
         all
     }
 
-    /// A row for each position, a column for each curve.
+    /// The table: a row for each position, a column for each curve.
     pub fn rows(&self) -> Vec<Vec<String>> {
         let header = std::iter::once(self.x.to_owned()).chain(self.curves.iter().map(|curve| curve.name.clone()));
         let row = |x: f64| {
@@ -62,14 +62,14 @@ impl Figure {
         std::iter::once(header.collect()).chain(self.positions().into_iter().map(row)).collect()
     }
 
-    /// The same as CSV.
+    /// The table as CSV.
     pub fn csv(&self) -> String {
-        // Names of curves may have commas, gaps are dashes.
+        // Names of curves may contain commas; missing values are dashes.
         let cell = |cell: &String| if cell == "-" { String::new() } else { cell.replace(", ", " ") };
         self.rows().iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n").collect()
     }
 
-    /// The plot.
+    /// The plot as SVG.
     pub fn svg(&self) -> Result<String, Error> {
         let mut text = String::new();
         let drawn = self.draw(&mut text);
@@ -81,7 +81,7 @@ impl Figure {
         let range = |of: fn(&(f64, f64)) -> f64, log: bool| {
             let all = self.curves.iter().flat_map(|curve| curve.points.iter().map(of));
             let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
-            // Logarithms are drawn on a linear axis, whose labels are powers.
+            // Logarithms are plotted on a linear axis with powers of ten as labels.
             let (low, high) = if log { (low.log10(), high.log10()) } else { (low.min(0.0), high) };
             let margin = 0.04 * (high - low).max(1e-3);
             if log { low - margin..high + margin } else { low..high + margin }
@@ -124,7 +124,7 @@ impl Figure {
     }
 }
 
-/// Three digits that count.
+/// The value with three significant digits.
 pub fn rounded(value: f64) -> String {
     let digits = match value.abs() {
         0.0 => 0,

@@ -1,10 +1,10 @@
-//! The same histograms on the host in double precision, and how far single precision may be from them.
+//! The same histograms computed on the host in double precision, and the tolerance of single precision.
 
 use crate::schemes::{CrScheme, CrSums};
 
 use super::subject::{How, Subject};
 
-/// Coordinates are rounded at about 1e-5 voxel.
+/// Tolerance of a coordinate, voxels: coordinates are rounded at about 1e-5.
 const COORDINATES: f64 = 1e-4;
 /// Rounding of a sampled value, in units of the moving image's range.
 const VALUES: f64 = 5e-5;
@@ -15,7 +15,8 @@ pub struct Reference {
     /// Σw, Σw·y, Σw·y², a row each.
     sums: [Vec<f64>; 3],
     counts: Vec<f64>,
-    /// Voxels near enough to a border between counters, or of the image, to be on either side of it.
+    /// For each bin, the voxels so near to a border between bins, or to the border of the image, that rounding may
+    /// put them on either side.
     doubtful: Vec<f64>,
     doubtful_inside: Vec<f64>,
     /// Largest magnitude of a moving value.
@@ -24,7 +25,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Of every voxel inside, each with weight 1.
+    /// The histograms of all voxels inside the moving image, each with weight 1.
     pub fn new(subject: &Subject, how: How, bins: usize) -> Reference {
         let values = if how == How::Given { &subject.given } else { &subject.moving };
         let low = f64::from(values.iter().copied().fold(f32::INFINITY, f32::min));
@@ -69,20 +70,20 @@ impl Reference {
         reference
     }
 
-    /// The largest deviation of a sum, as a share of that sum, and whether all are within what the arithmetic explains.
+    /// The largest relative deviation of a sum, and whether all deviations are within the tolerance.
     pub fn compare_sums(&self, scheme: CrScheme, found: &CrSums) -> (f64, bool) {
         let (mut worst, mut agree) = (0.0_f64, true);
         for ((expected, found), power) in
             self.sums.iter().zip([&found.weight, &found.sum, &found.square]).zip([0, 1, 2])
         {
             let allowed = (0..self.bins).map(|bin| self.allowed(scheme, power, bin));
-            // The cost needs the squares' total only.
-            let wanted: Vec<(f64, f64)> = match (scheme, found.len()) {
+            // The cost needs only the total of the squares, so the last scheme computes only that.
+            let expected: Vec<(f64, f64)> = match (scheme, found.len()) {
                 (CrScheme::Skipping, 1) => vec![(expected.iter().sum(), allowed.sum())],
                 _ => expected.iter().copied().zip(allowed).collect(),
             };
-            agree &= wanted.len() == found.len();
-            for ((expected, allowed), found) in wanted.iter().zip(found) {
+            agree &= expected.len() == found.len();
+            for ((expected, allowed), found) in expected.iter().zip(found) {
                 let difference = (expected - found).abs();
                 agree &= difference <= *allowed;
                 worst = worst.max(if difference > 0.0 { difference / expected.abs().max(1e-9) } else { 0.0 });
@@ -91,22 +92,22 @@ impl Reference {
         (worst, agree)
     }
 
-    /// By how much the sum of a power of the values of a bin may differ.
+    /// The tolerance of the sum of a power of the values in a bin.
     fn allowed(&self, scheme: CrScheme, power: i32, bin: usize) -> f64 {
         let (voxels, expected) = (self.sums[0][bin], self.sums[power as usize][bin]);
-        // n terms of one sign in one single-precision sum may lose n halves of its last bit. Where every block or thread has
-        // its own sum, each is of some thousand terms.
+        // Adding n terms of one sign in single precision may lose n halves of the last bit. With a sum per block or
+        // thread, each sum has some thousand terms.
         let terms = if scheme == CrScheme::GlobalAtomic { voxels } else { voxels.min(20_000.0) };
         let rounding = (terms + 100.0) * f64::from(f32::EPSILON) / 2.0 * expected.abs();
         let sampling = if self.given { 0.0 } else { voxels * 2.0 * VALUES * self.largest.powi(power) };
         let border = self.doubtful_inside[bin] * self.largest.powi(power);
-        // Units of 2⁻¹⁶ of the range, three halves of one a voxel at most.
+        // Values are rounded to units of 2⁻¹⁶ of the range: an error of at most three half units for each voxel.
         let in_units = matches!(scheme, CrScheme::Slabs | CrScheme::Skipping);
         let units = if in_units { voxels * 1.5 / 65536.0 * self.largest.powi(power) } else { 0.0 };
         rounding + sampling + border + units
     }
 
-    /// Voxels in other counters than here, as a share of all; and whether each of them was doubtful.
+    /// The share of voxels that are counted elsewhere than here, and whether all of them are near a border.
     pub fn compare_counts(&self, found: &[u32]) -> (f64, bool) {
         if found.len() != self.bins * self.bins {
             return (1.0, false);

@@ -1,4 +1,4 @@
-//! What every figure needs: the device, the schemes on it, the images; and the measurement of one scheme.
+//! The device, schemes and images that every figure uses, and the measurement of one scheme.
 
 use crate::schemes::{CrScheme, CrSums, Histograms, MiScheme, Pair, Plan, Settings};
 use antsreg_core::Volume;
@@ -35,36 +35,36 @@ impl<'a> Setup<'a> {
         Ok(Setup { cuda, histograms, brain, images, bandwidth })
     }
 
-    /// The brain's grid, for data made to be compared with it.
+    /// Shape of the brain image, for synthetic data of the same size.
     pub fn shape(&self) -> Option<[usize; 3]> {
         self.brain.as_ref().map(|brain| brain.fixed.shape())
     }
 
-    /// Seconds that a scheme takes; `None` where the device has no room for it.
+    /// Time of a scheme, seconds; `None` if the device has too little memory for it.
     pub fn time_cr(&self, pair: &Pair<'_>, scheme: CrScheme, settings: &Settings) -> Result<Option<f64>, Error> {
         timed(|| self.histograms.correlation_ratio(pair, scheme, settings))
     }
 
-    /// The same for a joint histogram. The adaptive scheme knows the one before it.
+    /// Time of a joint histogram's scheme, seconds. The adaptive scheme gets the histogram of an earlier evaluation.
     pub fn time_joint(&self, pair: &Pair<'_>, scheme: MiScheme, settings: &Settings) -> Result<Option<f64>, Error> {
         let previous = self.previous(pair)?;
         timed(|| self.histograms.joint(pair, scheme, settings, Some(&previous)))
     }
 
-    /// What a scheme finds.
+    /// The sums that a scheme computes.
     pub fn sums(&self, pair: &Pair<'_>, scheme: CrScheme, settings: &Settings) -> Result<CrSums, Error> {
         let mut plan = self.histograms.correlation_ratio(pair, scheme, settings)?;
         plan.run().and_then(|()| plan.sums())
     }
 
-    /// The same for a joint histogram.
+    /// The joint histogram that a scheme computes.
     pub fn joint(&self, pair: &Pair<'_>, scheme: MiScheme, settings: &Settings) -> Result<Vec<u32>, Error> {
         let previous = self.previous(pair)?;
         let mut plan = self.histograms.joint(pair, scheme, settings, Some(&previous))?;
         plan.run().and_then(|()| plan.joint())
     }
 
-    /// The joint histogram as an earlier evaluation would have left it.
+    /// The joint histogram that an earlier evaluation would have left.
     fn previous(&self, pair: &Pair<'_>) -> Result<Vec<u32>, Error> {
         let mut plan = self.histograms.joint(pair, MiScheme::GlobalAtomic, &Settings::default(), None)?;
         plan.run().and_then(|()| plan.joint())

@@ -1,4 +1,4 @@
-//! What is histogrammed: a brain, uniform noise, one single value.
+//! Data of the measurements: a brain, uniform noise, or a constant.
 
 use crate::error::Error;
 use crate::schemes::{FixedVolume, Values};
@@ -6,13 +6,13 @@ use antsreg_core::{AffineTransform, Volume};
 use nalgebra::{Point3, Rotation3};
 use rayon::prelude::*;
 
-/// Grid of data that no image gives.
+/// Shape of synthetic data when no image is given.
 const SHAPE: [usize; 3] = [160, 208, 168];
 
 /// Turn between fixed and moving, radians about x, y and z.
 const TURN: [f64; 3] = [0.06, -0.04, 0.08];
 
-/// A fixed volume, a moving one, and how they meet.
+/// A fixed volume, a moving volume, and the transform between them.
 pub struct Subject {
     pub name: &'static str,
     pub fixed: FixedVolume,
@@ -23,7 +23,7 @@ pub struct Subject {
     pub given: Vec<f32>,
 }
 
-/// How the moving values come to a histogram.
+/// How a scheme obtains the moving values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     Given,
@@ -51,19 +51,19 @@ impl Subject {
         Subject::new("brain", fixed.grid.shape, fixed.voxels.clone(), moving.grid.shape, moving.voxels.clone(), map)
     }
 
-    /// Values spread evenly over 0…1, each on its own.
+    /// Independent values, uniform over 0…1.
     pub fn uniform(shape: Option<[usize; 3]>) -> Result<Subject, Error> {
         Subject::synthetic("uniform", shape, |noise, _| noise)
     }
 
-    /// One value, the same everywhere.
+    /// One constant value.
     pub fn degenerate(shape: Option<[usize; 3]>) -> Result<Subject, Error> {
         Subject::synthetic("degenerate", shape, |_, _| 0.6)
     }
 
-    /// Uniform values, but for a share of the voxels, which are 0 on both sides.
+    /// Uniform values, except for a share of the voxels that are 0 in both images.
     pub fn with_share(shape: Option<[usize; 3]>, share: f64) -> Result<Subject, Error> {
-        // Which ones depends on their place alone, so that both sides agree.
+        // The choice depends on the voxel's position alone, so that both images agree.
         Subject::synthetic("share", shape, |noise, place| if f64::from(place) < share { 0.0 } else { noise })
     }
 
@@ -84,7 +84,7 @@ impl Subject {
         let map = AffineTransform { matrix: turn, translation: middle - turn * middle };
         let given = moving.clone();
         let mut subject = Subject::new(name, shape, fixed, shape, moving, map)?;
-        // Values that were sampled between others are no longer spread evenly.
+        // Interpolated values are no longer uniform, so the values are given instead.
         subject.given = given;
         Ok(subject)
     }
@@ -104,7 +104,7 @@ impl Subject {
         Ok(subject)
     }
 
-    /// The moving values as schemes take them.
+    /// The moving values in the form that the schemes take.
     pub fn values(&self, how: How, edge: f64) -> Values<'_> {
         match how {
             How::Given => Values::Given(&self.given),
@@ -125,7 +125,7 @@ impl Subject {
         self.sample_at(&self.fixed_to_moving.apply(&at.into()))
     }
 
-    /// The moving image at a place of its own.
+    /// The moving image at a point in its own voxel coordinates.
     pub fn sample_at(&self, place: &Point3<f64>) -> Sample {
         let last = self.moving_shape.map(|n| n as f64 - 1.0);
         let inside = (0..3).map(|axis| place[axis].min(last[axis] - place[axis])).fold(f64::INFINITY, f64::min);
@@ -148,19 +148,19 @@ impl Subject {
     }
 }
 
-/// What a fixed voxel meets in the moving image.
+/// The moving image at the position of a fixed voxel.
 pub struct Sample {
-    /// Voxels from the nearest border, negative outside.
+    /// Distance from the nearest border, voxels; negative outside.
     pub inside: f64,
-    /// 0 outside.
+    /// Interpolated value; 0 outside.
     pub value: f64,
 }
 
-/// The same numbers on every machine.
+/// Pseudo-random numbers, the same on every machine.
 struct Noise(u32);
 
 impl Noise {
-    /// 0…1.
+    /// The next number, 0…1.
     fn next(&mut self) -> f32 {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (self.0 >> 8) as f32 / (1 << 24) as f32

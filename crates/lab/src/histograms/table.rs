@@ -1,4 +1,4 @@
-//! The table of all schemes: time, share of the copy bandwidth, and agreement with double precision.
+//! The table of all schemes: time, share of the copy bandwidth, deviation from double precision.
 
 use crate::schemes::{CrScheme, MiScheme, Order, Settings};
 
@@ -16,18 +16,20 @@ pub struct Row {
     how: How,
     scheme: String,
     seconds: f64,
-    /// Against conflict_free as printed, for the correlation ratio of 256 bins on the same data, sampled the same way.
+    /// Speed relative to `conflict_free` as in the paper, for the correlation ratio with 256 bins on the same data
+    /// and sampling.
     speedup: Option<f64>,
-    /// Share of the copy bandwidth that the bytes it must read reach.
+    /// Bytes that must be read, per second, as a share of the copy bandwidth.
     of_copying: f64,
     deviation: f64,
     agrees: bool,
 }
 
-/// Segment bounds that Li's Figure 17 found best on three devices, with threads that divide them.
+/// Segment length and threads: the lengths that Li's Figure 17 found best on three devices.
 const PRINTED: [(usize, usize); 4] = [(512, 128), (512, 256), (768, 256), (1280, 256)];
 
-/// The correlation ratio's schemes with their settings: those of Li's Table 4 where there are some, scaled to this device.
+/// The schemes of the correlation ratio with their settings: those of Li's Table 4 where given, scaled to this
+/// device.
 fn cr_schemes() -> Vec<(String, CrScheme, Settings)> {
     let usual = Settings::default();
     let all = CrScheme::ALL.into_iter().filter(|scheme| *scheme != CrScheme::ConflictFree);
@@ -51,7 +53,7 @@ fn cr_schemes() -> Vec<(String, CrScheme, Settings)> {
     schemes
 }
 
-/// The joint histograms' schemes with settings that suit this device.
+/// Settings of a joint histogram's scheme that suit this device.
 pub fn mi_settings(setup: &Setup<'_>, scheme: MiScheme) -> Settings {
     let usual = Settings { blocks: None, ..Settings::default() };
     let most = setup.histograms.most_shared();
@@ -67,7 +69,7 @@ pub fn mi_settings(setup: &Setup<'_>, scheme: MiScheme) -> Settings {
     }
 }
 
-/// Measures everything.
+/// Measures all schemes.
 pub fn measure(setup: &Setup<'_>) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
     for make in [Subject::uniform, Subject::degenerate] {
@@ -93,11 +95,12 @@ fn measure_on(setup: &Setup<'_>, subject: &Subject, rows: &mut Vec<Row>) -> Resu
     Ok(())
 }
 
-/// The schemes for the correlation ratio's sums; what conflict_free takes as printed, at the best of its segment bounds.
+/// Measures the schemes of the correlation ratio. Returns the time of `conflict_free` as in the paper, at its best
+/// segment length.
 fn measure_sums(setup: &Setup<'_>, subject: &Subject, how: How, rows: &mut Vec<Row>) -> Result<f64, Error> {
     let first = rows.len();
     let pair = setup.histograms.pair(&subject.fixed, subject.values(how, 0.0), 256)?;
-    // Compared in single precision: eight-bit weights would hide everything else.
+    // Compared with exact interpolation: eight-bit weights would hide all other errors.
     let exact = setup.histograms.pair(&subject.fixed, subject.values(How::Exact, 0.0), 256);
     let exact = exact?;
     let reference = Reference::new(subject, How::Exact, 256);
@@ -125,7 +128,7 @@ fn measure_sums(setup: &Setup<'_>, subject: &Subject, how: How, rows: &mut Vec<R
     Ok(printed)
 }
 
-/// The schemes for joint histograms, against what conflict_free takes as printed for the correlation ratio.
+/// Measures the schemes of joint histograms, relative to the time of `conflict_free` for the correlation ratio.
 fn measure_joint(
     setup: &Setup<'_>,
     subject: &Subject,
@@ -158,7 +161,7 @@ fn measure_joint(
     Ok(())
 }
 
-/// What must be read at least: two bytes of each fixed bin, four of each moving value.
+/// Bytes that must be read at least: two for each fixed bin, four for each moving value.
 fn bytes(subject: &Subject, how: How) -> f64 {
     let fixed = subject.fixed.values().len();
     (2 * fixed + 4 * if how == How::Given { fixed } else { subject.moving.len() }) as f64
@@ -182,19 +185,19 @@ fn cells(row: &Row) -> [String; 10] {
 const HEADER: [&str; 10] =
     ["what", "bins", "data", "values", "scheme", "us", "vs_printed", "copy_%", "deviation", "agrees"];
 
-/// For the terminal.
+/// The rows as text for the terminal.
 pub fn shown(rows: &[Row]) -> Vec<Vec<String>> {
     std::iter::once(HEADER.map(String::from).to_vec()).chain(rows.iter().map(|row| cells(row).to_vec())).collect()
 }
 
-/// As CSV. Names of schemes have commas.
+/// The rows as CSV. Names of schemes contain commas, so they are quoted.
 pub fn csv(rows: &[Row]) -> String {
     let line =
         |cells: Vec<String>| cells.iter().map(|cell| cell.replace(", ", " ")).collect::<Vec<_>>().join(",") + "\n";
     shown(rows).into_iter().map(line).collect()
 }
 
-/// Microseconds, for figures.
+/// Seconds → microseconds, rounded for figures.
 pub fn microseconds(seconds: f64) -> f64 {
     rounded(seconds * 1e6).parse().unwrap_or(seconds * 1e6)
 }

@@ -1,4 +1,5 @@
-//! Fixed bins brick by brick, and where the moving image is empty, for `cu/brick.cuh`.
+//! Tables for `cu/brick.cuh`: fixed bins in bricks, and the cells where the moving image has only its background
+//! value.
 
 use antsreg_kernels::cuda::extension::Argument;
 use rayon::prelude::*;
@@ -9,15 +10,15 @@ use super::layout::Size;
 const BRICK: [usize; 3] = [8, 8, 4];
 /// Voxels of a brick.
 const BRICK_VOXELS: usize = BRICK[0] * BRICK[1] * BRICK[2];
-/// Bricks of a run.
+/// Consecutive bricks that one block takes at a time.
 const RUN: usize = 8;
-/// Of the fixed bins, for what lies outside the volume.
+/// Marks a place outside the volume in the list of fixed bins.
 const NOT_COUNTED: u16 = u16::MAX;
 /// Moving voxels of a cell along each axis.
 const CELL: usize = 2;
-/// The greatest distance that is told from others, cells.
+/// Largest distance that is stored, cells. Larger distances are stored as this.
 const FAR: u16 = 16;
-/// Voxels among which the commonest value is looked for.
+/// Number of voxels that are sampled to find the most frequent value.
 const POLL: usize = 4096;
 
 /// `Bricks` of `cu/brick.cuh`.
@@ -38,15 +39,15 @@ pub(super) fn count(shape: [usize; 3]) -> [usize; 3] {
     std::array::from_fn(|axis| shape[axis].div_ceil(BRICK[axis]))
 }
 
-/// Blocks that share the bricks of a volume: as many as wanted, but so many that none takes more than so many voxels, and no
-/// more than there are runs.
-pub(super) fn blocks(shape: [usize; 3], wanted: usize, most_voxels: usize) -> usize {
+/// Number of blocks for the bricks of a volume: `requested`, raised so that no block takes more than `most_voxels`, and
+/// at most the number of runs.
+pub(super) fn blocks(shape: [usize; 3], requested: usize, most_voxels: usize) -> usize {
     let runs = count(shape).iter().product::<usize>().div_ceil(RUN);
     let most_runs = most_voxels / (RUN * BRICK_VOXELS);
-    wanted.min(runs).max(runs.div_ceil(most_runs))
+    requested.min(runs).max(runs.div_ceil(most_runs))
 }
 
-/// The bins of all bricks, each lane's after one another.
+/// The bins of all bricks. Within a brick, the bins of one lane follow each other.
 pub(super) fn in_bricks(shape: [usize; 3], voxel_bins: &[u16]) -> Vec<u16> {
     let [columns, rows, layers] = count(shape);
     let place = |at: usize| {
@@ -65,12 +66,12 @@ pub(super) fn in_bricks(shape: [usize; 3], voxel_bins: &[u16]) -> Vec<u16> {
     (0..columns * rows * layers * BRICK_VOXELS).into_par_iter().map(bin).collect()
 }
 
-/// Where a moving image has its commonest value.
+/// Distance of every cell of the moving image from the nearest value other than the background.
 pub(super) struct Emptiness {
-    /// That value, as far as a poll of voxels can tell.
+    /// The background: the most frequent value, estimated from a sample of voxels.
     pub(super) common: f32,
     pub(super) cells: [usize; 3],
-    /// How many cells away from each the nearest one is that has another value.
+    /// For each cell, the distance in cells to the nearest cell with another value.
     pub(super) distance: Vec<u16>,
 }
 
@@ -94,7 +95,7 @@ impl Emptiness {
             full
         };
         let mut distance: Vec<u16> = (0..cells[1] * cells[2]).into_par_iter().flat_map_iter(row).collect();
-        // The greatest of three differences is made axis by axis.
+        // The maximum norm is separable: one pass for each axis.
         for (axis, stride) in [1, cells[0], cells[0] * cells[1]].into_iter().enumerate() {
             let along = |at: usize| {
                 let here = at / stride % cells[axis];
@@ -110,7 +111,7 @@ impl Emptiness {
     }
 }
 
-/// The commonest of evenly spaced voxels.
+/// The most frequent value of evenly spaced voxels.
 fn commonest(voxels: &[f32]) -> f32 {
     let mut poll: Vec<f32> = voxels.iter().step_by(voxels.len().div_ceil(POLL).max(1)).copied().collect();
     poll.sort_by(f32::total_cmp);

@@ -1,9 +1,10 @@
-//! How many counters each bin gets in shared memory: the cost model and the allocation of Brosch 2009, section 2.3.
+//! Chooses how many counters each bin gets in shared memory: cost model and allocation of Brosch 2009, section 2.3.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// What an update, a collision in shared memory and one in global memory cost, in any one unit, and among how many threads.
+/// Costs of an update, of a collision in shared memory and of a collision in global memory, in one arbitrary unit;
+/// and the number of threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CostModel {
     /// c_gu: one update of global memory.
@@ -35,7 +36,7 @@ fn bytes(level: u32) -> u32 {
 }
 
 impl CostModel {
-    /// What a bin of `count` out of `all` costs at a level (eqs. 5, 9 and 10).
+    /// Cost of a bin with `count` of `all` values at a level (eqs. 5, 9 and 10).
     pub fn cost(&self, level: u32, count: f64, all: f64) -> f64 {
         let probability = count / all;
         if level == 0 {
@@ -46,8 +47,8 @@ impl CostModel {
         self.global_update * count / fullest + self.shared_collision * all * collisions(sharing, probability)
     }
 
-    /// The level of each bin: from no counters at all, the step with the greatest benefit a byte is taken while there are
-    /// bytes for it.
+    /// The level of each bin. All bins start without counters. While bytes are left, the step with the largest
+    /// benefit per byte is taken.
     pub fn levels(&self, histogram: &[u32], bytes_there_are: usize) -> Vec<u32> {
         let all = histogram.iter().map(|count| f64::from(*count)).sum::<f64>().max(1.0);
         let step = |bin: usize, level: u32| {
@@ -74,7 +75,8 @@ impl CostModel {
     }
 }
 
-/// The table that the kernel reads (level in the upper 8 bits, first byte below), and the bytes it takes.
+/// The table for the kernel (level in the upper 8 bits, offset of the first byte below), and the bytes of shared
+/// memory used.
 pub(super) fn table(levels: &[u32]) -> (Vec<u32>, usize) {
     let mut next = 0;
     let entries = levels.iter().map(|level| {
@@ -85,7 +87,7 @@ pub(super) fn table(levels: &[u32]) -> (Vec<u32>, usize) {
     (entries.collect(), next as usize)
 }
 
-/// One level more for a bin.
+/// A possible step: one level more for a bin.
 struct Offer {
     benefit: f64,
     bin: usize,
@@ -95,7 +97,7 @@ struct Offer {
 
 impl Ord for Offer {
     fn cmp(&self, other: &Offer) -> Ordering {
-        // Of equal offers the first bin's, so that the result depends on the histogram alone.
+        // Of equal benefits the first bin is taken, so that the result depends on the histogram alone.
         self.benefit.total_cmp(&other.benefit).then(other.bin.cmp(&self.bin))
     }
 }
@@ -124,7 +126,7 @@ mod tests {
         tagged: true,
     };
 
-    /// Eq. 8 as the sum that it abbreviates.
+    /// Eq. 8, written as a sum.
     fn expected_collisions(n: u32, p: f64) -> f64 {
         let mut choose = 1.0;
         (1..=n)

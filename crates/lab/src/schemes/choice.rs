@@ -1,33 +1,33 @@
-//! The schemes by name, and what can be set of them.
+//! Names and settings of the schemes.
 
-/// How the sums of the correlation ratio are made.
+/// Schemes for the sums of the correlation ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CrScheme {
     /// Li 2015, 3.2: atomics on one copy in global memory, single precision.
     GlobalAtomic,
-    /// The same in double precision.
+    /// As `GlobalAtomic`, in double precision.
     GlobalAtomicDouble,
     /// Li 2015, 3.3: a copy for each thread in global memory.
     GlobalMerge,
     /// Li 2015, 3.4: a copy for each block in shared memory, which it adds to global memory by atomics.
     SharedAtomic,
-    /// Li 2015, 3.4: the same, with the blocks' copies merged afterwards.
+    /// Li 2015, 3.4: as `SharedAtomic`, but the blocks' copies are merged afterwards.
     SharedMerge,
     /// Li 2015, 3.5: a copy for each warp in shared memory.
     SharedWarp,
-    /// Li 2015, 3.6: fixed voxels sorted beforehand, a block for each segment of one bin.
+    /// Li 2015, 3.6: fixed voxels sorted beforehand, one block for each segment of one bin.
     ConflictFree,
     /// Voxels in the volume's order, sorted within tiles in shared memory.
     Tiled,
-    /// Voxels in the volume's order, sums in whole units in shared memory, the fullest bin in registers.
+    /// Voxels in the volume's order, integer sums in shared memory, the sums of the fullest bin in registers.
     Slabs,
-    /// Voxels brick by brick, but for bricks that meet only the moving image's background; sums that the cost needs and no
-    /// more, in whole units.
+    /// Voxels in bricks, without bricks that meet only the moving image's background. Integer sums, and only those
+    /// that the cost needs.
     Skipping,
 }
 
 impl CrScheme {
-    /// All of them, the papers' first.
+    /// All schemes, those of the papers first.
     pub const ALL: [CrScheme; 10] = [
         CrScheme::GlobalAtomic,
         CrScheme::GlobalAtomicDouble,
@@ -41,7 +41,7 @@ impl CrScheme {
         CrScheme::Skipping,
     ];
 
-    /// As the paper and the tables name it.
+    /// Name in the paper and in the tables.
     pub fn name(self) -> &'static str {
         match self {
             CrScheme::GlobalAtomic => "global_atomic",
@@ -57,13 +57,13 @@ impl CrScheme {
         }
     }
 
-    /// Whether two runs give the same bits: no atomics on numbers that are rounded.
+    /// Whether two runs give the same bits. Atomic additions of rounded numbers do not.
     pub fn deterministic(self) -> bool {
         matches!(self, CrScheme::GlobalMerge | CrScheme::Tiled | CrScheme::Slabs | CrScheme::Skipping)
     }
 }
 
-/// How a joint histogram is made. All of them count in integers, so all are deterministic.
+/// Schemes for joint histograms. All count in integers, so all are deterministic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MiScheme {
     /// Atomics on one copy in global memory.
@@ -78,19 +78,19 @@ pub enum MiScheme {
     Adaptive,
     /// Sun 2010: a column for each thread, rows added up afterwards.
     Columns,
-    /// Fixed voxels sorted beforehand: a block needs one row.
+    /// Fixed voxels sorted beforehand, so that a block needs one row of the histogram.
     Rows,
     /// A whole histogram of 32-bit counters for each block in shared memory, voxels in the volume's order.
     Slabs32,
-    /// The same with 16-bit counters.
+    /// As `Slabs32`, with 16-bit counters.
     Slabs16,
-    /// The same brick by brick, but for the counters of the moving image's background, which follow from the others, and for
-    /// bricks that meet nothing else.
+    /// As `Slabs16`, in bricks. The counters of the moving image's background are computed from the others, and
+    /// bricks that meet only background are left out.
     Skipping,
 }
 
 impl MiScheme {
-    /// All of them, the papers' first.
+    /// All schemes, those of the papers first.
     pub const ALL: [MiScheme; 10] = [
         MiScheme::GlobalAtomic,
         MiScheme::WarpShadows,
@@ -104,7 +104,7 @@ impl MiScheme {
         MiScheme::Skipping,
     ];
 
-    /// As the tables name it.
+    /// Name in the tables.
     pub fn name(self) -> &'static str {
         match self {
             MiScheme::GlobalAtomic => "global_atomic",
@@ -127,27 +127,27 @@ pub enum Order {
     /// By intensity, as Li sorts them.
     #[default]
     Intensity,
-    /// By bin, and within a bin brick by brick of 8×8×8 voxels, so that neighbours stay together.
+    /// By bin, and within a bin by bricks of 8×8×8 voxels, so that neighbours stay together.
     Bricks,
 }
 
-/// What can be set of a scheme; what does not concern it is not looked at.
+/// Settings of a scheme. A scheme ignores settings that it does not use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// Blocks of the grid; where `None`, as many as the device holds at once.
+    /// Number of blocks; `None` for as many as the device holds at once.
     pub blocks: Option<usize>,
     /// Threads of a block.
     pub threads: usize,
-    /// The most voxels of a segment of sorted ones.
+    /// Most voxels of a segment of sorted voxels.
     pub segment: usize,
-    /// How these are sorted.
+    /// Order of the sorted voxels.
     pub order: Order,
     /// Shared memory a block may use for its part of a histogram, bytes.
     pub shared: usize,
 }
 
 impl Default for Settings {
-    /// What Li's figures keep fixed while they vary the rest.
+    /// The values that Li's figures keep fixed while they vary the others.
     fn default() -> Settings {
         Settings { blocks: Some(1024), threads: 256, segment: 512, order: Order::Intensity, shared: 48 << 10 }
     }

@@ -17,14 +17,14 @@ const SLABS_THREADS: usize = 256;
 /// Threads of a block of `cr_bricks`.
 const BRICKS_THREADS: usize = 512;
 
-/// The most voxels of such a block: each adds at most 2¹⁶ to a sum of 31 bits.
+/// Most voxels of a block of `cr_bricks`: each voxel adds at most 2¹⁶ to a sum of 31 bits.
 const BRICKS_MOST_VOXELS: usize = (1 << 15) - (1 << 11);
 
-/// Slices that many rows are first merged into, so that many multiprocessors share the work.
+/// Number of slices that rows are first merged into, so that many multiprocessors share the work.
 const SLICES: usize = 32;
 
 impl Histograms<'_> {
-    /// Makes a scheme ready.
+    /// Prepares a scheme for a pair.
     pub fn correlation_ratio<'p>(
         &'p self,
         pair: &'p Pair<'_>,
@@ -56,7 +56,7 @@ impl Draft<'_> {
         Value::Signed(self.pair.bins as i32)
     }
 
-    /// Blocks that add to one histogram.
+    /// Schemes whose blocks add to one histogram.
     fn adding(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
         let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
         let blocks = self.blocks(kernel, threads, shared)?;
@@ -70,7 +70,7 @@ impl Draft<'_> {
         Ok(sums)
     }
 
-    /// A row for each block or thread, merged afterwards.
+    /// Schemes with a row for each block or thread, merged afterwards.
     fn merging(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
         let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
         let blocks = self.blocks(kernel, threads, shared)?;
@@ -175,7 +175,7 @@ impl Draft<'_> {
         Ok(sums)
     }
 
-    /// Adds rows of single precision up in double precision, in a fixed order.
+    /// Adds up single-precision rows in double precision, in a fixed order.
     fn merge_sums(&mut self, rows: Slot, count: usize) -> Result<Slot, Error> {
         let width = 3 * self.pair.bins;
         let slices = SLICES.min(count);

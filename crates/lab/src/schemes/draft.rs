@@ -1,4 +1,4 @@
-//! A plan that is being drawn up for a pair: what every scheme needs for it.
+//! Builder of a plan for a pair, with the steps that several schemes need.
 
 use antsreg_kernels::cuda::extension::{Buffer, Kernel, Plain};
 
@@ -11,7 +11,7 @@ use super::plan::{Grid, Memory, Plan, Slot, Value};
 use super::segments::Segments;
 use crate::Error;
 
-/// A plan, and what it is for.
+/// A plan under construction, and the pair and settings it is for.
 pub(super) struct Draft<'p> {
     histograms: &'p Histograms<'p>,
     pub(super) pair: &'p Pair<'p>,
@@ -37,7 +37,7 @@ impl<'p> Draft<'p> {
         Ok(self.histograms.kernels.get(name)?)
     }
 
-    /// One of the kernels for given values, for exact ones and for filtered ones.
+    /// The kernel of this list that fits the source of the moving values: given, exact or filtered.
     pub(super) fn kernel_for_source(&self, [given, exact, filtered]: [&'static str; 3]) -> Result<&'p Kernel, Error> {
         self.kernel(match self.pair.source {
             Source::Given => given,
@@ -46,23 +46,26 @@ impl<'p> Draft<'p> {
         })
     }
 
-    /// Lets a kernel use this much shared memory, or says why it cannot.
+    /// Allows a kernel to use this much shared memory.
+    ///
+    /// # Errors
+    /// The device has less.
     pub(super) fn allow_shared(&self, kernel: &Kernel, bytes: usize) -> Result<(), Error> {
         Ok(self.histograms.cuda.allow_shared(kernel, bytes)?)
     }
 
-    /// Blocks that the device holds at once, at least one a multiprocessor.
+    /// Number of blocks that the device holds at once, at least one for each multiprocessor.
     fn resident(&self, kernel: &Kernel, threads: usize, shared: usize) -> Result<usize, Error> {
         self.allow_shared(kernel, shared)?;
         Ok(self.histograms.cuda.resident_blocks(kernel, threads as u32, shared)?)
     }
 
-    /// The blocks asked for, or as many as the device holds at once.
+    /// The number of blocks in the settings, or the number that the device holds at once.
     pub(super) fn blocks(&self, kernel: &Kernel, threads: usize, shared: usize) -> Result<usize, Error> {
         self.blocks_of_parts(kernel, threads, shared, 1)
     }
 
-    /// The same where so many parts of a histogram have blocks of their own.
+    /// As [`Draft::blocks`], for a histogram in several parts with blocks of their own.
     pub(super) fn blocks_of_parts(
         &self,
         kernel: &Kernel,
@@ -74,7 +77,7 @@ impl<'p> Draft<'p> {
         Ok(self.settings.blocks.unwrap_or(resident.max(1)))
     }
 
-    /// Memory for so many elements, contents undefined.
+    /// Allocates this number of elements, not initialised.
     pub(super) fn uninitialised<T: Plain>(&mut self, len: usize) -> Result<Slot, Error>
     where
         Memory: From<Buffer<T>>,
@@ -82,7 +85,7 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.uninitialised::<T>(len)?))
     }
 
-    /// Memory for so many elements, zero now.
+    /// Allocates this number of elements, set to zero.
     pub(super) fn zeroed<T: Plain>(&mut self, len: usize) -> Result<Slot, Error>
     where
         Memory: From<Buffer<T>>,
@@ -90,7 +93,7 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.zeroed::<T>(len)?))
     }
 
-    /// Memory that holds these.
+    /// Allocates memory and copies `values` into it.
     pub(super) fn holding<T: Plain>(&mut self, values: &[T]) -> Result<Slot, Error>
     where
         Memory: From<Buffer<T>>,
@@ -98,12 +101,12 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.holding(values)?))
     }
 
-    /// Where a slot is, for a kernel.
+    /// Address of a slot, as a kernel's argument.
     pub(super) fn at(&self, slot: Slot) -> Value {
         Value::Address(self.plan.pointer(slot))
     }
 
-    /// Adds a launch of a kernel that takes the pair, then these.
+    /// Adds a launch of a kernel whose arguments are the pair, then `values`.
     ///
     /// # Safety
     /// As for [`Plan::launch`].
@@ -113,7 +116,7 @@ impl<'p> Draft<'p> {
         unsafe { self.plan.launch(kernel, grid, values) };
     }
 
-    /// Adds a launch of a kernel that makes rows into one: of so many rows of this width, from one slot to another.
+    /// Adds a launch of a kernel that merges `count` rows of `width` from one slot into another.
     ///
     /// # Safety
     /// As for [`Plan::launch`].
@@ -132,7 +135,8 @@ impl<'p> Draft<'p> {
         unsafe { self.plan.launch(kernel, grid, values) };
     }
 
-    /// Starts of segments, sorted voxels, bins of segments, as slots; and how many segments there are.
+    /// Uploads starts of segments, sorted voxels and bins of segments; returns their slots and the number of
+    /// segments.
     pub(super) fn sorted_segments(&mut self) -> Result<([Slot; 3], usize), Error> {
         let sorted = self.histograms.sorted(self.pair, self.settings.order)?;
         let segments = Segments::new(&sorted.host, &self.pair.voxel_bins, self.settings.segment);
@@ -141,7 +145,7 @@ impl<'p> Draft<'p> {
         Ok(([starts, self.plan.keep(Memory::Sorted(sorted)), bins], segments.bins.len()))
     }
 
-    /// Brings to the device what the kernels that skip bricks look up.
+    /// Uploads the tables of the kernels that skip bricks.
     pub(super) fn brick_tables(&mut self) -> Result<BrickTables, Error> {
         let (pair, emptiness) = (self.pair, &self.pair.emptiness);
         let shape = pair.volume.shape();

@@ -8,19 +8,19 @@ use super::plan::{Grid, Plan, Slot, Value};
 use super::{Histograms, bricks, segments};
 use crate::Error;
 
-/// Device memory that copies of a histogram for every thread or block may take, bytes; there are fewer of them where they
-/// would take more.
+/// Most device memory for copies of a histogram for threads or blocks, bytes. Fewer threads or blocks run if their
+/// copies would need more.
 const MOST_SHADOWS: usize = 2 << 30;
 
-/// The most voxels of a block of `mi_bricks`: 16-bit counters, and bricks as its list holds.
+/// Most voxels of a block of `mi_bricks`: limited by its 16-bit counters and by the length of its list of bricks.
 const BRICKS_MOST_VOXELS: usize = (1 << 16) - (1 << 11);
 
-/// Voxels of a brick, which a thread looks at.
+/// Voxels of a brick; one thread checks one brick.
 const VOXELS_A_THREAD: usize = 256;
 
 impl Histograms<'_> {
-    /// Makes a scheme ready. `previous`: counts of an earlier, similar histogram, if there is one; the adaptive scheme lays
-    /// out its counters by it, the tiled ones count its fullest bin in registers.
+    /// Prepares a scheme for a pair. `previous`: counts of an earlier, similar histogram. From them the adaptive
+    /// scheme chooses its counters, and tiled schemes keep the fullest bin in registers.
     pub fn joint<'p>(
         &'p self,
         pair: &'p Pair<'_>,
@@ -47,23 +47,24 @@ impl Histograms<'_> {
     }
 }
 
-/// A histogram cut into as many rows as shared memory holds; the volume is gone through once for each such part.
+/// A histogram divided into parts of rows that fit in shared memory. The kernel reads the volume once for each part.
 struct Parts {
     count: usize,
     /// Rows of a part.
     rows: usize,
-    /// Bytes that these take.
+    /// Bytes of a part.
     shared: usize,
     threads: usize,
 }
 
 impl Parts {
-    /// Of so many rows of so many bytes, at most `most` bytes in a part.
+    /// Parts of a histogram with `bins` rows of `row` bytes, each of at most `most` bytes.
     fn of(bins: usize, row: usize, most: usize, settings: &Settings) -> Parts {
         let count = bins.div_ceil((most / row).clamp(1, bins));
         let rows = bins.div_ceil(count);
         let shared = (rows * row).next_multiple_of(4);
-        // One block fills a multiprocessor if its histogram does.
+        // If a histogram fills half of the shared memory, one block runs on a multiprocessor, so it gets more
+        // threads.
         let threads = if 2 * shared > most { 1024 } else { settings.threads.next_multiple_of(32) };
         Parts { count, rows, shared, threads }
     }
@@ -74,7 +75,7 @@ impl Parts {
 }
 
 impl Draft<'_> {
-    /// Pairs of bins.
+    /// Number of pairs of bins.
     fn cells(&self) -> usize {
         self.pair.bins * self.pair.bins
     }
@@ -105,7 +106,7 @@ impl Draft<'_> {
 
     fn thread_shadows(&mut self, joint: Slot) -> Result<(), Error> {
         let (all, threads) = (self.cells(), self.settings.threads);
-        // b = s·32 / (B·N), eq. 10 of Shams 2010, down to what a word divides into.
+        // b = s·32 / (B·N), eq. 10 of Shams 2010, rounded down to a divisor of the word.
         let bits = self.settings.shared * 8 / (all * threads);
         let (name, per_word) = match bits {
             0 => ("mi_thread_shadows_0", None),
@@ -128,7 +129,7 @@ impl Draft<'_> {
 
     fn sort_count(&mut self, joint: Slot) -> Result<(), Error> {
         let (kernel, all) = (self.kernel("mi_sort_count")?, self.cells());
-        // The network needs a power of two.
+        // The sorting network needs a power of two.
         let threads = self.settings.threads.next_power_of_two();
         let shared = 8 * threads;
         let blocks = self.blocks(kernel, threads, shared)?.min((MOST_SHADOWS / (4 * all)).max(1));
@@ -141,7 +142,7 @@ impl Draft<'_> {
 
     fn adaptive(&mut self, joint: Slot, previous: Option<&[u32]>) -> Result<(), Error> {
         let (kernel, threads) = (self.kernel("mi_adaptive")?, self.settings.threads);
-        // Global updates cost the most; the ratios are those of latencies on current devices.
+        // Costs relative to each other, as the latencies on current devices: global updates cost the most.
         let model = CostModel {
             global_update: 8.0,
             shared_collision: 1.0,
@@ -152,7 +153,7 @@ impl Draft<'_> {
         };
         let levels = match previous {
             Some(counts) if counts.len() == self.cells() => model.levels(counts, self.settings.shared),
-            // The first histogram is made without counters in shared memory.
+            // Without an earlier histogram no bin has counters in shared memory.
             _ => vec![0; self.cells()],
         };
         let (table, bytes) = brosch::table(&levels);
@@ -208,7 +209,7 @@ impl Draft<'_> {
         self.plan.clear(joint);
         let values = [
             Value::Signed(parts.rows as i32),
-            // Without an earlier histogram none: no bin is the last one a 32-bit number can name.
+            // Without an earlier histogram there is no fullest bin: `i32::MAX` is no bin.
             Value::Signed(fullest.map_or(i32::MAX, |bin| bin as i32)),
             self.at(joint),
         ];
@@ -220,7 +221,7 @@ impl Draft<'_> {
     fn skipping_joint(&mut self, joint: Slot) -> Result<(), Error> {
         let kernel = self.kernel_for_source(["mi_bricks_given", "mi_bricks_exact", "mi_bricks_filtered"])?;
         let (pair, bins) = (self.pair, self.pair.bins);
-        // The kernel's own list is in shared memory as well.
+        // The kernel's list of bricks is in shared memory as well.
         let parts = Parts::of(bins, 2 * bins, self.most_shared() - (2 << 10), &self.settings);
         let wanted = self.blocks_of_parts(kernel, parts.threads, parts.shared, parts.count)?;
         let most_voxels = BRICKS_MOST_VOXELS.min(parts.threads * VOXELS_A_THREAD);
@@ -239,7 +240,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Adds rows of counts up, and those in `left` to them.
+    /// Adds up rows of counts, and adds those in `left`.
     fn merge_counts(&mut self, rows: Slot, count: usize, left: Option<Slot>, joint: Slot) -> Result<(), Error> {
         let (kernel, width) = (self.kernel("merge_counts")?, self.cells());
         let grid = Grid { blocks: [width.div_ceil(32), 1], threads: [32, 32], shared: 0 };

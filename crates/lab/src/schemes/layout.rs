@@ -1,4 +1,4 @@
-//! Values as the kernels of `cu/` take them.
+//! Values in the memory layout of the kernels in `cu/`.
 
 use antsreg_core::AffineTransform;
 

@@ -1,9 +1,9 @@
-//! The histogram schemes of the literature, side by side: what the correlation ratio needs of each fixed bin (Σw, Σw·y,
-//! Σw·y²; Li 2015), and joint histograms (Shams 2007 and 2010, Brosch 2009, Sun 2010), each as its paper has it, and what
-//! suits a device with much shared memory and fast atomics.
+//! The histogram schemes of the literature with one interface: the sums of the correlation ratio for each fixed bin
+//! (Σw, Σw·y, Σw·y²; Li 2015), and joint histograms (Shams 2007 and 2010, Brosch 2009, Sun 2010), each as in its
+//! paper; and schemes for devices with much shared memory and fast atomics.
 //!
-//! Registrations do not use them: they use the operations of [`Backend`](antsreg_kernels::Backend). A scheme becomes a
-//! [`Plan`]: memory and launches that are prepared once, then run and timed as often as wanted.
+//! Registrations do not use these schemes but the operations of [`Backend`](antsreg_kernels::Backend). A scheme
+//! becomes a [`Plan`]: memory and launches, prepared once and then run and timed any number of times.
 #![expect(unsafe_code, reason = "kernel launches take raw pointers")]
 
 mod bricks;
@@ -29,7 +29,7 @@ pub use plan::Plan;
 use crate::Error;
 use kernels::Kernels;
 
-/// The fewest and the most bins of an image.
+/// Allowed numbers of bins of an image.
 pub const BINS: std::ops::RangeInclusive<usize> = 2..=1024;
 
 /// The schemes' kernels, loaded on a device.
@@ -47,7 +47,7 @@ pub struct CrSums {
     pub weight: Vec<f64>,
     /// Σw·y.
     pub sum: Vec<f64>,
-    /// Σw·y²; of a scheme that adds up what the cost needs and no more, one sum over all bins.
+    /// Σw·y². A scheme that computes only what the cost needs has one sum over all bins.
     pub square: Vec<f64>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Histograms<'a> {
     }
 }
 
-/// Refuses a number of bins that no scheme is made for.
+/// Checks that the schemes support this number of bins.
 fn check_bins(bins: usize) -> Result<(), Error> {
     match BINS.contains(&bins) {
         true => Ok(()),

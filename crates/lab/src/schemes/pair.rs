@@ -1,4 +1,4 @@
-//! What is histogrammed: a fixed volume's bins against moving values, on the device.
+//! The data of a histogram on the device: bins of a fixed volume, and moving values.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,7 @@ pub(super) struct Operands {
 }
 impl Argument for Operands {}
 
-/// Where moving values come from, as `cu/pair.cuh` numbers them.
+/// Source of the moving values, numbered as in `cu/pair.cuh`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Given = 0,
@@ -40,7 +40,7 @@ pub(super) enum Source {
     Filtered = 2,
 }
 
-/// A fixed volume on the host, and the orders of its voxels once they were needed.
+/// A fixed volume on the host, with sorted lists of its voxels that are computed when first needed.
 pub struct FixedVolume {
     shape: [usize; 3],
     values: Vec<f32>,
@@ -49,6 +49,9 @@ pub struct FixedVolume {
 
 impl FixedVolume {
     /// A volume, x fastest.
+    ///
+    /// # Errors
+    /// A number of values that does not fit the shape.
     pub fn new(shape: [usize; 3], values: Vec<f32>) -> Result<FixedVolume, Error> {
         let expected = shape.iter().product();
         if values.len() != expected {
@@ -62,7 +65,7 @@ impl FixedVolume {
         self.shape
     }
 
-    /// Its voxels.
+    /// Its values.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
@@ -82,7 +85,7 @@ impl FixedVolume {
     }
 }
 
-/// Low end and bins per unit of a range of values.
+/// Lower end of a range of values, and bins per unit.
 fn binning(values: &[f32], bins: usize) -> (f32, f32) {
     let (low, high) = values
         .iter()
@@ -97,20 +100,20 @@ fn bin_of(value: f32, low: f32, scale: f32, bins: usize) -> u16 {
 /// The moving values.
 #[derive(Debug, Clone, Copy)]
 pub enum Values<'v> {
-    /// One for each fixed voxel.
+    /// One value for each fixed voxel.
     Given(&'v [f32]),
-    /// Sampled from a volume, trilinearly.
+    /// Sampled from a volume by trilinear interpolation.
     Sampled {
-        /// Its voxels along each axis, at least two.
+        /// Voxels along each axis, at least two.
         shape: [usize; 3],
-        /// Its voxels, x fastest.
+        /// Values, x fastest.
         voxels: &'v [f32],
-        /// From fixed to moving voxel indices.
+        /// Maps fixed to moving voxel indices.
         fixed_to_moving: AffineTransform,
-        /// Through the texture unit's own filter, whose weights have eight bits, instead of in single precision.
+        /// Whether the texture unit interpolates, with weights of eight bits, instead of single precision.
         filtered: bool,
-        /// Width of the ramp at the moving volume's edge, over which the weights of the correlation ratio rise from 0 to 1.
-        /// For joint histograms every voxel inside counts once.
+        /// Width of the ramp at the moving volume's border over which the weights of the correlation ratio rise from
+        /// 0 to 1, voxels. In joint histograms every voxel inside has weight 1.
         edge_voxels: [f64; 3],
     },
 }
@@ -122,16 +125,16 @@ pub struct Pair<'f> {
     pub(super) voxel_bins: Vec<u16>,
     pub(super) source: Source,
     pub(super) operands: Operands,
-    /// 1 / range of the moving values, 0 if there is none.
+    /// 1 / range of the moving values; 0 if they are constant.
     pub(super) per_range: f32,
-    /// Where the moving image is empty.
+    /// Cells where the moving image has only its background value.
     pub(super) emptiness: Emptiness,
     sorted: Mutex<HashMap<Order, Sorted>>,
     _fixed: Buffer<u16>,
     _moving: Image,
 }
 
-/// Sorted voxel indices on both sides.
+/// Sorted voxel indices, on the host and on the device.
 #[derive(Clone)]
 pub(super) struct Sorted {
     pub(super) host: Arc<Vec<u32>>,
@@ -139,7 +142,7 @@ pub(super) struct Sorted {
 }
 
 impl Histograms<'_> {
-    /// Brings a pair to the device, with both sides in `bins` bins over the range of their values.
+    /// Uploads a pair. Both images have `bins` bins over the range of their values.
     pub fn pair<'f>(&self, fixed: &'f FixedVolume, moving: Values<'_>, bins: usize) -> Result<Pair<'f>, Error> {
         check_bins(bins)?;
         let voxel_bins = fixed.binned(bins);
@@ -187,7 +190,7 @@ impl Histograms<'_> {
         })
     }
 
-    /// Sorted voxel indices, made when first asked for.
+    /// Sorted voxel indices, computed when first needed.
     pub(super) fn sorted(&self, pair: &Pair<'_>, order: Order) -> Result<Sorted, Error> {
         let mut known = pair.sorted.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sorted) = known.get(&order) {
@@ -200,12 +203,12 @@ impl Histograms<'_> {
 }
 
 impl Pair<'_> {
-    /// Fixed voxels.
+    /// Number of fixed voxels.
     pub fn voxels(&self) -> usize {
         self.voxel_bins.len()
     }
 
-    /// Voxels of each fixed bin, and the one with most.
+    /// Number of voxels in each fixed bin, and the fullest bin.
     pub(super) fn in_bins(&self) -> (Vec<u32>, usize) {
         let mut voxels = vec![0; self.bins];
         self.voxel_bins.iter().for_each(|bin| voxels[usize::from(*bin)] += 1);
@@ -218,7 +221,7 @@ impl Pair<'_> {
         usize::from(bin_of(value, self.operands.low, self.operands.scale, self.bins))
     }
 
-    /// Bins of either side.
+    /// Number of bins of each image.
     pub fn bins(&self) -> usize {
         self.bins
     }

@@ -1,4 +1,4 @@
-//! A scheme made ready: memory, and the steps that fill it, to be run and timed as often as wanted.
+//! A prepared scheme: memory and steps, which can be run and timed any number of times.
 
 use antsreg_kernels::Cuda;
 use antsreg_kernels::cuda::extension::{self, Argument, Buffer, Kernel};
@@ -21,7 +21,7 @@ pub(super) struct TileTables {
 }
 impl Argument for TileTables {}
 
-/// An argument of a kernel, kept until it is launched.
+/// An argument of a kernel, stored until the launch.
 pub(super) enum Value {
     Pair(Operands),
     Tiles(TileTables),
@@ -46,7 +46,7 @@ impl Value {
     }
 }
 
-/// Memory that a plan keeps.
+/// Memory that belongs to a plan.
 pub(super) enum Memory {
     Words(Buffer<u32>),
     Halves(Buffer<u16>),
@@ -67,7 +67,7 @@ macro_rules! memory_from {
 memory_from!(Words: u32, Halves: u16, Singles: f32, Doubles: f64);
 
 impl Memory {
-    /// Where it is.
+    /// Its address.
     pub(super) fn pointer(&self) -> u64 {
         match self {
             Memory::Words(buffer) => buffer.pointer(),
@@ -89,12 +89,12 @@ impl Memory {
     }
 }
 
-/// A piece of a plan's memory, by its number.
+/// Number of a piece of a plan's memory.
 pub(super) type Slot = usize;
 
 enum Step<'p> {
     Clear(Slot),
-    /// Counters made what they are at the start, from the second slot.
+    /// Copies the second slot to the first, to set counters to their initial values.
     Copy(Slot, Slot),
     Launch {
         kernel: &'p Kernel,
@@ -103,7 +103,7 @@ enum Step<'p> {
     },
 }
 
-/// A scheme on a pair, ready to run.
+/// A scheme for a pair, ready to run.
 pub struct Plan<'p> {
     cuda: &'p Cuda,
     hold: &'p Kernel,
@@ -113,7 +113,7 @@ pub struct Plan<'p> {
     bins: usize,
 }
 
-/// The shape of a launch.
+/// Blocks, threads and shared memory of a launch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
     pub(super) blocks: [usize; 2],
@@ -128,7 +128,7 @@ impl Grid {
 }
 
 impl Histograms<'_> {
-    /// Without a step so far.
+    /// A plan without steps.
     pub(super) fn plan(&self, bins: usize) -> Result<Plan<'_>, Error> {
         let hold = self.kernels.get("hold")?;
         Ok(Plan { cuda: self.cuda, hold, memory: Vec::new(), steps: Vec::new(), result: 0, bins })
@@ -136,18 +136,18 @@ impl Histograms<'_> {
 }
 
 impl<'p> Plan<'p> {
-    /// Keeps memory as long as the plan.
+    /// Keeps memory for the life of the plan.
     pub(super) fn keep(&mut self, memory: impl Into<Memory>) -> Slot {
         self.memory.push(memory.into());
         self.memory.len() - 1
     }
 
-    /// Where a piece of memory is.
+    /// Address of a slot.
     pub(super) fn pointer(&self, slot: Slot) -> u64 {
         self.memory[slot].pointer()
     }
 
-    /// Where the result stands after a run.
+    /// Sets the slot that holds the result after a run.
     pub(super) fn results_in(&mut self, slot: Slot) {
         self.result = slot;
     }
@@ -156,7 +156,7 @@ impl<'p> Plan<'p> {
         self.steps.push(Step::Clear(slot));
     }
 
-    /// Fills counters with others before what follows.
+    /// Adds a copy of counters from one slot to another.
     pub(super) fn copy(&mut self, to: Slot, from: Slot) {
         self.steps.push(Step::Copy(to, from));
     }
@@ -164,7 +164,7 @@ impl<'p> Plan<'p> {
     /// Adds a launch.
     ///
     /// # Safety
-    /// As for [`Cuda::launch_kernel`], whenever the plan runs: addresses are of memory that the plan or the pair it is for keeps.
+    /// As for [`Cuda::launch_kernel`] whenever the plan runs: addresses point to memory of the plan or of its pair.
     pub(super) unsafe fn launch(&mut self, kernel: &'p Kernel, grid: Grid, values: Vec<Value>) {
         let grid = extension::Grid {
             blocks: [grid.blocks[0] as u32, grid.blocks[1] as u32, 1],
@@ -174,7 +174,7 @@ impl<'p> Plan<'p> {
         self.steps.push(Step::Launch { kernel, grid, values });
     }
 
-    /// Gives all steps to the device once.
+    /// Runs all steps once, without waiting for the device.
     pub fn run(&mut self) -> Result<(), Error> {
         for step in &self.steps {
             match step {
@@ -194,11 +194,12 @@ impl<'p> Plan<'p> {
         Ok(())
     }
 
-    /// The median time of a run on the device, seconds: all its steps, with the inputs where earlier runs left them.
+    /// Median time of a run on the device, seconds: all steps. Inputs stay in the caches where earlier runs left
+    /// them.
     pub fn time(&mut self) -> Result<f64, Error> {
         self.run()?;
         let first = self.timed(1)?;
-        // Short ones several at a time, long ones less often.
+        // Short runs are timed several at a time, long ones fewer times.
         let (at_a_time, rounds) = match first {
             seconds if seconds < 1e-3 => (4, 11),
             seconds if seconds < 1e-2 => (1, 7),
@@ -209,10 +210,10 @@ impl<'p> Plan<'p> {
         Ok(seconds[rounds / 2])
     }
 
-    /// Mean of so many runs one after the other.
+    /// Mean time of `runs` runs in sequence.
     fn timed(&mut self, runs: usize) -> Result<f64, Error> {
         let timer = self.cuda.timer()?;
-        // The device waits until the host has given it everything: launches do not show.
+        // The device waits until the host has queued everything, so that the time of launching is not measured.
         let cycles = (runs * self.steps.len() * 100_000).min(50_000_000) as u32;
         let one_thread = extension::Grid { blocks: [1; 3], threads: [1; 3], shared: 0 };
         // SAFETY: the kernel takes a number and touches no memory.
@@ -224,7 +225,7 @@ impl<'p> Plan<'p> {
         Ok(timer.stop()? / runs as f64)
     }
 
-    /// The counts of the last run of a joint histogram, a row for each fixed bin; nothing of another plan.
+    /// The counts of the last run; empty if this is no plan of a joint histogram.
     pub fn joint(&self) -> Result<Vec<u32>, Error> {
         match &self.memory[self.result] {
             Memory::Words(counts) => Ok(counts.download(counts.len())?),
@@ -232,7 +233,7 @@ impl<'p> Plan<'p> {
         }
     }
 
-    /// The sums of the last run of the correlation ratio; nothing of another plan.
+    /// The sums of the last run; empty if this is no plan of the correlation ratio.
     pub fn sums(&self) -> Result<CrSums, Error> {
         let all = match &self.memory[self.result] {
             Memory::Singles(sums) => sums.download(sums.len())?.into_iter().map(f64::from).collect(),

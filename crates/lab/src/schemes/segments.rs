@@ -1,10 +1,10 @@
-//! Sorted fixed voxels and their segments (Li 2015, 3.6.1 and Listing 4).
+//! Sorted lists of fixed voxels, and their segments (Li 2015, 3.6.1 and Listing 4).
 
 use rayon::prelude::*;
 
 use super::choice::Order;
 
-/// Voxel indices in this order.
+/// Voxel indices sorted in this order.
 pub(super) fn sorted(shape: [usize; 3], values: &[f32], bins: &[u16], order: Order) -> Vec<u32> {
     match order {
         Order::Intensity => {
@@ -20,7 +20,7 @@ pub(super) fn sorted(shape: [usize; 3], values: &[f32], bins: &[u16], order: Ord
     }
 }
 
-/// All voxels, brick by brick.
+/// All voxel indices, brick by brick.
 fn bricks(shape: [usize; 3]) -> Vec<u32> {
     const EDGE: usize = 8;
     let mut voxels = Vec::with_capacity(shape.iter().product());
@@ -40,14 +40,14 @@ fn bricks(shape: [usize; 3]) -> Vec<u32> {
     voxels
 }
 
-/// Where blocks start, with one more for the end, and the bin of each (Listing 4).
+/// First voxel of each segment, with the end of the last one, and the bin of each segment (Listing 4).
 pub(super) struct Segments {
     pub(super) starts: Vec<u32>,
     pub(super) bins: Vec<u32>,
 }
 
 impl Segments {
-    /// A block takes at most `longest` voxels, all of one bin.
+    /// Segments of at most `longest` voxels, each of one bin.
     pub(super) fn new(sorted: &[u32], bins: &[u16], longest: usize) -> Segments {
         let mut segments = Segments { starts: Vec::new(), bins: Vec::new() };
         let mut start = 0;
@@ -67,15 +67,15 @@ impl Segments {
 /// Slices of a slab, as in `cu/slab.cuh`.
 const SLAB: usize = 4;
 
-/// Slabs of blocks of so many threads.
+/// Number of slabs for blocks of this many threads.
 pub(super) fn slabs(shape: [usize; 3], threads: usize) -> usize {
     (shape[0] * shape[1]).div_ceil(threads) * shape[2].div_ceil(SLAB)
 }
 
-/// Blocks that share the slabs evenly: about as many as wanted, but so many that none takes 2¹⁶ voxels.
-pub(super) fn blocks_of_slabs(slabs: usize, wanted: usize, threads: usize) -> usize {
+/// Number of blocks that share the slabs evenly: about `requested`, raised so that no block takes 2¹⁶ voxels.
+pub(super) fn blocks_of_slabs(slabs: usize, requested: usize, threads: usize) -> usize {
     let most = ((1 << 16) - 1) / (threads * SLAB);
-    slabs.div_ceil(slabs.div_ceil(wanted.max(1)).clamp(1, most))
+    slabs.div_ceil(slabs.div_ceil(requested.max(1)).clamp(1, most))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Voxels sorted by bin within each tile of the volume, for `cu/cr_tiled.cu`.
+//! Voxels sorted by bin within tiles of the volume, for `cu/cr_tiled.cu`.
 
 use rayon::prelude::*;
 
@@ -6,17 +6,17 @@ use rayon::prelude::*;
 pub(super) const TILE: [usize; 3] = [32, 8, 8];
 /// Voxels of a tile.
 pub(super) const TILE_VOXELS: usize = TILE[0] * TILE[1] * TILE[2];
-/// The most voxels that one thread adds up at a time.
+/// Most voxels that one thread adds up in sequence.
 const PIECE: usize = 16;
-/// Place of what lies outside the volume.
+/// Marks a place outside the volume.
 const NOT_COUNTED: u16 = u16::MAX;
 
-/// Tiles that cover a volume.
+/// Number of tiles that cover a volume.
 pub(super) fn count(shape: [usize; 3]) -> usize {
     (0..3).map(|axis| shape[axis].div_ceil(TILE[axis])).product()
 }
 
-/// The tables of all tiles, as `Tiles` in `cu/cr_tiled.cu` has them.
+/// The tables of all tiles, in the layout of `Tiles` in `cu/cr_tiled.cu`.
 #[derive(Default)]
 pub(super) struct Tiles {
     pub(super) places: Vec<u16>,
