@@ -11,7 +11,7 @@ use crate::library::{Code, listed, resolve};
 
 macro_rules! forward {
     ($( fn $name:ident($($argument:ident: $type:ty),*); )*) => { $(
-        // A library that is loaded into a process of others, such as Python's, must not offer the driver's names to them.
+        // Hidden: in a process such as Python's, other libraries must not resolve the driver's names to these functions.
         #[cfg(target_os = "linux")]
         std::arch::global_asm!(concat!(".globl ", stringify!($name), "
 .hidden ", stringify!($name)));

@@ -1,8 +1,8 @@
-//! The functions of the CUDA driver that `cust` is linked against, each forwarded to the driver library, which is
-//! opened at the first call.
+//! Functions of the CUDA driver for `cust` to link against. Each forwards to the driver library, which is opened at
+//! the first call.
 //!
-//! So one binary builds with Rust alone, starts where there is no driver, says why there is no device, and uses the
-//! GPU where there is one. Call [`load`] before anything of `cust`.
+//! So a program builds with Rust alone, starts on a machine without a driver, reports why no device can be used, and
+//! uses the GPU where there is one. Call [`load`] before any function of `cust`.
 #![expect(unsafe_code, reason = "defines C functions and calls into a library opened at run time")]
 
 mod functions;

@@ -1,10 +1,10 @@
-//! Opening the driver library and finding its functions.
+//! Opens the driver library and looks up its functions.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// A driver's return code as it comes: any number, not only those that `cust_raw` lists in its enum.
+/// A return code of the driver. Any number is possible, not only those in the enum of `cust_raw`.
 pub(crate) type Code = u32;
 
 /// CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND.
@@ -14,7 +14,8 @@ pub(crate) const NOT_LOADED: Code = 303;
 /// CUDA_ERROR_UNKNOWN.
 const UNKNOWN: Code = 999;
 
-/// Where drivers live: the loader's own path, then places it does not search (WSL, containers).
+/// Paths of the driver library: the loader's own search path, then folders that the loader does not search (WSL,
+/// containers).
 const PLACES: [&CStr; 3] =
     [c"libcuda.so.1", c"/usr/lib/wsl/lib/libcuda.so.1", c"/usr/local/nvidia/lib64/libcuda.so.1"];
 
@@ -24,7 +25,7 @@ unsafe extern "C" {
     fn dlerror() -> *const c_char;
 }
 
-/// A handle that is never closed.
+/// A handle of the driver library. It is never closed.
 struct Library(*mut c_void);
 
 // SAFETY: dlsym may be called with one handle from any thread, and the handle is never closed.
@@ -55,7 +56,10 @@ fn library() -> Result<&'static Library, &'static str> {
     opened.as_ref().map_err(String::as_str)
 }
 
-/// Opens the driver library. The error is the system's own reason why it cannot be.
+/// Opens the driver library.
+///
+/// # Errors
+/// The system's message if the library cannot be opened.
 pub fn load() -> Result<(), &'static str> {
     library().map(|_| ())
 }
@@ -78,12 +82,13 @@ pub(crate) fn resolve(slot: &AtomicPtr<c_void>, name: &CStr) -> Result<*mut c_vo
 
 static LAST_UNLISTED: AtomicU32 = AtomicU32::new(0);
 
-/// The last code a driver returned that `cust_raw` does not know and `cust` therefore saw as 999, or 0.
+/// The last return code that `cust_raw` does not know, or 0. `cust` saw 999 in its place.
 pub fn last_unlisted_error() -> u32 {
     LAST_UNLISTED.load(Ordering::Relaxed)
 }
 
-/// `cust` receives the code as a Rust enum, in which a value that the enum lacks would be undefined behaviour.
+/// Replaces a code that `cust_raw` does not know by 999. `cust` receives the code as a Rust enum, and a value outside
+/// the enum would be undefined behaviour.
 pub(crate) fn listed(code: Code) -> Code {
     match code {
         0..=8 | 34 | 100..=102 | 200..=202 | 205..=224 | 300..=304 | 400 | 401 | 500 | 600 => code,

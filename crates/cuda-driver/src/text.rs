@@ -1,5 +1,5 @@
-//! The driver's texts for error codes, which must answer even when no driver is there: `cust` prints an error through
-//! them, and a failure here would turn into a panic of `println!`.
+//! The driver's texts for error codes. They must work without a driver: `cust` prints errors with them, and a failure
+//! here would make `println!` panic.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::AtomicPtr;
@@ -26,7 +26,7 @@ fn text(slot: &AtomicPtr<c_void>, name: &CStr, code: Code, out: *mut *const c_ch
     0
 }
 
-// As for the forwarded functions: other libraries of the process must not find these names here.
+// Hidden, as in `functions.rs`: other libraries of the process must not resolve these names to these functions.
 #[cfg(target_os = "linux")]
 std::arch::global_asm!(
     ".globl cuGetErrorString",
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn cuGetErrorName(code: Code, out: *mut *const c_char) -> 
     text(&SLOT, c"cuGetErrorName", code, out)
 }
 
-/// Name and description of an error, from the driver if there is one.
+/// Name and description of an error code, from the driver if it is loaded.
 pub fn error_text(code: u32) -> String {
     let read = |function: unsafe extern "C" fn(Code, *mut *const c_char) -> Code| {
         let mut text = std::ptr::null();
