@@ -26,9 +26,9 @@ const NEIGHBOUR_ANGLE_DEGREES: f64 = 9.0;
 /// Scales of neighbours.
 const NEIGHBOUR_SCALES: [f64; 4] = [0.8, 0.9, 1.1, 1.2];
 
-/// Optimises the best candidates of the coarser level, the start and the headers' alignment, then neighbours of the best
-/// and stretched copies, and those that differ over all degrees of freedom. Returns them best first, with the curvature of
-/// the cost at the best.
+/// Optimises the best candidates of the coarser level, the start and the headers' alignment; then neighbours and
+/// stretched copies of the best; then the distinct ones over all degrees of freedom. Returns the candidates best
+/// first, with the curvature of the cost at the best.
 pub(crate) fn search<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
@@ -46,7 +46,8 @@ pub(crate) fn search<B: Backend>(
     let mut found = level.optimise(frame, &starts, few, progress)?;
     let step = if dof == Dof::Translation3 { SearchStep::Translations } else { SearchStep::BestOrientations };
     progress.report(step, &found)?;
-    // The anchors are kept whatever they cost: with a common scale alone, the right one may cost more than others.
+    // The anchors are kept whatever their cost: with only a common scale, the correct anchor may cost more than other
+    // candidates.
     let anchors = found.split_off(ranked);
     found.extend_from_slice(&anchors);
     found = level.distinct(&found, KEPT);
@@ -97,7 +98,8 @@ pub(crate) fn stretched(
     frame.parameters(&(stretch * moving_to_fixed), &fixed.centre, dof)
 }
 
-/// Neighbours, ten of volumes: rotated to both sides about each axis and, unless the transform is rigid, scaled.
+/// Neighbours of a candidate, ten for volumes: rotated to both sides about each axis and, unless the model is rigid,
+/// scaled.
 fn neighbours(frame: &Frame, parameters: &Parameters, dof: Dof) -> Vec<Parameters> {
     let angle = NEIGHBOUR_ANGLE_DEGREES.to_radians();
     let mut neighbours = Vec::new();

@@ -1,5 +1,5 @@
-//! Minimisation along one direction after the other, FLIRT's local optimiser (Jenkinson & Smith 2001), for many starts in
-//! lockstep.
+//! FLIRT's local optimiser, line searches along one direction after the other (Jenkinson & Smith 2001), for many
+//! starts in lockstep.
 
 use crate::Error;
 use crate::line_search::LineSearch;
@@ -12,7 +12,7 @@ const OPENING: f64 = 10.0;
 /// Most sweeps over the directions, as in FLIRT.
 pub(crate) const SWEEPS: usize = 4;
 
-/// Sweeps over the directions from one start.
+/// Sweeps over the directions, from one start.
 #[derive(Debug, Clone)]
 struct Walk<'a> {
     directions: &'a [Direction],
@@ -48,7 +48,7 @@ impl AskTell for Walk<'_> {
 
     fn tell(&mut self, costs: &[f64]) {
         self.line.tell(costs);
-        // A line may need no cost: then the next one begins at once.
+        // If a line needs no costs, the next line begins at once.
         while self.line.ask().is_empty() && !self.done() {
             let best = self.line.best();
             self.point = along(&self.point, &self.directions[self.direction], best.at);

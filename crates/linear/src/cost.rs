@@ -1,5 +1,4 @@
-//! Costs: dissimilarity of two images, from 0, where each image predicts the other, to 1, where they have nothing in
-//! common.
+//! Costs: dissimilarity of two images. 0 means that each image predicts the other, 1 that they are independent.
 
 use std::fmt;
 
@@ -91,8 +90,8 @@ impl Cost {
         self == Cost::CorrelationRatio || self.has_joint_histogram()
     }
 
-    /// Number of bins on a level of `mm` for `bins` at 1 mm. The number falls with the number of voxels. A joint histogram
-    /// has bins² cells, so that its bins fall by the square root, but not in slices, which have few pixels.
+    /// Number of bins on a level of `mm`, for `bins` at 1 mm: bins / mm, because coarser levels have fewer voxels.
+    /// A joint histogram of volumes has bins / √mm, because it has bins² cells.
     pub(crate) fn bins_at(self, bins: usize, mm: f64, slices: bool) -> usize {
         let shrink = if self.has_joint_histogram() && !slices { mm.sqrt() } else { mm };
         ((bins as f64 / shrink).round() as usize).max(2)
@@ -100,7 +99,7 @@ impl Cost {
 
     /// The cost from the entropies of a joint histogram of bins² cells. It is 1 if there is less than one voxel per cell.
     pub(crate) fn of_entropies(self, entropies: &Entropies, bins: usize) -> f64 {
-        // Rounding leaves independent images a little information.
+        // Rounding gives independent images a small mutual information.
         let nothing = entropies.mutual_information() <= NO_INFORMATION;
         if nothing || entropies.weight < (bins * bins) as f64 {
             return 1.0;
@@ -120,7 +119,7 @@ impl Cost {
             return 1.0;
         }
         let (spread_x, spread_y, common) = (xx - x * x / n, yy - y * y / n, xy - x * y / n);
-        // Rounding leaves constant values a variance of the order of epsilon times their mean square.
+        // Rounding gives constant values a variance of about epsilon times their mean square.
         if spread_x <= ROUNDING * xx || spread_y <= ROUNDING * yy {
             return 1.0;
         }

@@ -1,7 +1,7 @@
-//! Line searches around a minimum where the cost is not smooth.
+//! Line searches around a minimum of a cost that is not smooth.
 //!
-//! Histograms filled by partial volume have creases where the voxels of both images coincide. Newton's steps end beside
-//! such a crease; line searches from around that point find the minimum in it.
+//! The cost of a histogram filled by partial volume has creases where the voxels of both images coincide. Newton
+//! steps end beside such a crease; line searches around that point find the minimum in the crease.
 
 use antsreg_kernels::Backend;
 
@@ -11,10 +11,10 @@ use crate::parameters::{Frame, Parameters, along};
 use crate::progress::Progress;
 use crate::{Dof, Error};
 
-/// Distance of the further starts from the point, to both sides along each direction, tolerances.
+/// Distance between the point and the further starts along each direction, to both sides, tolerances.
 const AWAY: f64 = 3.0;
 
-/// The best result of the line searches from `start` and around it, or `start` itself if none is better.
+/// The best result of line searches from `start` and from points around it; `start` itself if none is better.
 pub(crate) fn search<B: Backend>(
     level: &Level<B>,
     frame: &Frame,

@@ -1,4 +1,5 @@
-//! Steepest descent, the optimiser of Sun 2010: line searches against the gradient, which is measured by differences.
+//! Steepest descent, the optimiser of Sun 2010: line searches along the negative gradient, which is measured by
+//! finite differences.
 
 use crate::Error;
 use crate::line_search::LineSearch;
@@ -11,7 +12,7 @@ const STEP: f64 = 1.0;
 /// Distance of the first evaluations of a line, tolerances: that of the first line, and the largest of later ones.
 const OPENING: f64 = 10.0;
 
-/// A step shorter than this is the last, tolerances.
+/// A shorter step than this ends the search, tolerances.
 const SETTLED: f64 = 0.1;
 
 /// Most parabolas of one line search.
@@ -20,7 +21,7 @@ const REFINEMENTS: usize = 6;
 /// Most gradients. Where the parameters are correlated, steps alternate in direction and many are needed.
 const STEPS: usize = 60;
 
-/// A step that gains less than this share of the cost is the last.
+/// A step that gains less than this share of the cost ends the search.
 const LEAST_GAIN: f64 = 1e-6;
 
 /// The costs that a search needs next.
@@ -28,7 +29,7 @@ const LEAST_GAIN: f64 = 1e-6;
 enum Phase {
     /// Costs around the point.
     Around,
-    /// Costs against the gradient, along a direction one tolerance long.
+    /// Costs along the negative gradient, in a direction of length one tolerance.
     Down {
         line: LineSearch,
         down: Direction,
@@ -48,9 +49,9 @@ struct Descent<'a> {
 }
 
 impl Descent<'_> {
-    /// The phase after the costs around the point: a line search against the gradient.
+    /// The phase after the costs around the point: a line search along the negative gradient.
     fn set_out(&self, costs: &[f64]) -> Phase {
-        // The first cost is that of the point itself if it was not known.
+        // The first cost is that of the point itself, if it was not known before.
         let (here, sides) = match self.cost {
             Some(cost) => (cost, costs),
             None => (costs[0], &costs[1..]),

@@ -1,4 +1,4 @@
-//! Why a linear registration is refused or fails.
+//! Errors of a linear registration.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -25,7 +25,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// A linear registration was refused or failed.
+/// Why a linear registration is refused or fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -38,7 +38,7 @@ pub enum Error {
          8 mm (are its voxel sizes in mm?)"
     )]
     TooSmall {
-        /// Which image.
+        /// The image that is too small.
         side: Side,
         /// Length of its longest side, mm.
         found_mm: f64,
@@ -66,7 +66,7 @@ pub enum Error {
     /// Some voxels are NaN or infinite.
     #[error("the {side} image has {count} voxels that are not finite numbers")]
     NotFinite {
-        /// Which image.
+        /// The image with these voxels.
         side: Side,
         /// How many voxels.
         count: usize,
@@ -74,20 +74,20 @@ pub enum Error {
     /// A weight does not lie on its image's grid.
     #[error("the weight of the {side} image has the grid {found:?}, the image {expected:?}: they must be one")]
     WeightGrid {
-        /// Which image.
+        /// The image of the weight.
         side: Side,
         /// Shape of the image.
         expected: [usize; 3],
         /// Shape of the weight.
         found: [usize; 3],
     },
-    /// A weight is zero, or negative or NaN somewhere.
+    /// A weight is zero everywhere, or negative or NaN somewhere.
     #[error("the weight of the {0} image must be positive somewhere and nowhere negative")]
     Weight(Side),
     /// A weight leaves fewer voxels than there are bins.
     #[error("the mask of the {side} image leaves {found} voxels, fewer than there are bins: {bins}")]
     FewVoxels {
-        /// Which image.
+        /// The image of the weight.
         side: Side,
         /// Voxels of positive weight.
         found: usize,

@@ -12,7 +12,7 @@ use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Error, Options, Outcome, Side, Start, search};
 
-/// The fixed image on a device, for any number of registrations to it. Its levels are computed by the first registration
+/// The fixed image on a device, for any number of registrations. Its levels are computed by the first registration
 /// that needs them, and kept.
 pub struct Fixed<B: Backend> {
     pub(crate) source: Source<B>,

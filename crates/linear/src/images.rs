@@ -138,7 +138,7 @@ impl<B: Backend> Source<B> {
         Ok(Pose::of(&Volume { grid, voxels }))
     }
 
-    /// The image as the fixed one of a level of `mm`: on an isotropic grid, sorted into bins if the cost has them.
+    /// The fixed image on a level of `mm`: on an isotropic grid, sorted into bins if the cost uses bins.
     pub fn fixed_level(&self, backend: &B, mm: f64, options: &Options) -> Result<FixedLevel<B>, Error> {
         let grid = isotropic(&self.grid, mm);
         let image = self.blurred(backend, &grid, mm)?;
@@ -200,8 +200,8 @@ fn upload_weight<B: Backend>(backend: &B, weight: &Volume, cost: Cost) -> Result
     Ok(backend.upload(weight.grid.shape, &scaled)?)
 }
 
-/// The quantiles of the given shares. Where they are equal, as with a small object, the whole range; none if the image is
-/// constant.
+/// The quantiles of the given shares. If they are equal, as in an image of a small object, the range of all values;
+/// `None` for a constant image.
 fn robust_range<B: Backend>(backend: &B, image: &B::Image, [low, high]: [f64; 2]) -> Result<Quantiles, Error> {
     let range = |low, high| -> Result<Quantiles, Error> {
         let found = backend.quantiles(image, low, high)?;
@@ -211,7 +211,7 @@ fn robust_range<B: Backend>(backend: &B, image: &B::Image, [low, high]: [f64; 2]
     if robust.low_high.is_some() { Ok(robust) } else { range(0.0, 1.0) }
 }
 
-/// Refuses a volume beside a slice, and slices whose planes differ too much.
+/// Checks that no slice meets a volume, and that the planes of two slices differ little.
 pub(crate) fn check_planes(fixed: &Grid, moving: &Grid) -> Result<(), Error> {
     if fixed.is_slice() != moving.is_slice() {
         return Err(Error::SliceAndVolume { fixed: fixed.shape, moving: moving.shape });
@@ -266,7 +266,8 @@ fn reordered(grid: &Grid, directions: &Matrix3<f64>) -> Grid {
     }
 }
 
-/// A grid of this spacing with the axes and the centre of `grid`, and no larger; slices keep their thickness.
+/// A grid with this spacing and with the axes and the centre of `grid`, not larger than `grid`. Slices keep their
+/// thickness.
 fn centred(grid: &Grid, mut spacing: Vector3<f64>) -> Grid {
     if grid.is_slice() {
         spacing.z = grid.spacing.z;
@@ -283,8 +284,8 @@ fn centred(grid: &Grid, mut spacing: Vector3<f64>) -> Grid {
     Grid { shape, spacing, origin, direction: grid.direction }
 }
 
-/// Standard deviation of the blur to a resolution of `mm`, voxels: its variance and that of the voxels add up to that of
-/// the level. 0 across a slice.
+/// Standard deviation of the blur to a resolution of `mm`, voxels. The variances of blur and voxel add up to the
+/// variance of the level. 0 across a slice.
 fn sigma_voxels(grid: &Grid, mm: f64) -> [f64; 3] {
     let mut sigma = grid.spacing.map(|spacing| (mm * mm - spacing * spacing).max(0.0).sqrt() / FWHM / spacing);
     if grid.is_slice() {

@@ -5,7 +5,7 @@ use crate::parameters::Parameters;
 /// Share of the points, and of the range of costs, that is low enough for a full optimisation.
 const PROMISING_SHARE: f64 = 0.2;
 
-/// Points at equal distances over a box around 0, the first axis fastest.
+/// A regular lattice over a box around 0, the first axis fastest.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Lattice {
     count: [usize; 3],
@@ -14,7 +14,8 @@ pub(crate) struct Lattice {
 }
 
 impl Lattice {
-    /// So many points along each axis, from minus to plus `range`. An axis with one point has it at 0.
+    /// A lattice of `count` points along each axis, from −`range` to +`range`. An axis with one point has that point
+    /// at 0.
     pub fn new(count: [usize; 3], range: [f64; 3]) -> Lattice {
         let single = |axis: usize| count[axis] == 1;
         Lattice {
@@ -59,7 +60,7 @@ impl Lattice {
         sum
     }
 
-    /// The parameters at the points whose cost is promising and no higher than at any of their neighbours.
+    /// The parameters of the points with a promising cost that is not higher than at any neighbour.
     pub fn promising(&self, parameters: &[Parameters], costs: &[f64]) -> Vec<Parameters> {
         let limit = promising(costs);
         let lowest = self.minima(costs).into_iter().filter(|number| costs[*number] <= limit);
@@ -79,7 +80,8 @@ impl Lattice {
     }
 }
 
-/// The cost up to which a point is optimised: within a fifth of the range above the lowest, and among the lowest fifth.
+/// The largest promising cost: within a fifth of the range above the lowest cost, and among the lowest fifth of the
+/// points.
 fn promising(costs: &[f64]) -> f64 {
     let mut sorted = costs.to_vec();
     sorted.sort_by(f64::total_cmp);

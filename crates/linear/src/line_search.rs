@@ -1,7 +1,7 @@
-//! Line search as a state machine that asks for costs, so that many searches can share their evaluations.
+//! Line search as a state machine that asks for costs, so that many line searches are evaluated in one batch.
 //!
-//! The cost is evaluated on both sides of the start together. Then the bracket grows towards the lower side by the factor
-//! 1.6, and shrinks by parabolic interpolation. Distances are in tolerances.
+//! The cost is evaluated on both sides of the start together. Then the bracket grows towards the lower side by the
+//! factor 1.6, and shrinks by parabolic interpolation. Distances are in tolerances.
 
 /// Factor by which a bracket grows.
 const GROWTH: f64 = 1.6;
@@ -38,7 +38,7 @@ enum Phase {
 pub(crate) struct LineSearch {
     phase: Phase,
     steps: usize,
-    /// Three probes in the order of their positions; once the search is closing in, the middle one is the best.
+    /// Three probes in the order of their positions. While the bracket shrinks, the middle probe is the best.
     bracket: [Probe; 3],
     asked: Vec<f64>,
     start_known: bool,
@@ -130,7 +130,7 @@ impl LineSearch {
     }
 }
 
-/// The bracket made smaller by a probe inside it.
+/// The bracket after a probe inside it: the smaller one around the best probe.
 fn closed([low, middle, high]: [Probe; 3], found: Probe) -> [Probe; 3] {
     match (found.at < middle.at, found.cost < middle.cost) {
         (true, true) => [low, found, middle],
@@ -140,7 +140,7 @@ fn closed([low, middle, high]: [Probe; 3], found: Probe) -> [Probe; 3] {
     }
 }
 
-/// The minimum of the parabola through a bracket, kept away from its ends.
+/// The minimum of the parabola through the bracket's probes, kept away from both ends.
 fn vertex([low, middle, high]: [Probe; 3]) -> f64 {
     let (left, right) = (middle.at - low.at, high.at - middle.at);
     let (rise_left, rise_right) = (low.cost - middle.cost, high.cost - middle.cost);

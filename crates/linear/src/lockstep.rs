@@ -1,4 +1,4 @@
-//! Searches as state machines that ask for costs, so that any number of them share their evaluations.
+//! Searches as state machines that ask for costs, so that all of them are evaluated in one batch.
 
 use crate::Error;
 use crate::parameters::Parameters;

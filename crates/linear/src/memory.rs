@@ -1,7 +1,7 @@
-//! Estimates of the memory that the linear stage takes.
+//! Estimates of the memory that the linear stage needs.
 //!
-//! They count the buffers that `images.rs`, `level.rs` and `fixed.rs` hold at once. Grids are those of the images as given;
-//! `masked` tells which of the images have a weight.
+//! They count the buffers that `images.rs`, `level.rs` and `fixed.rs` hold at the same time. Grids are those of the
+//! images as given; `masked` says which images have a weight.
 
 use antsreg_core::Grid;
 
@@ -13,18 +13,18 @@ const SCALAR: usize = 4;
 /// Voxels of a sorted list for which a device counts the bins together.
 const VOXELS_PER_COUNTER: usize = 2048;
 
-/// Peak memory of a registration on a device, bytes: of the fixed and the moving image.
+/// Peak memory on a device of a registration of a fixed and a moving image, bytes.
 ///
-/// Not counted: sums of batches and of blocks, and what the device's allocator rounds up.
+/// Not counted: sums of batches and of blocks, and the rounding up by the device's allocator.
 pub fn device_bytes([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &Options) -> usize {
     let [fixed_images, moving_images] = masked.map(images);
     let loaded = fixed.len() * fixed_images + moving.len() * moving_images;
     // No level is finer than the coarser of the two images.
     let level = level_voxels(fixed, finest_mm(fixed, options).max(moving.spacing.min()));
-    // A wide blur keeps a copy.
+    // A blur with a wide kernel needs a copy.
     let blurring = 2 * fixed.len() + level;
-    // The fixed level and its sorted list. Besides, the counters of the bins while it is sorted, and later the moving
-    // level: blurred and resampled, then as an image and as a texture.
+    // The fixed level with its sorted list. In addition, first the counters of the bins during sorting, later the
+    // moving level: blurred and resampled, then as an image and as a texture.
     let counters = level.div_ceil(VOXELS_PER_COUNTER) * options.bins;
     let searching = 2 * level * fixed_images + counters.max(2 * moving.len() * moving_images);
     SCALAR * (loaded + blurring.max(searching))
@@ -37,13 +37,13 @@ pub fn prepared_device_bytes(fixed: &Grid, masked: bool, options: &Options) -> u
     SCALAR * (fixed.len() * images(masked) + 8 * level * images(masked) / 7)
 }
 
-/// Peak main memory of a registration on the CPU, bytes, besides the images and weights that it is given: the moving image
-/// blurred, and the sorted list of the fixed voxels with their coordinates.
+/// Peak main memory of a registration on the CPU, bytes, without the images and weights themselves: the blurred
+/// moving image, and the sorted list of the fixed voxels with their coordinates.
 pub fn host_bytes([fixed, moving]: [&Grid; 2]) -> usize {
     SCALAR * (moving.len() + fixed.len() * (1 + 4))
 }
 
-/// Images of one side: the image itself, and its weight if it has one.
+/// Number of images of one side: the image, and its weight if there is one.
 fn images(masked: bool) -> usize {
     1 + usize::from(masked)
 }
@@ -89,10 +89,11 @@ mod tests {
     fn no_level_is_finer_than_the_coarser_image() {
         let (fine, coarse) = (cube(128, 1.0), cube(64, 2.0));
         let options = Options::default();
-        // Both images; while the fixed image is blurred, two of it and the level of an eighth of the voxels.
+        // Both images; during the blur of the fixed image, two copies of it and the level with an eighth of its
+        // voxels.
         let expected = fine.len() + coarse.len() + 2 * fine.len() + coarse.len();
         assert_eq!(device_bytes([&fine, &coarse], [false; 2], &options), SCALAR * expected);
-        // The same level, as fine as allowed by the options.
+        // The options limit the level to the same spacing.
         let options = Options { finest_mm: 2.0, ..options };
         let expected = 2 * fine.len() + (2 * coarse.len() + 2 * fine.len()).max(2 * fine.len() + coarse.len());
         assert_eq!(device_bytes([&fine, &fine], [false; 2], &options), SCALAR * expected);

@@ -20,7 +20,7 @@ const FEW_SWEEPS: usize = 2;
 const NEAR: f64 = 2.0;
 
 impl<B: Backend> Level<'_, B> {
-    /// Each start, optimised over these degrees of freedom; in the order of the starts.
+    /// Optimises each start over these degrees of freedom; results in the order of the starts.
     pub fn optimise(
         &self,
         frame: &Frame,
@@ -31,7 +31,7 @@ impl<B: Backend> Level<'_, B> {
         self.optimise_along(frame, starts, &frame.directions(dof, self.mm), SWEEPS, progress)
     }
 
-    /// Each start, optimised roughly: near enough to its minimum to choose among them; in the order of the starts.
+    /// Optimises each start roughly, precisely enough to compare them; results in the order of the starts.
     pub fn approach(
         &self,
         frame: &Frame,
@@ -42,7 +42,8 @@ impl<B: Backend> Level<'_, B> {
         self.optimise_along(frame, starts, &frame.directions(dof, self.mm), FEW_SWEEPS, progress)
     }
 
-    /// Each start, optimised along these directions by the optimiser of the options; in the order of the starts.
+    /// Optimises each start along these directions by the optimiser of the options; results in the order of the
+    /// starts.
     pub fn optimise_along(
         &self,
         frame: &Frame,
@@ -59,8 +60,8 @@ impl<B: Backend> Level<'_, B> {
         }
     }
 
-    /// Each start, optimised over these degrees of freedom until it has converged, with the curvature there if the optimiser
-    /// measures it; best first.
+    /// Optimises each start over these degrees of freedom until convergence. Returns the results best first, with the
+    /// curvature if the optimiser measures it.
     pub fn polish(
         &self,
         frame: &Frame,
@@ -79,7 +80,7 @@ impl<B: Backend> Level<'_, B> {
         Ok(found.into_iter().map(|candidate| (candidate, None)).collect())
     }
 
-    /// The best of the candidates, at most `count`, none of them close to a better one.
+    /// The best candidates, at most `count`, without those close to a better one.
     pub fn distinct(&self, candidates: &[Candidate], count: usize) -> Vec<Candidate> {
         let mut sorted = candidates.to_vec();
         best_first(&mut sorted);

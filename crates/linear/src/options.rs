@@ -11,7 +11,7 @@ use crate::{Cost, Error};
 
 /// Degrees of freedom of the transform.
 ///
-/// The numbers in the names are those of volumes; slices have 2, 3, 4, 5 and 6. The order is from few to many.
+/// The numbers in the names are those of volumes; slices have 2, 3, 4, 5 and 6. Ordered from few to many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dof {
@@ -79,8 +79,8 @@ pub struct AngleSearch {
     pub coarse_step_degrees: f64,
     /// Step between the angles at which the cost is evaluated, degrees, within [`AngleSearch::STEP_DEGREES`].
     pub fine_step_degrees: f64,
-    /// Whether to try, outside the range as well, the four rotations that align the principal axes of both images. They
-    /// find a brain in any orientation.
+    /// Whether the four rotations that align the principal axes of both images are evaluated as well, also outside
+    /// the range. They find a brain in any orientation.
     pub principal_axes: bool,
 }
 
@@ -95,7 +95,7 @@ impl AngleSearch {
         AngleSearch { range_degrees: [0.0, 0.0, 180.0], ..AngleSearch::default() }
     }
 
-    /// Refuses angles and steps out of range.
+    /// Checks that angles and steps are in range.
     ///
     /// # Errors
     /// [`Error::AngleRange`] and [`Error::AngleStep`].
@@ -144,17 +144,17 @@ pub enum Optimiser {
     Descent,
 }
 
-/// The name as typed.
+/// The name on the command line.
 impl fmt::Display for Optimiser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
 
-/// Options of the linear stage. The defaults are FLIRT's, for its correlation ratio.
+/// Options of the linear stage. The defaults are those of FLIRT with the correlation ratio.
 ///
-/// Deserialised, fields that are left out have their defaults, and unknown fields are refused. Ranges are checked by
-/// [`Options::check`], and by every function that takes options.
+/// In deserialisation, a missing field has its default and an unknown field is an error. [`Options::check`] checks
+/// the ranges, and so does every function that takes options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
@@ -205,16 +205,17 @@ impl Options {
         Options { cost, bins: cost.default_bins(), ..Options::default() }
     }
 
-    /// The same by another cost, with the bins that are usual for that one.
+    /// The same options with another cost and that cost's default number of bins.
     pub fn with_cost(self, cost: Cost) -> Options {
         let bins = if cost == self.cost { self.bins } else { cost.default_bins() };
         Options { cost, bins, ..self }
     }
 
-    /// Refuses values out of range.
+    /// Checks that all values are in range.
     ///
     /// # Errors
-    /// [`Error::Bins`], [`Error::FinestLevel`], [`Error::RobustShares`], [`Error::AngleRange`] and [`Error::AngleStep`].
+    /// [`Error::Bins`], [`Error::FinestLevel`], [`Error::RobustShares`], [`Error::AngleRange`] and
+    /// [`Error::AngleStep`].
     pub fn check(&self) -> Result<(), Error> {
         if !Self::BINS.contains(&self.bins) {
             return Err(Error::Bins { found: self.bins });

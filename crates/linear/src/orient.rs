@@ -26,7 +26,7 @@ pub(crate) fn search<B: Backend>(
     progress: &mut Progress,
 ) -> Result<Vec<Candidate>, Error> {
     let mut angles = *angles;
-    // Axes that the frame does not rotate about are left out.
+    // No search about axes that the frame cannot rotate about.
     (0..3).filter(|axis| !frame.turns().contains(axis)).for_each(|axis| angles.range_degrees[axis] = 0.0);
     let coarse_lattice = angle_lattice(&angles, angles.coarse_step_degrees);
     let starts: Vec<Parameters> =
@@ -49,7 +49,8 @@ pub(crate) fn search<B: Backend>(
         .collect();
     let mut starts = fine_lattice.promising(&fine, &level.costs(frame, &fine, progress)?);
     if dof >= Dof::Scales9 {
-        // Where the objects differ by a stretch, the right orientation may cost more than others with a common scale.
+        // If the objects differ by a stretch, the correct orientation may cost more than others as long as only a
+        // common scale is allowed.
         let stretches: Vec<Parameters> =
             fine.iter().map(|turned| stretched(frame, poses, turned, dof).unwrap_or(*turned)).collect();
         starts.extend(fine_lattice.promising(&stretches, &level.costs(frame, &stretches, progress)?));
@@ -82,7 +83,7 @@ fn principal(frame: &Frame, [fixed, moving]: &[Pose; 2], dof: Dof, scale: f64) -
     if dof >= Dof::Scales9 {
         maps.extend(moving.maps_to(fixed, &moving.stretch_to(fixed)));
     }
-    // `parameters` sets scales from nine degrees of freedom on; here the three are one common scale.
+    // `parameters` sets three scales for nine degrees of freedom; a common scale is set for all three here.
     let kept = if dof == Dof::Similarity7 { Dof::Scales9 } else { dof };
     maps.iter()
         .filter(|map| frame.keeps_side(map))

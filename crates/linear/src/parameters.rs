@@ -38,10 +38,10 @@ pub(crate) fn along(point: &Parameters, direction: &Direction, distance: f64) ->
     std::array::from_fn(|i| point[i] + distance * direction[i])
 }
 
-/// The space in which parameters act: moving points m, RAS mm, go to
-/// L·D·R·K·S·Dᵀ·(m − c) + f + t, with R = Rx·Ry·Rz, K the skews (unit upper triangle), S the scales and t the
-/// translation. D holds the axes of the moving image, and c is its centre of mass. L is the linear part of the start, moving
-/// → fixed, and f the point to which the start takes c, so that the parameters [`IDENTITY`] give the start.
+/// The space of the parameters. A moving point m, RAS mm, is mapped to L·D·R·K·S·Dᵀ·(m − c) + f + t, with the
+/// rotation R = Rx·Ry·Rz, the skews K (unit upper triangle), the scales S and the translation t. D has the axes of
+/// the moving image as columns, c is the image's centre of mass. L is the linear part of the start, moving → fixed,
+/// and f the point to which the start maps c. So the parameters [`IDENTITY`] give the start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame {
     /// The moving image's axes in the world.
@@ -56,12 +56,12 @@ pub(crate) struct Frame {
     slices: bool,
     /// The start, fixed → moving.
     start: AffineTransform,
-    /// Whether the model is a translation, so that transforms have exactly the linear part of the start.
+    /// Whether the model is a translation. Then all transforms have exactly the linear part of the start.
     translates: bool,
 }
 
 impl Frame {
-    /// The frame in which [`IDENTITY`] is `start`, fixed → moving.
+    /// The frame in which [`IDENTITY`] gives `start`, fixed → moving.
     pub fn new(
         start: &AffineTransform,
         moving_axes: Matrix3<f64>,
@@ -165,7 +165,8 @@ impl Frame {
         parameters
     }
 
-    /// The start, translated so that the centre of the moving image lies at `fixed_centre`; slices move in their plane.
+    /// The start, translated so that the moving image's centre is mapped to `fixed_centre`; slices are translated in
+    /// their plane only.
     pub fn translation_to(&self, fixed_centre: &Point3<f64>) -> Parameters {
         let mut parameters = IDENTITY;
         parameters[TRANSLATION..SCALE].copy_from_slice((fixed_centre - self.fixed_centre).as_slice());
@@ -178,13 +179,13 @@ impl Frame {
         direction
     }
 
-    /// Whether a linear part, moving → fixed, does not turn slices over.
+    /// Whether a linear part, moving → fixed, does not flip slices.
     pub fn keeps_side(&self, moving_to_fixed: &Matrix3<f64>) -> bool {
         let normal = self.axes.column(2);
         !self.slices || (moving_to_fixed * normal).dot(&(self.orientation * normal)) > 0.0
     }
 
-    /// Fixed → moving, RAS mm; `None` where a scale vanishes or mirrors.
+    /// The transform, fixed → moving, RAS mm; `None` if a scale is too small or negative.
     pub fn transform(&self, parameters: &Parameters) -> Option<AffineTransform> {
         let [_, _, _, tx, ty, tz, sx, sy, sz, kxy, kxz, kyz] = *parameters;
         if self.translates {
@@ -202,8 +203,8 @@ impl Frame {
         AffineTransform { matrix, translation: target - matrix * self.moving_centre.coords }.inverse()
     }
 
-    /// The parameters with the rotation, scales and skews of the linear part `moving_to_fixed`, as far as `dof` allows, that
-    /// take the centre to `fixed_centre`; `None` for a linear part that mirrors or is singular.
+    /// The parameters that map the centre to `fixed_centre`, with the rotation, scales and skews of the linear part
+    /// `moving_to_fixed` as far as `dof` allows; `None` for a linear part that is singular or has a reflection.
     pub fn parameters(
         &self,
         moving_to_fixed: &Matrix3<f64>,
@@ -215,7 +216,7 @@ impl Frame {
             return None;
         }
         let decomposed = local.qr();
-        // The factors are unique once the diagonal of the triangle is positive.
+        // The factors are unique if the diagonal of the triangle is positive.
         let signs = Matrix3::from_diagonal(&decomposed.r().diagonal().map(f64::signum));
         let (turn, triangle) = (decomposed.q() * signs, signs * decomposed.r());
         let shift = fixed_centre - self.fixed_centre;
@@ -232,7 +233,7 @@ impl Frame {
         Some(if self.slices { self.in_plane(&parameters) } else { parameters })
     }
 
-    /// The parameters without those that slices lack.
+    /// The parameters without those that do not exist for slices.
     fn in_plane(&self, parameters: &Parameters) -> Parameters {
         let mut kept = IDENTITY;
         for parameter in [ROTATION + 2].into_iter().chain(self.scales()).chain(self.skews()) {
@@ -243,8 +244,8 @@ impl Frame {
         kept
     }
 
-    /// The parameters of the headers' alignment: each point of the moving world on the same point of the fixed world, or,
-    /// where the model is a translation, the centre of the moving image alone.
+    /// The parameters of the alignment by headers: each point of the moving world is mapped to the same point of the
+    /// fixed world. For a translation model, this holds for the moving image's centre only.
     pub fn headers(&self) -> Option<Parameters> {
         if self.translates {
             return Some(self.translation_to(&self.moving_centre));
@@ -265,13 +266,13 @@ fn angles(rotation: &Rotation3<f64>) -> [f64; 3] {
     let r = rotation.matrix();
     let y = r[(0, 2)].clamp(-1.0, 1.0).asin();
     if r[(0, 2)].abs() > 1.0 - 1e-12 {
-        // Only the sum of the other two angles matters.
+        // Gimbal lock: only the sum of the other two angles matters.
         return [r[(2, 1)].atan2(r[(1, 1)]), y, 0.0];
     }
     [(-r[(1, 2)]).atan2(r[(2, 2)]), y, (-r[(0, 1)]).atan2(r[(0, 0)])]
 }
 
-/// The directions of volumes whose axes are the world's.
+/// The directions for volumes whose axes are those of the world.
 #[cfg(test)]
 pub(crate) fn directions(dof: Dof, mm: f64) -> Vec<Direction> {
     let frame = Frame {

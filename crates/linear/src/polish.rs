@@ -1,8 +1,8 @@
 //! Newton's method with finite differences.
 //!
-//! A search along one parameter after the other converges slowly where the parameters are correlated. Here one batch of
-//! costs around the point gives gradient and curvature, and a second one the costs along the step. Coordinates are in
-//! tolerances.
+//! Line searches along one parameter after the other converge slowly if the parameters are correlated. Here one batch
+//! of costs around the point gives gradient and curvature, and a second batch gives the costs along the step.
+//! Coordinates are in tolerances.
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
@@ -19,10 +19,10 @@ const LONGEST: f64 = 15.0;
 /// Lengths at which the Newton step is evaluated, relative to the whole.
 const LENGTHS: [f64; 4] = [0.3, 0.7, 1.0, 1.4];
 
-/// Least curvature, as a share of the largest; smaller ones are raised to it.
+/// Least curvature, as a share of the largest. Smaller curvatures are raised to it.
 const LEAST_CURVATURE: f64 = 1e-4;
 
-/// A step shorter than this along every direction is the last, tolerances.
+/// A step shorter than this along every direction ends the search, tolerances.
 const SETTLED: f64 = 0.1;
 
 /// A step whose predicted gain is below this share of the cost ends the search.
@@ -44,7 +44,7 @@ struct Slopes {
 enum Phase {
     /// Costs around the point.
     Around,
-    /// Costs along a step, which was computed from this gradient.
+    /// Costs along a step; the gradient from which the step was computed.
     Along {
         step: DVector<f64>,
         gradient: DVector<f64>,
@@ -59,14 +59,15 @@ pub(crate) struct Newton<'a> {
     point: Parameters,
     cost: Option<f64>,
     curvature: Option<Curvature>,
-    /// The last step, and the gradient before it.
+    /// The last step, and the gradient at its start.
     last: Option<(DVector<f64>, DVector<f64>)>,
     phase: Phase,
     steps_left: usize,
 }
 
 impl<'a> Newton<'a> {
-    /// A search of at most `steps` steps. With `known` curvature, from a coarser level, only its diagonal is measured.
+    /// A search of at most `steps` steps. With a `known` curvature, from a coarser level, only the diagonal is
+    /// measured.
     pub fn new(
         start: &Parameters,
         directions: &'a [Direction],
@@ -78,7 +79,7 @@ impl<'a> Newton<'a> {
         Newton { directions, point: *start, cost: None, curvature, last: None, phase, steps_left: steps }
     }
 
-    /// The curvature at the present point, once it is known.
+    /// The curvature at the current point, once it is known.
     pub fn curvature(&self) -> Option<&Curvature> {
         self.curvature.as_ref()
     }
@@ -137,7 +138,7 @@ impl AskTell for Newton<'_> {
     }
 }
 
-/// Optimises every start by Newton steps, in lockstep. Returns each with its last curvature, best first.
+/// Optimises every start by Newton steps, in lockstep. Returns the results with their last curvature, best first.
 pub(crate) fn polish(
     starts: &[Parameters],
     directions: &[Direction],
@@ -153,7 +154,7 @@ pub(crate) fn polish(
     Ok(polished)
 }
 
-/// The derivatives from the costs of a stencil. With `known` curvature only its diagonal is measured.
+/// The derivatives from the costs of a stencil. With a `known` curvature, only the diagonal is measured.
 fn slopes(count: usize, known: Option<&Curvature>, costs: &[f64]) -> Slopes {
     let gradient = DVector::from_fn(count, |i, _| (costs[1 + 2 * i] - costs[2 + 2 * i]) / (2.0 * STEP));
     let diagonal =
@@ -172,7 +173,8 @@ fn moved(point: &Parameters, directions: &[Direction], offset: &DVector<f64>) ->
     })
 }
 
-/// The point itself, both neighbours along each direction and, with `pairs`, both along each diagonal of two.
+/// The point, both neighbours along each direction and, with `pairs`, both along the diagonal of each pair of
+/// directions.
 fn stencil(count: usize, pairs: bool) -> Vec<DVector<f64>> {
     let single = |i: usize, sign: f64| unit(count, i, sign * STEP);
     let mut offsets = vec![DVector::zeros(count)];
@@ -208,7 +210,7 @@ fn measured(costs: &[f64], diagonal: &DVector<f64>) -> DMatrix<f64> {
     hessian
 }
 
-/// Known curvature, scaled to the diagonal just measured, so that the correlations of the directions stay.
+/// A known curvature, scaled to the measured diagonal. The correlations between directions are kept.
 fn rescaled(known: &DMatrix<f64>, diagonal: &DVector<f64>) -> DMatrix<f64> {
     let factor = DVector::from_fn(diagonal.len(), |i, _| {
         let ratio = diagonal[i] / known[(i, i)];
@@ -217,8 +219,8 @@ fn rescaled(known: &DMatrix<f64>, diagonal: &DVector<f64>) -> DMatrix<f64> {
     DMatrix::from_fn(known.nrows(), known.ncols(), |i, j| factor[i] * known[(i, j)] * factor[j])
 }
 
-/// Updates the curvature by the method of Broyden, Fletcher, Goldfarb and Shanno: along the last step, the gradient changed
-/// by `change`.
+/// Updates the curvature by the BFGS method (Broyden, Fletcher, Goldfarb, Shanno): along the last step, the gradient
+/// changed by `change`.
 fn learn(hessian: &mut DMatrix<f64>, step: &DVector<f64>, change: &DVector<f64>) {
     let predicted = &*hessian * step;
     let (measured, expected) = (step.dot(change), step.dot(&predicted));
@@ -227,7 +229,7 @@ fn learn(hessian: &mut DMatrix<f64>, step: &DVector<f64>, change: &DVector<f64>)
     }
 }
 
-/// −H⁻¹·g with the curvatures kept positive, no longer than [`LONGEST`].
+/// −H⁻¹·g with all curvatures kept positive, shortened to [`LONGEST`].
 fn newton_step(hessian: &DMatrix<f64>, gradient: &DVector<f64>) -> DVector<f64> {
     let eigen = SymmetricEigen::new(hessian.clone());
     let floor = LEAST_CURVATURE * eigen.eigenvalues.amax();

@@ -18,7 +18,8 @@ pub(crate) struct Pose {
 }
 
 impl Pose {
-    /// The pose of a volume whose positive voxels are masses. Without any mass, the centre of the grid and the world's axes.
+    /// The pose of a volume, with the positive voxels as masses. Without any mass: the centre of the grid and the
+    /// world's axes.
     pub fn of(volume: &Volume) -> Pose {
         let to_world = volume.grid.voxel_to_world();
         let [nx, ny, _] = volume.grid.shape;
@@ -37,7 +38,8 @@ impl Pose {
         let mean = first / mass;
         let mut covariance = second / mass - mean * mean.transpose();
         if volume.grid.is_slice() {
-            // The same thickness for both images. It makes the normal the axis of least extent, first in the order below.
+            // The same thickness for both images, small enough that the normal becomes the axis of least extent, the
+            // first in the order below.
             let normal = normal(&volume.grid);
             covariance += normal * normal.transpose();
         }
@@ -47,7 +49,7 @@ impl Pose {
         let column = |axis: usize| eigen.eigenvectors.column(order[axis]).into_owned();
         let (mut least, middle) = (column(0), column(1));
         if volume.grid.is_slice() {
-            // Of one sign for both images, so that rotations from one to the other stay in the plane.
+            // The same sign for both images, so that rotations from one to the other stay in the plane.
             least = normal(&volume.grid);
         }
         let axes = Matrix3::from_columns(&[least, middle, least.cross(&middle)]);
@@ -55,16 +57,16 @@ impl Pose {
         Pose { centre: volume.grid.centre() + mean, axes, extent }
     }
 
-    /// The four rotations that align the axes of this pose with those of `other`, as axes have no sign, each after a stretch
-    /// along these axes.
+    /// The four rotations that align the axes of this pose with those of `other` (axes have no sign). Each follows a
+    /// stretch along the axes of this pose.
     pub fn maps_to(&self, other: &Pose, stretch: &Vector3<f64>) -> [Matrix3<f64>; 4] {
         [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]].map(|signs| {
             other.axes * Matrix3::from_diagonal(&stretch.component_mul(&Vector3::from(signs))) * self.axes.transpose()
         })
     }
 
-    /// The stretch without rotation that, after the linear part `to_other`, gives this pose the covariance of `other`, within
-    /// plausible limits: the symmetric S with S·M·Σ·Mᵀ·S = Σ′.
+    /// The stretch without rotation that, after the linear part `to_other` (M), gives this pose the covariance of
+    /// `other`: the symmetric S with S·M·Σ·Mᵀ·S = Σ′. `None` if it is not plausible.
     pub fn stretch_after(&self, to_other: &Matrix3<f64>, other: &Pose) -> Option<Matrix3<f64>> {
         let root = |matrix: Matrix3<f64>, power: f64| {
             let eigen = SymmetricEigen::new(matrix);
@@ -84,7 +86,7 @@ impl Pose {
         self.axes * Matrix3::from_diagonal(&self.extent.map(|extent| extent * extent)) * self.axes.transpose()
     }
 
-    /// The stretch along the axes that gives this pose the extent of `other`, within plausible limits.
+    /// The stretch along this pose's axes that gives it the extent of `other`, limited to plausible values.
     pub fn stretch_to(&self, other: &Pose) -> Vector3<f64> {
         self.extent.zip_map(&other.extent, |own, wanted| {
             if own > 0.0 { (wanted / own).clamp(1.0 / MOST_STRETCH, MOST_STRETCH) } else { 1.0 }

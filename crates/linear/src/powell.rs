@@ -1,6 +1,6 @@
-//! Powell's method with a resolution per parameter (Shams 2010, section 3.7): line searches along a set of directions, which
-//! is updated with the displacement of whole sweeps. A point closer than the resolution to an evaluated one is not
-//! evaluated again.
+//! Powell's method with a resolution for each parameter (Shams 2010, section 3.7): line searches along a set of
+//! directions, which is updated with the displacement of whole sweeps. A point closer to an evaluated point than the
+//! resolution is not evaluated again.
 
 mod memory;
 
@@ -22,7 +22,7 @@ const STEP: f64 = 6.0;
 /// Most sweeps over the directions.
 const SWEEPS: usize = 30;
 
-/// A sweep that gains less than this share of the cost is the last.
+/// A sweep that gains less than this share of the cost ends the search.
 const LEAST_GAIN: f64 = 1e-6;
 
 /// A search along a direction.
@@ -30,7 +30,7 @@ const LEAST_GAIN: f64 = 1e-6;
 struct Line {
     search: LineSearch,
     direction: Direction,
-    /// Index of the direction in the set; none for the direction of a whole sweep.
+    /// Index of the direction in the set; `None` for the displacement of a whole sweep.
     number: Option<usize>,
 }
 
@@ -39,7 +39,7 @@ struct Line {
 enum Phase {
     /// A line search along a direction.
     Line(Box<Line>),
-    /// The evaluation of one point beyond the end of a sweep, at the distance of its end from its start.
+    /// The evaluation of one point beyond the end of a sweep, as far from its end as the end is from its start.
     Beyond,
     Done,
 }
@@ -53,7 +53,7 @@ struct Powell {
     cost: f64,
     /// Start of the sweep, and the cost there.
     sweep_start: (Parameters, f64),
-    /// Index of the direction along which this sweep gained most, and the gain.
+    /// Index of the direction with the largest gain in this sweep, and the gain.
     steepest: (usize, f64),
     phase: Phase,
     sweeps_left: usize,
@@ -78,8 +78,8 @@ impl Powell {
         }
     }
 
-    /// The points that the present phase needs the costs of.
-    fn wanted(&self) -> Vec<Parameters> {
+    /// The points whose costs the current phase needs.
+    fn needed_points(&self) -> Vec<Parameters> {
         match &self.phase {
             Phase::Line(line) => {
                 line.search.ask().iter().map(|distance| along(&self.point, &line.direction, *distance)).collect()
@@ -89,10 +89,11 @@ impl Powell {
         }
     }
 
-    /// Goes on for as long as the costs of the points needed are known.
+    /// Runs phases as long as the costs of their points are known.
     fn proceed(&mut self) {
         while !matches!(self.phase, Phase::Done) {
-            let known: Option<Vec<f64>> = self.wanted().iter().map(|point| self.memory.cost_near(point)).collect();
+            let known: Option<Vec<f64>> =
+                self.needed_points().iter().map(|point| self.memory.cost_near(point)).collect();
             let Some(costs) = known else { return };
             self.phase = match std::mem::replace(&mut self.phase, Phase::Done) {
                 Phase::Line(mut line) => {
@@ -109,7 +110,7 @@ impl Powell {
     fn arrived(&mut self, line: &Line) -> Phase {
         let best = line.search.best();
         if self.cost.is_infinite() {
-            // The first line has evaluated the start.
+            // The first line search has evaluated the start.
             self.cost = self.memory.cost_near(&self.point).unwrap_or(best.cost);
             self.sweep_start.1 = self.cost;
         }
@@ -138,8 +139,8 @@ impl Powell {
         }
     }
 
-    /// The phase after the evaluation beyond a sweep. The displacement of the sweep replaces the direction of the largest
-    /// gain if the cost beyond suggests it (Press et al., Numerical Recipes, section 10.7).
+    /// The phase after the evaluation beyond a sweep. Depending on that cost, the displacement of the sweep replaces
+    /// the direction with the largest gain (Press et al., Numerical Recipes, section 10.7).
     fn judged(&mut self, beyond: f64) -> Phase {
         let (start, here, (_, most)) = (self.sweep_start.1, self.cost, self.steepest);
         let bend = 2.0 * (start - 2.0 * here + beyond) * (start - here - most).powi(2);
@@ -163,7 +164,7 @@ impl Powell {
     }
 }
 
-/// The line search along a direction from a point of that cost.
+/// The line search along a direction from a point with this cost.
 fn search_along(memory: &Memory, direction: Direction, number: Option<usize>, cost: Option<f64>) -> Phase {
     let precision = 1.0 / memory.resolutions(&direction);
     let search = LineSearch::new(cost, OPENING).refined(precision, REFINEMENTS);
@@ -172,7 +173,7 @@ fn search_along(memory: &Memory, direction: Direction, number: Option<usize>, co
 
 impl AskTell for Powell {
     fn ask(&self) -> Vec<Parameters> {
-        self.memory.unknown(self.wanted())
+        self.memory.unknown(self.needed_points())
     }
 
     fn tell(&mut self, costs: &[f64]) {
@@ -182,12 +183,12 @@ impl AskTell for Powell {
     }
 
     fn found(&self) -> Candidate {
-        // The best point evaluated. `point` may be one whose cost was taken from a near one.
+        // The best evaluated point. The cost of `point` may be that of a nearby point.
         self.memory.best().unwrap_or(Candidate { parameters: self.point, cost: 1.0 })
     }
 }
 
-/// Optimises every start along the directions and those that the search adds, in lockstep, at a level of `mm`.
+/// Optimises every start along the directions and those added by the search, in lockstep, on a level of `mm`.
 pub(crate) fn minimise(
     starts: &[Parameters],
     directions: &[Direction],

@@ -1,4 +1,4 @@
-//! Reports the steps of the search to the observer, and stops the search when the observer asks for it.
+//! Reports the steps of the search to the observer, and stops the search if the observer asks for it.
 
 use std::ops::ControlFlow;
 
@@ -24,13 +24,13 @@ impl<'a> Progress<'a> {
         Progress { observer, level: 0, levels: 0, mm: 0.0, step: 0 }
     }
 
-    /// Begins a level of `mm`, number `level` of `levels`.
+    /// Begins level number `level` of `levels`, with a voxel size of `mm`.
     pub fn begin(&mut self, level: usize, levels: usize, mm: f64) -> Result<(), Error> {
         (self.level, self.levels, self.mm, self.step) = (level, levels, mm, 0);
         self.poll()
     }
 
-    /// Asks the observer whether to go on.
+    /// Asks the observer whether to continue.
     pub fn poll(&mut self) -> Result<(), Error> {
         go_on(self.observer.poll())
     }
@@ -49,7 +49,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// An error where the observer has stopped the run.
+/// Returns an error if the observer has stopped the run.
 fn go_on(flow: ControlFlow<()>) -> Result<(), Error> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),

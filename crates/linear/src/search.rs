@@ -2,17 +2,20 @@
 //!
 //! - 8 mm: orientations over the whole range of angles, each optimised over at most seven degrees of freedom
 //!   ([`orient`](crate::orient)).
-//! - 4 mm: the best of them, the start and the headers' alignment, then rotated and scaled neighbours of the best of these
-//!   ([`compare`](crate::compare)).
-//! - 2 mm and 1 mm: the best one, all degrees of freedom.
+//! - 4 mm: the best orientations, the start and the headers' alignment, then rotated and scaled neighbours of the
+//!   best of these ([`compare`](crate::compare)).
+//! - 2 mm and 1 mm: the best candidate, over all degrees of freedom.
 //!
-//! Where the model is a translation, the coarsest level searches over translations instead of orientations
-//! ([`translate`](crate::translate)), and neighbours are left out.
+//! If the model is a translation, the coarsest level searches over translations instead of orientations
+//! ([`translate`](crate::translate)), and there are no neighbours.
 //!
-//! Beyond FLIRT: orientations from the principal axes; every orientation also with the stretch that gives both objects one
-//! covariance, as the right one may cost more than others with a common scale; all degrees of freedom already at 4 mm, for
-//! all candidates that differ; and Newton steps ([`polish`](crate::polish)) from there on in place of sweeps over the
-//! parameters.
+//! Additions to FLIRT:
+//!
+//! - Orientations from the principal axes.
+//! - Every orientation also with the stretch that gives both objects the same covariance, because the correct
+//!   orientation may cost more than others with a common scale.
+//! - All degrees of freedom already at 4 mm, for all distinct candidates.
+//! - From there on, Newton steps ([`polish`](crate::polish)) instead of sweeps over the parameters.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::report::SearchStep;
@@ -30,9 +33,9 @@ use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error, Optimiser, Options, Outcome, Search, translate};
 
-/// The levels, mm, coarsest first, for images with detail of `voxel_mm`. There is at least one.
+/// The levels, mm, coarsest first, for images with detail of `voxel_mm`; at least one.
 pub(crate) fn levels(voxel_mm: f64, finest_mm: f64) -> Vec<f64> {
-    // Spacings in headers are rounded: 1.0001 mm is 1 mm.
+    // Spacings in headers are rounded: 1.0001 mm counts as 1 mm.
     let least = (voxel_mm - 1e-2).ceil().max(1.0).max(finest_mm);
     let levels: Vec<f64> = Options::LEVELS_MM.into_iter().filter(|mm| *mm >= least).collect();
     if levels.is_empty() { vec![least] } else { levels }
@@ -90,7 +93,8 @@ pub(crate) fn run<B: Backend>(
     Ok(Outcome { transform, start, cost: best.cost, levels: costs })
 }
 
-/// Optimises over all degrees of freedom: from few to many if `stepwise`, and then over all together.
+/// Optimises over all degrees of freedom; if `stepwise`, first over models with fewer degrees of freedom, in
+/// ascending order.
 fn free_all<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
@@ -117,7 +121,7 @@ fn free_all<B: Backend>(
         .unwrap_or((best, None));
     *curvature = measured;
     progress.report(SearchStep::AllTogether, &[polished])?;
-    // The other optimisers have searched along lines already.
+    // The other optimisers already use line searches.
     if !level.has_creases() || level.optimiser != Optimiser::Flirt {
         return Ok(polished);
     }

@@ -1,4 +1,4 @@
-//! The transform that the search begins with.
+//! The transform at which the search begins.
 
 use antsreg_core::AffineTransform;
 use serde::{Deserialize, Serialize};
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::pose::Pose;
 
-/// Where the search begins.
+/// The transform at which the search begins.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// The centres of mass coincide, and the axes are those of the headers. Masses are the intensities as the search sees
-    /// them on its coarsest level: clamped, above the lower end of the robust range, and times the weights.
+    /// The centres of mass coincide, and the axes are those of the headers. Masses are the intensities of the
+    /// search's coarsest level: clamped, above the lower end of the robust range, multiplied by the weights.
     CentreOfMass,
-    /// World coordinates as the headers say: the identity.
+    /// The identity in world coordinates, as the headers give them.
     Headers,
     /// A given transform, fixed → moving, RAS mm.
     Transform(AffineTransform),
@@ -37,7 +37,7 @@ impl Start {
     }
 }
 
-/// The inverse of a start, if it has one and all numbers of it are finite.
+/// The inverse of a start, if it exists and is finite.
 pub(crate) fn inverse(start: &AffineTransform) -> Result<AffineTransform, Error> {
     let finite = |transform: &AffineTransform| {
         transform.matrix.iter().chain(transform.translation.iter()).all(|value| value.is_finite())

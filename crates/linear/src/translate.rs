@@ -1,4 +1,4 @@
-//! The search of the coarsest level where the model is a translation.
+//! The search of the coarsest level for a translation model.
 
 use antsreg_kernels::Backend;
 use nalgebra::Vector3;
@@ -14,14 +14,16 @@ use crate::{Dof, Error};
 /// Largest translation from the centre of a lattice along each axis, mm.
 const REACH_MM: f64 = 64.0;
 
-/// Step between the translations, mm. The first line search from each looks as far to both sides.
+/// Step between the translations, mm. The first line search from each evaluates the cost at this distance to both
+/// sides.
 const STEP_MM: f64 = 16.0;
 
-/// Translations, each optimised, best first.
+/// Optimised translations, best first.
 ///
-/// They begin at the start, the headers' alignment and the centres of mass on each other, and at the local minima of the cost
-/// on a lattice around each of these. One of the three may be far off: a start that is wrong, headers without a common
-/// origin, or a centre of mass drawn away by what only one image shows.
+/// The searches begin at three translations and at the local minima of the cost on a lattice around each of them. The
+/// three are the start, the headers' alignment, and the alignment of the centres of mass. Any of the three may be far
+/// off: a wrong start, headers without a common origin, or a centre of mass shifted by structures that only one image
+/// shows.
 pub(crate) fn search<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
@@ -42,7 +44,7 @@ pub(crate) fn search<B: Backend>(
     Ok(found)
 }
 
-/// The parameters without those whose translation is within `mm` of that of one before.
+/// The parameters without those whose translation is within `mm` of an earlier one.
 fn separate(parameters: &[Parameters], mm: f64) -> Vec<Parameters> {
     let shift = |parameters: &Parameters| Vector3::from_column_slice(&parameters[TRANSLATION..SCALE]);
     let mut separate: Vec<Parameters> = Vec::new();
@@ -54,7 +56,7 @@ fn separate(parameters: &[Parameters], mm: f64) -> Vec<Parameters> {
     separate
 }
 
-/// Translations along so many axes, mm.
+/// A lattice of translations along `axes` axes, mm.
 fn shift_lattice(axes: usize) -> Lattice {
     let (along, range) = ((2.0 * REACH_MM / STEP_MM) as usize + 1, REACH_MM);
     let of = |axis: usize| axis < axes;

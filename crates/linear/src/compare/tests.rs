@@ -1,4 +1,4 @@
-//! What is tried beside the candidates: neighbours, the start and the headers' alignment.
+//! The further candidates of the 4 mm level: neighbours, the start and the headers' alignment.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Point3, Vector3};

@@ -36,7 +36,7 @@ fn thinning_keeps_two_voxels_in_the_blur() {
 #[test]
 fn reordered_axes_follow_the_directions_and_leave_every_voxel_in_place() {
     let from = grid();
-    // x reads along the third axis, y along the first, backwards.
+    // The new x axis is the old third axis; the new y axis is the old first axis, reversed.
     let directions = from.direction
         * Rotation3::from_euler_angles(0.1, -0.2, 0.1).into_inner()
         * Matrix3::new(0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0);

@@ -59,7 +59,7 @@ proptest! {
     #[test]
     fn finds_smooth_minima_to_a_few_tolerances(target in -40.0..40.0f64, skew in -0.004..0.004f64) {
         let (best, _) = minimise(|x| (x - target).powi(2) * (1.0 + skew * (x - target)), None, 10.0);
-        // The last parabola of a wide bracket is off by its asymmetry.
+        // The last parabola of a wide bracket deviates because the function is not symmetric.
         prop_assert!((best.at - target).abs() < 3.0, "{best:?} for {target}");
     }
 }

@@ -1,11 +1,11 @@
-//! Centres and axes of bodies that are known.
+//! Centres and axes of bodies with known pose.
 
 use antsreg_core::Grid;
 use nalgebra::Rotation3;
 
 use super::*;
 
-/// An ellipsoid of half axes 20, 35 and 50 mm, turned, about a centre.
+/// A rotated ellipsoid with half axes of 20, 35 and 50 mm, about a centre.
 fn ellipsoid(rotation: &Matrix3<f64>, centre: Point3<f64>) -> Volume {
     let mut grid = Grid::axis_aligned([41, 39, 43], [3.0, 3.3, 2.9]);
     let middle = grid.centre();
@@ -33,7 +33,7 @@ fn centre_and_axes_of_an_ellipsoid() {
         assert!(cosine > 0.9995, "axis {axis}: {cosine}");
     }
     assert!((pose.axes.determinant() - 1.0).abs() < 1e-9);
-    // Half axis r of a solid ellipsoid of even mass: r/√5.
+    // Standard deviation of a uniform solid ellipsoid along a half axis r: r/√5.
     let expected = Vector3::new(20.0, 35.0, 50.0) / 5.0f64.sqrt();
     assert!(pose.extent.component_div(&expected).add_scalar(-1.0).amax() < 0.1, "{}", pose.extent);
 }
@@ -83,6 +83,6 @@ fn the_stretch_after_a_turn_matches_covariances_without_turning() {
     assert!((stretch - stretch.transpose()).amax() < 1e-12, "{stretch}");
     let carried = stretch * turn * own.covariance() * turn.transpose() * stretch;
     assert!((carried - other.covariance()).amax() < 1e-9, "{carried}");
-    // What is flat has no stretch along its normal that could be known.
+    // For a flat body the stretch along the normal is not determined.
     assert!(turned([0.0; 3], [0.0, 20.0, 30.0]).stretch_after(&turn, &other).is_none());
 }

@@ -3,8 +3,8 @@
 use crate::lockstep::Candidate;
 use crate::parameters::Parameters;
 
-/// Resolution of each parameter at 1 mm: 0.05°, 0.02 mm (Shams 2010), and differences of scale and skew that move the
-/// surface of a brain by about as much. Points that differ by less in all parameters count as one.
+/// Resolution of each parameter at 1 mm: 0.05°, 0.02 mm (Shams 2010), and differences of scale and skew that move a
+/// brain's surface by about the same distance. Points that differ by less in all parameters count as the same point.
 const RESOLUTION: [f64; 4] = [0.05 * std::f64::consts::PI / 180.0, 0.02, 0.0005, 0.0005];
 
 /// Every point of one search, with its cost.
@@ -15,7 +15,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// No points, with the resolution of a level of `mm`: like the tolerances, it grows with the level's mm.
+    /// An empty memory with the resolution of a level of `mm`. Like the tolerances, the resolution is proportional to
+    /// `mm`.
     pub fn new(mm: f64) -> Memory {
         Memory { resolution: std::array::from_fn(|i| RESOLUTION[i / 3] * mm), points: Vec::new() }
     }
@@ -37,7 +38,7 @@ impl Memory {
         (nearest.0 < 1.0).then_some(nearest.1)
     }
 
-    /// The points that are near to no known one and to none before them in the list.
+    /// The points that are not near to any known point, nor to an earlier point of the list.
     pub fn unknown(&self, points: Vec<Parameters>) -> Vec<Parameters> {
         let mut unknown: Vec<Parameters> = Vec::with_capacity(points.len());
         for point in points {
@@ -54,7 +55,7 @@ impl Memory {
         self.points.extend(points.map(|(parameters, cost)| Candidate { parameters, cost }));
     }
 
-    /// The best point.
+    /// The point with the lowest cost.
     pub fn best(&self) -> Option<Candidate> {
         self.points.iter().copied().min_by(|a, b| a.cost.total_cmp(&b.cost))
     }

@@ -1,4 +1,4 @@
-//! Powell's method on known functions, and what it may not evaluate.
+//! Powell's method on known functions, and the points that it must not evaluate again.
 
 use super::*;
 use crate::Dof;
@@ -9,7 +9,7 @@ const RESOLUTION: [f64; 4] = [8.726_646_259_971_648e-4, 0.02, 0.0005, 0.0005];
 
 const TARGET: Parameters = [0.1, -0.2, 0.05, 12.0, -7.0, 3.0, 1.1, 0.9, 1.05, 0.02, -0.01, 0.03];
 
-/// A valley oblique to the parameters with its bottom at [`TARGET`].
+/// A valley oblique to the parameters, with its minimum at [`TARGET`].
 fn valley(parameters: &Parameters) -> f64 {
     let scale = [0.005, 0.2, 0.002, 0.001];
     let away: [f64; 12] = std::array::from_fn(|i| (parameters[i] - TARGET[i]) / scale[i / 3]);
@@ -17,7 +17,7 @@ fn valley(parameters: &Parameters) -> f64 {
     0.1 + 1e-5 * (narrow + 0.05 * away.iter().map(|part| part * part).sum::<f64>())
 }
 
-/// The largest difference of two points, each parameter in its own resolution.
+/// The largest difference of two points, each parameter in units of its resolution.
 fn distance(a: &Parameters, b: &Parameters, mm: f64) -> f64 {
     (0..12).map(|i| (a[i] - b[i]).abs() / (RESOLUTION[i / 3] * mm)).fold(0.0, f64::max)
 }
@@ -34,7 +34,7 @@ fn run(start: Parameters, dof: Dof, mm: f64, cost: impl Fn(&Parameters) -> f64) 
 
 #[test]
 fn no_two_evaluated_points_are_closer_than_the_resolution() {
-    // A rough bottom, where a search without memory would look again and again.
+    // A rough minimum, where a search without memory would evaluate the same points again and again.
     let rough = |parameters: &Parameters| valley(parameters) + 1e-5 * (300.0 * parameters[3]).sin();
     for (dof, mm) in [(Dof::Rigid6, 1.0), (Dof::Affine12, 1.0), (Dof::Affine12, 4.0)] {
         let (found, evaluated) = run(IDENTITY, dof, mm, rough);
@@ -45,7 +45,7 @@ fn no_two_evaluated_points_are_closer_than_the_resolution() {
                 assert!(distance >= 1.0, "{distance} resolutions between {point:?} and {other:?}");
             }
         }
-        // The result is one of the points, not one that another stood for.
+        // The result is an evaluated point, not a nearby one that took its cost.
         assert!(evaluated.contains(&found.parameters));
         assert_eq!(found.cost, rough(&found.parameters));
     }
@@ -54,7 +54,7 @@ fn no_two_evaluated_points_are_closer_than_the_resolution() {
 #[test]
 fn follows_an_oblique_valley_to_its_bottom() {
     let (found, evaluated) = run(IDENTITY, Dof::Affine12, 1.0, valley);
-    // Within two tolerances along the flat floor, where a tolerance costs 5e-7.
+    // Within two tolerances along the flat valley, where a tolerance changes the cost by 5e-7.
     assert!(found.cost - 0.1 < 5e-5, "{} after {} evaluations", found.cost - 0.1, evaluated.len());
     let (swept, by_coordinates) = {
         let mut evaluations = 0;

@@ -1,4 +1,4 @@
-//! The linear stage as its callers see it.
+//! Tests of the linear stage through its public interface.
 
 mod costs;
 mod object;

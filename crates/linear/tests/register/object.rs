@@ -3,7 +3,7 @@
 use antsreg_core::{AffineTransform, Grid, Volume};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-/// Blobs: centre (mm), width (mm), height. No symmetry.
+/// Gaussian blobs: centre (mm), width (mm), height. Not symmetric.
 const BLOBS: [([f64; 3], f64, f64); 9] = [
     ([0.0, 0.0, 0.0], 30.0, 1.0),
     ([24.0, 34.0, 10.0], 13.0, 1.0),
@@ -24,12 +24,12 @@ pub fn object(at: &Point3<f64>) -> f64 {
     1000.0 * blobs.sum::<f64>().max(0.0)
 }
 
-/// Points of the object at which errors are measured.
+/// Points of the object where errors are measured.
 pub fn landmarks() -> Vec<Point3<f64>> {
     BLOBS.iter().map(|(centre, _, _)| Point3::from(*centre)).collect()
 }
 
-/// A grid that holds the object, turned in the world and away from its centre by a little.
+/// A grid that contains the object, slightly rotated and off its centre.
 pub fn fixed_grid() -> Grid {
     let mut grid = Grid::axis_aligned([37, 45, 34], [4.0; 3]);
     grid.origin = Point3::new(-70.0, -86.0, -64.0);
@@ -54,14 +54,14 @@ pub fn fixed() -> Volume {
     sampled(fixed_grid(), &AffineTransform::identity())
 }
 
-/// Turned about the origin by angles in degrees, scaled, then moved.
+/// A rotation about the origin by angles in degrees, after scales, then a translation.
 pub fn affine(degrees: [f64; 3], scales: [f64; 3], shift: [f64; 3]) -> AffineTransform {
     let [x, y, z] = degrees.map(f64::to_radians);
     let rotation = Rotation3::from_euler_angles(x, y, z).into_inner();
     AffineTransform { matrix: rotation * Matrix3::from_diagonal(&scales.into()), translation: Vector3::from(shift) }
 }
 
-/// Largest distance between where the two transforms put the landmarks, mm.
+/// Largest distance between the images of a landmark under the two transforms, mm.
 pub fn error_mm(found: &AffineTransform, truth: &AffineTransform) -> f64 {
     landmarks().iter().map(|at| (found.apply(at) - truth.apply(at)).norm()).fold(0.0, f64::max)
 }

@@ -1,4 +1,4 @@
-//! Reports, and registrations that an observer stops.
+//! Reports to an observer, and registrations that an observer stops.
 
 use std::ops::ControlFlow;
 

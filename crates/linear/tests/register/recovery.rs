@@ -1,4 +1,4 @@
-//! Known transforms are found again.
+//! Known transforms are recovered.
 
 use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
 use antsreg_core::{AffineTransform, Grid, Volume};
@@ -6,7 +6,7 @@ use antsreg_kernels::Cpu;
 use antsreg_linear::{AngleSearch, Dof, Fixed, Optimiser, Options, Outcome, Search, Start, register};
 use nalgebra::{Matrix3, Point3, Vector3};
 
-/// A tenth of a voxel: trilinear reading of 4 mm voxels moves the optimum by that much.
+/// A tenth of a voxel: trilinear interpolation of 4 mm voxels moves the optimum by that much.
 const TOLERANCE_MM: f64 = 0.4;
 
 fn align(fixed: &Volume, moving: &Volume, options: &Options) -> Outcome {
@@ -38,7 +38,7 @@ fn axis_rotations() -> Vec<Matrix3<f64>> {
     rotations
 }
 
-/// A grid for the object turned by `rotation`, then moved by `shift`.
+/// A grid for the object after `rotation` and `shift`.
 fn grid_around(rotation: &Matrix3<f64>, shift: &Vector3<f64>) -> Grid {
     let extent = rotation * Vector3::new(37.0, 45.0, 34.0);
     let shape = std::array::from_fn(|axis| extent[axis].abs().round() as usize);
@@ -85,7 +85,7 @@ fn frees_as_much_as_the_degrees_of_freedom_say() {
     let fixed = fixed();
     let mut sheared = affine([6.0, -9.0, 4.0], [1.1, 0.85, 1.0], [5.0, -7.0, 3.0]);
     sheared.matrix *= Matrix3::new(1.0, 0.08, -0.05, 0.0, 1.0, 0.06, 0.0, 0.0, 1.0);
-    // The axes of the moving grid are the world's: scales along them act after the rotation.
+    // The moving grid's axes are the world's, so scales along them act after the rotation.
     let mut scaled = affine([6.0, -9.0, 4.0], [1.0; 3], [5.0, -7.0, 3.0]);
     scaled.matrix = Matrix3::from_diagonal(&Vector3::new(1.15, 0.9, 1.0)) * scaled.matrix;
     let uniform = affine([6.0, -9.0, 4.0], [1.12; 3], [5.0, -7.0, 3.0]);
@@ -140,11 +140,11 @@ fn begins_at_the_start() {
     );
     let (start, error) = refined(Start::CentreOfMass);
     assert!(start.matrix == Matrix3::identity() && error > 20.0, "{error} mm: only a search can find the rotation");
-    // The object is not cut off by either grid, so that its centre moves with it, to half a voxel.
+    // Both grids contain the whole object, so that its centre moves with it, within half a voxel.
     let centre = fixed.centre_of_mass().expect("a centre");
     let miss = (start.apply(&centre) - truth.apply(&centre)).norm();
     assert!(miss < 4.0, "{miss} mm from {start:?}");
-    // About z alone, without principal axes: only the range differs.
+    // About z alone and without principal axes, so that only the range differs.
     let about_z = |range| {
         let angles =
             AngleSearch { range_degrees: [0.0, 0.0, range], principal_axes: false, ..AngleSearch::default() };
@@ -166,7 +166,7 @@ fn a_header_away_by_decimetres_does_not_change_the_result() {
     renamed.grid.origin = header.apply(&moving.grid.origin);
     let found = align(&fixed, &renamed, &Options::default()).transform;
     let difference = error_mm(&found, &header.after(&reference));
-    // Both ends of the search are within Newton's tolerance of one optimum.
+    // Both searches end within the Newton tolerance of the same optimum.
     assert!(difference < 0.1, "{difference} mm");
 }
 
@@ -193,11 +193,11 @@ fn every_optimiser_gets_there() {
         (Optimiser::Powell, Dof::Rigid6, turned, TOLERANCE_MM),
         (Optimiser::Descent, Dof::Rigid6, turned, TOLERANCE_MM),
         (Optimiser::Powell, Dof::Affine12, sheared, TOLERANCE_MM),
-        // Down the gradient, twelve parameters settle short of the bottom of their valley.
+        // Steepest descent over twelve parameters ends before the bottom of its valley.
         (Optimiser::Descent, Dof::Affine12, sheared, 1.0),
     ] {
         let moving = sampled(grid.clone(), &truth);
-        // A search over all orientations would take these a minute, and another test has it.
+        // A search over all orientations would take a minute here; another test covers it.
         let options = Options { dof, optimiser, search: Search::None, ..Options::default() };
         let error = error_mm(&align(&fixed, &moving, &options).transform, &truth);
         assert!(error < tolerance, "{error} mm by {optimiser:?} with {dof:?}");

@@ -1,4 +1,4 @@
-//! What cannot be registered is refused, and says why.
+//! Invalid input is refused, with the reason.
 
 use crate::object::fixed;
 use antsreg_core::{AffineTransform, Grid, Volume};
@@ -79,7 +79,7 @@ fn weights_that_leave_fewer_voxels_than_bins() {
 #[test]
 fn images_of_one_intensity_where_they_count() {
     let (image, ones) = (fixed(), Volume::filled(fixed().grid, 1.0));
-    // Bright in one corner, which the mask leaves out.
+    // Bright in one corner, which the mask excludes.
     let mut corner = Volume::filled(image.grid.clone(), 5.0);
     let mut mask = ones.clone();
     for index in 0..image.grid.len() {

@@ -1,4 +1,4 @@
-//! Objects whose outline says more about the scales, and less about the orientation, than it seems.
+//! Objects whose outline determines the scales well but the orientation badly.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Cpu;
@@ -7,14 +7,14 @@ use nalgebra::Point3;
 
 use crate::object::{affine, error_mm, object};
 
-/// A grid with room for stretched objects.
+/// A grid large enough for stretched objects.
 fn grid() -> Grid {
     let mut grid = Grid::axis_aligned([60, 64, 52], [4.0; 3]);
     grid.origin = Point3::new(-118.0, -126.0, -102.0);
     grid
 }
 
-/// A solid ellipsoid with little in it, moved by `fixed_to_moving`.
+/// A solid ellipsoid with little inner structure, moved by `fixed_to_moving`.
 fn ellipsoid(radii: [f64; 3], fixed_to_moving: &AffineTransform) -> Volume {
     let back = fixed_to_moving.inverse().expect("an invertible transform");
     let grid = grid();
@@ -34,7 +34,7 @@ fn ellipsoid(radii: [f64; 3], fixed_to_moving: &AffineTransform) -> Volume {
 
 #[test]
 fn finds_unequal_scales_of_what_is_nearly_an_ellipsoid() {
-    // With one scale, or along the principal axes, other orientations put the outlines on each other better.
+    // With a common scale, or along the principal axes, wrong orientations align the outlines better.
     let cases = [
         ([60.0, 72.0, 66.0], [1.15, 0.9, 1.05]),
         ([60.0, 64.0, 62.0], [1.2, 0.95, 1.0]),
@@ -49,7 +49,7 @@ fn finds_unequal_scales_of_what_is_nearly_an_ellipsoid() {
         let found = register(&Cpu, &fixed, &moving, None, None, &Options::default(), Start::CentreOfMass, &mut ())
             .expect("a result");
         let error = error_mm(&found.transform, &truth);
-        // A tenth of a voxel, as elsewhere; other orientations are off by centimetres.
+        // A tenth of a voxel. Wrong orientations have errors of centimetres.
         assert!(error < 0.4, "{error} mm for {scales:?}");
     }
 }

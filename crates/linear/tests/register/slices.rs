@@ -1,4 +1,4 @@
-//! Two-dimensional images.
+//! Registration of slices.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Cpu, JointSampling};
@@ -7,11 +7,11 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 use crate::object::{affine, fixed, object};
 
-/// A tenth of a voxel, as in space.
+/// A tenth of a voxel, as for volumes.
 const TOLERANCE_MM: f64 = 0.2;
 
-/// A slice through the object at z = 6 mm of its own space, seen through `fixed_to_moving` on `grid`, whose plane may lie
-/// anywhere along z: two-dimensional images know nothing of it.
+/// A slice through the object at z = 6 mm of its own space, resampled through `fixed_to_moving` on `grid`. The plane
+/// of `grid` may lie anywhere along z, because two-dimensional images have no position along z.
 pub fn slice(grid: Grid, fixed_to_moving: &AffineTransform) -> Volume {
     let back = fixed_to_moving.inverse().expect("an invertible transform");
     let to_world = grid.voxel_to_world();
@@ -27,14 +27,14 @@ pub fn slice(grid: Grid, fixed_to_moving: &AffineTransform) -> Volume {
     Volume { grid, voxels }
 }
 
-/// A slice of 2 mm pixels, 5 mm thick, around a point, at a height.
+/// A slice of 2 mm pixels, 5 mm thick, with this centre and height z.
 pub fn grid(centre: [f64; 2], z: f64) -> Grid {
     let mut grid = Grid::axis_aligned([100, 108, 1], [2.0, 2.0, 5.0]);
     grid.origin = Point3::new(centre[0] - 99.0, centre[1] - 107.0, z);
     grid
 }
 
-/// Turned about z, scaled, sheared, then moved, all in the plane.
+/// A rotation about z after scales and shear, then a translation, all in the plane.
 pub fn in_plane(degrees: f64, scales: [f64; 2], shear: f64, shift: [f64; 2]) -> AffineTransform {
     let mut map = affine([0.0, 0.0, degrees], [scales[0], scales[1], 1.0], [shift[0], shift[1], 0.0]);
     map.matrix *= Matrix3::new(1.0, shear, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0);
@@ -49,7 +49,7 @@ fn align(fixed: &Volume, moving: &Volume, options: &Options) -> Result<AffineTra
     register(&Cpu, fixed, moving, None, None, options, Start::CentreOfMass, &mut ()).map(|outcome| outcome.transform)
 }
 
-/// The largest distance in the plane between where two transforms put points of the object.
+/// Largest distance in the plane between the images of a point of the object under two transforms.
 pub fn error_mm(found: &AffineTransform, truth: &AffineTransform) -> f64 {
     let points = [[0.0, 0.0], [40.0, 0.0], [0.0, 60.0], [-40.0, -50.0], [30.0, -40.0]];
     let distance = |[x, y]: [f64; 2]| {
@@ -68,7 +68,7 @@ fn finds_every_turn_in_the_plane() {
         let found = align(&fixed, &moving, &options(Dof::Rigid6)).expect("a result");
         let error = error_mm(&found, &truth);
         assert!(error < TOLERANCE_MM, "{error} mm for {degrees}°");
-        // Rigid in the plane, and nothing out of it.
+        // Rigid in the plane, identity along z.
         assert!((found.matrix.determinant() - 1.0).abs() < 1e-9);
         assert_eq!(found.matrix.row(2).into_owned(), Matrix3::identity().row(2).into_owned());
     }
@@ -79,7 +79,7 @@ fn frees_as_much_as_the_degrees_of_freedom_say() {
     let fixed = slice(grid([0.0, 0.0], 0.0), &AffineTransform::identity());
     let rigid = in_plane(14.0, [1.0; 2], 0.0, [5.0, -7.0]);
     let similar = in_plane(-14.0, [1.15; 2], 0.0, [5.0, -7.0]);
-    // The axes of the moving grid are the world's: scales along them act after the rotation.
+    // The moving grid's axes are the world's, so scales along them act after the rotation.
     let mut scaled = in_plane(9.0, [1.0; 2], 0.0, [5.0, -7.0]);
     scaled.matrix = Matrix3::from_diagonal(&Vector3::new(1.2, 0.9, 1.0)) * scaled.matrix;
     let sheared = in_plane(150.0, [1.3, 0.9], 0.15, [-12.0, 9.0]);
@@ -140,7 +140,7 @@ fn weights_of_slices_count() {
     let mut fixed = slice(grid([0.0, 0.0], 0.0), &AffineTransform::identity());
     let mut moving = slice(grid([0.0, 0.0], 0.0), &truth);
     let mut weight = Volume::filled(fixed.grid.clone(), 1.0);
-    // A bright bar below the object that moves the other way.
+    // A bright bar below the object that moves in the opposite direction.
     for (row, [of_fixed, of_moving]) in [(6, [true, false]), (7, [true, false]), (10, [false, true])] {
         for i in 0..100 {
             fixed.voxels[row * 100 + i] += if of_fixed { 1500.0 } else { 0.0 };
