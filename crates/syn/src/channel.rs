@@ -1,4 +1,4 @@
-//! The images that are compared, and the metric of each pair.
+//! The channels of a registration: pairs of images, each with its metric.
 
 use antsreg_core::Volume;
 use serde::{Deserialize, Serialize};
@@ -17,14 +17,14 @@ pub enum Metric {
     Mattes,
 }
 
-/// The name as typed.
+/// The name on the command line.
 impl std::fmt::Display for Metric {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.serialize(f)
     }
 }
 
-/// A pair of images, the nth of both sides, and how it is compared.
+/// The n-th image of both sides, and how the two are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Channel {
@@ -42,11 +42,12 @@ impl Default for Channel {
 
 /// The images of one side and their mask.
 ///
-/// All are aligned in world space; each may have a grid of its own. The first one's is the side's: the warps lie on the
-/// first fixed image's grid, a mask on that of its own side. A single volume, or one with its mask, converts to a side.
+/// All images of a side are aligned in world space; each may have its own grid. The warps lie on the grid of the
+/// first fixed image. A mask lies on the grid of the first image of its side. A single volume, with or without a
+/// mask, converts to a side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Images<'a> {
-    /// One for each channel.
+    /// One image for each channel.
     pub channels: Vec<&'a Volume>,
     /// Voxels above 0.5 count; on the grid of the first image.
     pub mask: Option<&'a Volume>,

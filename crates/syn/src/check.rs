@@ -1,4 +1,4 @@
-//! The ranges of all options, and the check that they are kept.
+//! The ranges of all options, and the check of these ranges.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds, RangeFrom, RangeInclusive};
@@ -11,7 +11,7 @@ use crate::{Channel, Error, Options};
 impl Options {
     /// Weights of a channel, relative to the others.
     pub const CHANNEL_WEIGHT: RangeInclusive<f64> = 1e-3..=1e3;
-    /// The longest step, voxels; shorter ones are above 0.
+    /// Longest step, voxels; a step must be above 0.
     pub const LONGEST_STEP: f64 = 10.0;
     /// Variances of the smoothing of updates and fields, voxels².
     pub const VARIANCE: RangeInclusive<f64> = 0.0..=1e4;
@@ -25,9 +25,9 @@ impl Options {
     pub const SHRINK: RangeFrom<usize> = 1..;
     /// Standard deviations of the smoothing of the images, voxels.
     pub const SIGMA: RangeInclusive<f64> = 0.0..=100.0;
-    /// Iterations from one re-inversion to the next.
+    /// Number of iterations between two re-inversions.
     pub const REINVERT_EVERY: RangeFrom<usize> = 1..;
-    /// Energies in the window of the convergence check.
+    /// Number of energies in the window of the convergence check.
     pub const CONVERGENCE_WINDOW: RangeFrom<usize> = 2..;
     /// Standard deviations of noise, shares of the intensity range.
     pub const NOISE: RangeInclusive<f64> = 0.0..=1.0;
@@ -43,7 +43,7 @@ impl Options {
     /// Checks that every option is within its range.
     ///
     /// # Errors
-    /// [`Error::Range`] names the first option that is not; [`Error::NoLevels`] where there is no level.
+    /// [`Error::Range`] names the first option out of range; [`Error::NoLevels`] if there is no level.
     pub fn check(&self) -> Result<(), Error> {
         if self.levels.is_empty() {
             return Err(Error::NoLevels);
@@ -96,7 +96,7 @@ fn refused(option: impl Into<String>, expected: impl Into<String>, found: impl I
     Error::Range { option: option.into(), expected: expected.into(), found: found.into() }
 }
 
-/// Refuses a value outside of its range, or one that is not a number.
+/// Checks that a value is a number within its range.
 fn within<T: PartialOrd + Display>(
     option: impl Into<String>,
     range: impl RangeBounds<T>,
@@ -113,7 +113,7 @@ fn within<T: PartialOrd + Display>(
     Err(refused(option, expected, found.to_string()))
 }
 
-/// Refuses what is not above 0 or is above `most`.
+/// Checks that a value is above 0 and at most `most`.
 fn above_zero(option: &str, most: f64, found: f64) -> Result<(), Error> {
     if found > 0.0 && found <= most {
         return Ok(());
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::Metric;
 
-    /// A change of valid options, and the words that must be in its refusal, which is not expected without words.
+    /// A change of valid options, and the text that the error must contain; empty if no error is expected.
     type Case = (fn(&mut Options), &'static str);
 
     fn options() -> Options {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-/// The deformable stage failed.
+/// Why the deformable stage failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,7 +17,7 @@ pub enum Error {
         /// The channel, counted from 1.
         channel: usize,
     },
-    /// The number of a side's images is not that of the channels.
+    /// The number of images of a side differs from the number of channels.
     #[error("expected {expected} {side} images, one a channel, found {found}")]
     Channels {
         /// Fixed or moving.
@@ -43,10 +43,10 @@ pub enum Error {
     /// A mask lies on another grid than its image.
     #[error("the {0} mask is not on the grid of the {0} image")]
     MaskGrid(&'static str),
-    /// The fields of an earlier stage lie on another grid than the fixed image, shrunk or not.
+    /// The fields of an earlier stage lie neither on the fixed image's grid nor on a shrunken one.
     #[error("the fields of the earlier stage are not on a grid of the fixed image")]
     FieldsGrid,
-    /// A displacement is not a number.
+    /// A displacement is not a finite number.
     #[error(
         "the warp ran away: displacements that are no finite number; are the intensities of both images sensible, and the \
          options' numbers?"
@@ -60,7 +60,7 @@ pub enum Error {
     NoLevels,
 }
 
-/// [`Error::Stopped`] where an observer breaks off.
+/// [`Error::Stopped`] if the observer has stopped the run.
 pub(crate) fn go_on(flow: ControlFlow<()>) -> Result<(), Error> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),

@@ -8,8 +8,8 @@ use nalgebra::Matrix3;
 use crate::Error;
 use crate::error::go_on;
 
-/// Limits of the inversions while iterating: a small fraction of a voxel. As each starts from the last inverse, one or two
-/// steps are enough.
+/// Limits of the inversions during iterations: a small fraction of a voxel. Each inversion starts from the last
+/// inverse, so one or two steps are enough.
 pub(crate) const INVERSION: InversionLimits =
     InversionLimits { steps: 20, tolerance_voxels: 0.03, untouched_voxels: 0.0 };
 
@@ -22,7 +22,7 @@ pub(crate) struct Side<B: Backend> {
 }
 
 impl<B: Backend> Side<B> {
-    /// Both sides without any displacement.
+    /// Both sides with zero displacements.
     fn identities(backend: &B, grid: &Grid) -> Result<[Self; 2], Error> {
         let [fixed, moving] = backend.field_pair(grid.shape)?;
         let [from_fixed, from_moving] = backend.field_pair(grid.shape)?;
@@ -31,18 +31,18 @@ impl<B: Backend> Side<B> {
     }
 }
 
-/// The four displacement fields that a deformable stage has reached, on the device: of the fixed and the moving side, to the
-/// middle space and back. [`Fixed::warps`](crate::Fixed::warps) composes them to the two warps, and a further stage can go on
+/// The four displacement fields of a deformable stage, on the device: fixed side and moving side, each to the middle
+/// space and back. [`Fixed::warps`](crate::Fixed::warps) composes them to the two warps. A further stage can continue
 /// from them.
 pub struct Fields<B: Backend> {
-    /// Factor by which the grid is coarser than the fixed image's.
+    /// Shrink factor of the grid, relative to the fixed image's grid.
     shrink: usize,
     grid: Grid,
     /// The fixed side first.
     pub(crate) sides: [Side<B>; 2],
 }
 
-/// The map of indices and the matrix of vectors that bring a field to another grid.
+/// The map of voxel indices and the matrix of vectors for resampling a field on another grid.
 struct Resizing {
     map: AffineTransform,
     scale: Matrix3<f64>,
@@ -58,23 +58,23 @@ impl Resizing {
 }
 
 impl<B: Backend> Fields<B> {
-    /// No displacements, on the grid `full` made coarser by `shrink`.
+    /// Zero displacements, on the grid `full` shrunken by `shrink`.
     pub(crate) fn identities(backend: &B, full: &Grid, shrink: usize) -> Result<Self, Error> {
         let grid = full.shrink([shrink; 3]);
         Ok(Fields { shrink, sides: Side::identities(backend, &grid)?, grid })
     }
 
-    /// The grid of the fields: the fixed image's, made coarser by the shrink factor of the last level.
+    /// The grid of the fields: the fixed image's grid, shrunken by the shrink factor of the last level.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// The factor by which the grid is coarser than the fixed image's.
+    /// Shrink factor of the grid, relative to the fixed image's grid.
     pub fn shrink(&self) -> usize {
         self.shrink
     }
 
-    /// Checks that the fields lie on the grid `full` or on a coarser one made from it.
+    /// Checks that the fields lie on the grid `full`, or on `full` shrunken by an integer factor.
     pub(crate) fn check_grid(&self, full: &Grid) -> Result<(), Error> {
         let expected = full.shrink([self.shrink; 3]);
         match self.grid.matches(&expected, 1e-3 * expected.spacing.min()) {
@@ -83,7 +83,7 @@ impl<B: Backend> Fields<B> {
         }
     }
 
-    /// The same displacements on the grid `full` made coarser by `shrink`.
+    /// The same displacements on the grid `full` shrunken by `shrink`.
     pub(crate) fn resized(
         &self,
         backend: &B,
@@ -102,9 +102,9 @@ impl<B: Backend> Fields<B> {
         Ok(resized)
     }
 
-    /// Adds the change from `start` to `end`, which lie on one coarser grid, and keeps the detail of these fields: the
-    /// difference of the displacements is interpolated and added. The fields from the middle are then inverted anew, as sums of
-    /// two pairs of inverse fields are not inverse to each other.
+    /// Adds the change from `start` to `end`, both on one coarser grid, and keeps the detail of these fields: the
+    /// difference of the displacements is interpolated and added. The fields from the middle space are then inverted
+    /// again, because the sum of two inverse fields is not the inverse of the sum.
     pub(crate) fn add_change(
         &mut self,
         backend: &B,
@@ -144,7 +144,7 @@ mod tests {
         Grid::axis_aligned(SHAPE, [1.0, 1.2, 0.9])
     }
 
-    /// Waves of up to `height` voxels that end at the border.
+    /// Waves of up to `height` voxels that are zero at the border.
     fn waves(shape: [usize; 3], height: f32) -> Vec<[f32; 3]> {
         let wave =
             |at: usize, n: usize, waves: f32| (waves * std::f32::consts::PI * at as f32 / (n - 1) as f32).sin();
@@ -160,7 +160,7 @@ mod tests {
         voxels.collect()
     }
 
-    /// Fields of waves to the middle, of the moving side the other way, and their inverses.
+    /// Test fields: waves to the middle space, opposite for the moving side, and their inverses.
     fn fields() -> Fields<Cpu> {
         let mut fields = Fields::identities(&Cpu, &full(), 1).expect("fields");
         for (side, height) in fields.sides.iter_mut().zip([0.8, -0.6]) {
@@ -189,7 +189,7 @@ mod tests {
         let mut fine = fields();
         let before = fine.sides.each_ref().map(|side| vectors(&side.to_middle));
         let [start, mut end] = [0; 2].map(|_| fine.resized(&Cpu, &full(), 2, &mut ()).expect("fields"));
-        // The fixed side moves by 0.3 coarse voxels along x, the moving side does not.
+        // The fixed side moves by 0.3 coarse voxels along x; the moving side does not move.
         let mut bump = waves(end.grid.shape, 1.0);
         bump.iter_mut().for_each(|u| *u = [0.3 * u.iter().map(|c| c.abs()).sum::<f32>().min(1.0), 0.0, 0.0]);
         let bump = Cpu.upload_field(end.grid.shape, &bump).expect("one shape");
@@ -202,7 +202,7 @@ mod tests {
             after[0] - before[0]
         });
         let largest = changes.fold(0.0, f32::max);
-        // In voxels of the fine grid, twice as small.
+        // In voxels of the fine grid the change is twice as large.
         assert!((0.3..0.61).contains(&largest), "{largest}");
         for side in &fine.sides {
             let missed = Cpu.inverse_consistency(&side.from_middle, &side.to_middle, None).expect("one shape");

@@ -1,4 +1,4 @@
-//! The fixed side of registrations: its images on a device, kept while many images are registered to them.
+//! The fixed side of registrations: its images on a device, shared by many registrations.
 
 use std::ops::Deref;
 
@@ -17,11 +17,11 @@ use crate::{Course, Error, Images, LevelOutcome, Options, Outcome, Relaxed, Scor
 pub struct Fixed<B: Backend> {
     pub(crate) loaded: Loaded<B>,
     options: Options,
-    /// The images smoothed for each level; empty unless kept.
+    /// The images smoothed for each level; empty unless they are kept.
     pyramid: Vec<Smoothed<B>>,
 }
 
-/// A borrowed value that is kept elsewhere, or an owned one.
+/// A value that is borrowed from a cache, or owned.
 pub(crate) enum KeptOrMade<'a, T> {
     Kept(&'a T),
     Made(T),
@@ -54,8 +54,8 @@ impl<B: Backend> Fixed<B> {
         Ok(Fixed { loaded, options: options.clone(), pyramid: Vec::new() })
     }
 
-    /// Keeps the smoothed images of every level as well: for more than one registration, at the cost of their memory
-    /// ([`memory::prepared_device_bytes`](crate::memory::prepared_device_bytes)).
+    /// Keeps the smoothed images of every level as well. This saves time from the second registration on and takes
+    /// memory ([`memory::prepared_device_bytes`](crate::memory::prepared_device_bytes)).
     ///
     /// # Errors
     /// The device failed, or the observer stopped the run.
@@ -70,8 +70,8 @@ impl<B: Backend> Fixed<B> {
         &self.options
     }
 
-    /// Registers `moving` to these images in one deformable stage, starting from `initial` (fixed → moving, RAS mm). The
-    /// backend is the one that made this side. Earlier registrations do not change the result.
+    /// Registers `moving` to these images in one deformable stage, starting from `initial` (fixed → moving, RAS mm).
+    /// `backend` must be the one that created this side. Earlier registrations do not change the result.
     ///
     /// # Errors
     /// Those of [`crate::register`] that concern the moving images, the start, the device and the observer.
@@ -93,16 +93,17 @@ impl<B: Backend> Fixed<B> {
         Ok(Outcome { warp, inverse_warp, course: Course { levels, relaxed }, scores })
     }
 
-    /// Runs all levels of one deformable stage, starting from `initial` (fixed → moving, RAS mm) and from the fields that an
-    /// earlier stage has reached, if there was one; `initial` and the first fixed image's grid must be the same in all stages.
-    /// Returns the fields, which stay on the device, and the outcome of each level, coarsest first.
+    /// Runs all levels of one deformable stage. It starts from `initial` (fixed → moving, RAS mm) and, if `from` is
+    /// given, from the fields of an earlier stage. `initial` and the first fixed image's grid must be the same in all
+    /// stages. Returns the fields, which stay on the device, and the outcome of each level, coarsest first.
     ///
-    /// Two stages give the same bits as one with the levels of both, where each level has iterations and none is coarser than
-    /// the one before it. A level that is coarser than the fields it starts from keeps their detail: it runs on the coarser grid, and only its
-    /// change is added to the fields. A stage without iterations returns the fields as they are.
+    /// Two stages give the same bits as one stage with the levels of both, if each level has iterations and no level
+    /// is coarser than the level before it. A level that is coarser than its initial fields keeps their detail: it
+    /// runs on the coarser grid, and only its change is added to the fields. A stage without iterations returns the
+    /// fields unchanged.
     ///
     /// # Errors
-    /// Those of [`register`](Fixed::register); [`Error::FieldsGrid`] where `from` is not on a grid of these images.
+    /// Those of [`register`](Fixed::register); [`Error::FieldsGrid`] if `from` is not on a grid of these images.
     pub fn find<'a>(
         &self,
         backend: &B,
@@ -114,13 +115,13 @@ impl<B: Backend> Fixed<B> {
         run(backend, self, &moving.into(), initial, from, observer)
     }
 
-    /// Composes the fields of the last stage to the warp and its inverse on the first fixed image's grid, and relaxes them
-    /// where they fold or miss each other by more than
-    /// [`largest_residual_voxels`](Options::largest_residual_voxels). The warps stay on the device.
+    /// Composes the fields of the last stage to the warp and its inverse on the first fixed image's grid. Where a
+    /// warp folds, or where warp and inverse differ by more than
+    /// [`largest_residual_voxels`](Options::largest_residual_voxels), both are relaxed. The warps stay on the device.
     ///
     /// # Errors
-    /// [`Error::FieldsGrid`] where the fields are not on a grid of these images; the device failed; the observer stopped the
-    /// run.
+    /// [`Error::FieldsGrid`] if the fields are not on a grid of these images; the device failed; the observer stopped
+    /// the run.
     pub fn warps(
         &self,
         backend: &B,
@@ -130,14 +131,14 @@ impl<B: Backend> Fixed<B> {
         let full = self.loaded.grid();
         fields.check_grid(full)?;
         if fields.grid().shape != full.shape {
-            // The coarse fields are dropped here.
+            // The coarse fields are dropped here, to free their memory.
             fields = fields.resized(backend, full, 1, observer)?;
         }
         go_on(observer.poll())?;
         relaxation::warps(backend, full, &fields.sides, &self.options, observer)
     }
 
-    /// The scores of warps to these images where their mask counts, or everywhere.
+    /// Scores of warps to these images, inside the fixed mask or everywhere.
     ///
     /// # Errors
     /// The device failed.

@@ -1,4 +1,4 @@
-//! One iteration: an update of both sides from all channels, and one step along it.
+//! One iteration: the update of both sides from all channels, and one step along it.
 
 use antsreg_core::Grid;
 use antsreg_core::report::Observer;
@@ -13,12 +13,12 @@ use crate::restriction::{self, restrict};
 use crate::update::{SideUpdate, step_both};
 use crate::{Channel, Error, Options};
 
-/// The buffers of a level. Of each pair the fixed side comes first.
+/// The buffers of a level. In each pair the fixed side comes first.
 pub(crate) struct Stepper<B: Backend> {
     updates: [SideUpdate<B>; 2],
     metrics: Metrics<B>,
     channels: Vec<Channel>,
-    /// By which updates are multiplied, unless all weights are 1.
+    /// The matrix that multiplies updates; `None` if all weights are 1.
     restriction: Option<Matrix3<f64>>,
 }
 
@@ -32,8 +32,8 @@ impl<B: Backend> Stepper<B> {
         })
     }
 
-    /// Moves both sides one step in the direction in which the metrics grow; re-inverts the fields if `reinvert`. Returns
-    /// the similarity before the step.
+    /// Moves both sides one step along the gradient of the metrics, and inverts the fields again if `reinvert`.
+    /// Returns the similarity before the step.
     pub(crate) fn step(
         &mut self,
         backend: &B,
@@ -48,7 +48,7 @@ impl<B: Backend> Stepper<B> {
             restrict(backend, matrix, self.updates.each_mut().map(|side| &mut side.updates))?;
         }
         step_both(backend, options, reinvert, &mut self.updates, sides, observer)?;
-        // Waited for last, so that the device computes the step meanwhile.
+        // The similarity is waited for last, so that the device computes the step in the meantime.
         if let Some((weight, pending)) = last {
             similarity.add(weight, pending.wait(backend)?);
         }
@@ -101,9 +101,9 @@ impl<B: Backend> Stepper<B> {
     }
 }
 
-/// Sums over channels. Weights are relative to the first channel's.
+/// Weighted sums over channels. Weights are relative to the weight of the first channel.
 struct Sum<B: Backend> {
-    /// Of all channels but the last one, each by its weight.
+    /// Weighted sum over all channels except the last.
     similarity: Similarity,
     weights: f64,
     /// Weight and similarity of the last channel.

@@ -1,21 +1,22 @@
-//! Symmetric diffeomorphic registration with the semantics of ANTs' SyN (Avants et al. 2008, 2011): one pair of images or
-//! several, each with its metric and weight.
+//! Symmetric diffeomorphic registration as ANTs' SyN (Avants et al. 2008, 2011), of one or several pairs of images,
+//! each pair with its metric and weight.
 //!
-//! Both images move to a middle space on the fixed grid. φf and φm map points of the fixed and the (affinely aligned)
-//! moving image there; images are read through their inverses. The four fields are [`Fields`]; a further stage can go on from
-//! those of an earlier one ([`Fixed::find`]), and in the end they are composed to the two warps ([`Fixed::warps`]).
+//! Both images are mapped to a middle space on the fixed grid. φf maps points of the fixed image there, φm points of
+//! the (affinely aligned) moving image; images are resampled through the inverses. The four fields are [`Fields`]. A
+//! further stage can continue from the fields of an earlier one ([`Fixed::find`]). At the end they are composed to
+//! the two warps ([`Fixed::warps`]).
 //!
 //! | file | contents |
 //! |---|---|
 //! | `options.rs`, `check.rs`, `channel.rs` | the options, their ranges, the images and metrics |
 //! | `fixed.rs` | the fixed side, for one registration or many |
-//! | `levels.rs`, `convergence.rs` | the levels from coarse to fine; when one ends, and when it is undone |
+//! | `levels.rs`, `convergence.rs` | the levels, coarse to fine; when a level ends, and when it is undone |
 //! | `iteration.rs`, `metrics.rs`, `update.rs` | one iteration: metrics, the sum of the channels' updates, the step |
 //! | `restriction.rs` | weights on the world components of updates |
 //! | `load.rs` | the images on the device, smoothed for each level |
 //! | `fields.rs`, `relaxation.rs` | the four fields; the two warps composed of them and relaxed |
 //! | `outcome.rs` | the results |
-//! | `memory.rs` | memory that a registration takes |
+//! | `memory.rs` | the memory that a registration needs |
 
 mod channel;
 mod check;

@@ -1,4 +1,5 @@
-//! The images of one side on the device: as loaded, smoothed for a level, and mapped to the middle space.
+//! The images of one side on the device: as uploaded, smoothed for a level, and with their maps from the middle
+//! space.
 
 use antsreg_core::histogram_matching::Landmarks;
 use antsreg_core::report::Observer;
@@ -8,35 +9,35 @@ use antsreg_kernels::Backend;
 use crate::error::go_on;
 use crate::{Error, Images, Options};
 
-/// An image that is read in the middle space, and the map to it.
+/// An image, and the map from the middle space to its voxels.
 pub(crate) struct Source<'a, B: Backend> {
     pub(crate) image: &'a B::Image,
-    /// Voxel of the level's grid → voxel of the image.
+    /// Maps voxels of the level's grid to voxels of the image.
     pub(crate) grid_to_image: AffineTransform,
 }
 
 /// The images and the mask of one side, for a level.
 pub(crate) struct Sources<'a, B: Backend> {
-    /// One for each of [`Options::channels_with_edges`].
+    /// One image for each of [`Options::channels_with_edges`].
     pub(crate) channels: Vec<Source<'a, B>>,
     pub(crate) mask: Option<Source<'a, B>>,
 }
 
 /// One side at full resolution.
 pub(crate) struct Loaded<B: Backend> {
-    /// Of the first image.
+    /// Grid of the first image.
     grid: Grid,
     channels: Vec<(B::Image, Grid)>,
     /// Indices of the channels whose edges are compared as well.
     edged: Vec<usize>,
     mask: Option<(B::Image, Grid)>,
-    /// Intensities that the moving channels are matched to, if they are; of the fixed side alone.
+    /// Quantiles that moving intensities are matched to, if the options say so; only on the fixed side.
     landmarks: Vec<Landmarks>,
 }
 
 impl<B: Backend> Loaded<B> {
-    /// Uploads each image, winsorises it and rescales it to 0…1. With a fixed side it is a moving side, whose intensities are
-    /// matched to the fixed ones if the options say so.
+    /// Uploads each image, winsorises it and rescales it to 0…1. With `fixed`, this side is the moving side; its
+    /// intensities are matched to those of `fixed` if the options say so.
     pub(crate) fn new(
         backend: &B,
         images: &Images<'_>,
@@ -60,7 +61,7 @@ impl<B: Backend> Loaded<B> {
                 backend.clip(&mut image, range, range.0, 1.0 / (range.1 - range.0))?;
                 return Ok((image, volume.grid.clone()));
             }
-            // On the host: where images are matched, it is done once, and CPU and GPU get the same bits.
+            // Computed on the host: it is done once per image, and CPU and GPU get the same bits.
             drop(image);
             let mut voxels = intensity::rescaled(&volume.voxels, range);
             let own = Landmarks::of(&voxels).ok_or_else(constant)?;
@@ -92,7 +93,7 @@ impl<B: Backend> Loaded<B> {
         self.mask.as_ref().map(|(mask, _)| mask)
     }
 
-    /// Every channel smoothed, and the edges of those that have them.
+    /// All channels smoothed, and the edges of the channels that use edges.
     pub(crate) fn smoothed(
         &self,
         backend: &B,
@@ -120,7 +121,8 @@ impl<B: Backend> Loaded<B> {
         smoothed.channels.get(n).unwrap_or(&self.channels[n].0)
     }
 
-    /// The images that a level on `grid` reads; `from_fixed_world` maps the world of the middle space (the fixed one) to this side's.
+    /// The images for a level on `grid`. `from_fixed_world` maps the world of the middle space (the fixed world) to
+    /// the world of this side.
     pub(crate) fn sources<'a>(
         &'a self,
         smoothed: &'a Smoothed<B>,
@@ -141,12 +143,12 @@ impl<B: Backend> Loaded<B> {
 
 /// The images of one side, smoothed for a level.
 pub(crate) struct Smoothed<B: Backend> {
-    /// Empty where the level does not smooth and reads the images as loaded.
+    /// Empty if the level does not smooth; then it uses the images as uploaded.
     channels: Vec<B::Image>,
     edges: Vec<B::Image>,
 }
 
-/// The range of intensities that an image is clipped to; `None` where there is nothing in it.
+/// The range of intensities that an image is clipped to; `None` if the image has no range.
 fn range<B: Backend>(
     backend: &B,
     image: &B::Image,

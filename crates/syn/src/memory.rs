@@ -1,7 +1,7 @@
-//! The memory that the deformable stage takes, estimated before it runs.
+//! Estimates of the memory that the deformable stage needs.
 //!
-//! The counts are those of the buffers of [`Fixed`](crate::Fixed), [`Fields`](crate::Fields) and the iterations on the finest
-//! level, in single precision. Small buffers and what the caller holds come on top.
+//! They count the buffers of [`Fixed`](crate::Fixed), [`Fields`](crate::Fields) and the iterations on the finest
+//! level, in single precision. Small buffers and the caller's own memory are not counted.
 
 use antsreg_core::Grid;
 use antsreg_core::schedule::Level;
@@ -16,9 +16,9 @@ const FIELD: usize = 3;
 
 /// Peak memory of a registration on a GPU, bytes.
 ///
-/// `grids` are those of the first fixed and moving image, `further` those of the further channels' images of both sides,
-/// `masked` says which sides have a mask. `from` is the shrink factor of the fields that the stage goes on from, `None` for a
-/// first stage.
+/// `grids`: the first fixed and the first moving image. `further`: the images of the further channels of both sides.
+/// `masked`: which sides have a mask. `from`: the shrink factor of the fields that the stage continues from; `None`
+/// for a first stage.
 pub fn device_bytes(
     grids: [&Grid; 2],
     further: &[&Grid],
@@ -31,66 +31,68 @@ pub fn device_bytes(
     let (images, largest) = (each().sum::<usize>(), each().max().unwrap_or(0));
     let [fixed_mask, moving_mask] = masked.map(usize::from);
     let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
-    // What the metric keeps for each window; all channels with that metric share it.
+    // Values stored for each window, shared by all channels with this metric.
     let windows = match options.uses(Metric::Cc) {
         true => CcParameters::device_scalars(options.radius, options.derivative),
         false => 0,
     };
-    // Four fields, two updates, two scratches; the warped pair and its masks.
+    // Four fields, two updates, two scratch fields; the two warped images and their masks.
     let iterating = 8 * FIELD + 2 + fixed_mask + moving_mask + windows;
     let levels = states(from, options).map(|(level, before)| {
         let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
         let own = voxels(level.shrink);
-        // The images that the level makes; while they are made, one more.
+        // The smoothed images of the level; one more while they are computed.
         let working = images * images_of(level, options) + largest.max(own * iterating);
         let Some(before) = before else { return working };
-        // The fields before the level are kept until it is known that the level is.
+        // The fields before the level are kept until the level has been accepted.
         let kept = voxels(before) * 4 * FIELD;
-        // A coarser level's change is added to them: its fields before and after, and one field on their grid.
+        // The change of a coarser level is added: its fields before and after, and one field on the finer grid.
         let adding = images * images_of(level, options) + own * 8 * FIELD + voxels(before) * FIELD;
         kept + if before < level.shrink { working.max(adding) } else { working }
     });
-    // At the end the four fields on the full grid and the two warps; relaxing lists voxels, what weighs on them, and what
-    // they become.
+    // At the end: the four fields on the full grid and the two warps. Relaxation stores lists of voxels, their
+    // weights and their new values.
     let leaving = fixed.len() * (7 * FIELD + 2);
     SCALAR * (loaded + levels.max().unwrap_or(0).max(leaving))
 }
 
-/// Memory of a GPU that [`Fixed`](crate::Fixed) keeps between registrations, with the images of every level, bytes.
+/// GPU memory that [`Fixed`](crate::Fixed) keeps between registrations, with the images of every level, bytes.
 ///
-/// `fixed` is the grid of the first image, `further` those of the further channels' images, all of the fixed side.
+/// `fixed`: the grid of the first image. `further`: the fixed images of the further channels.
 pub fn prepared_device_bytes(fixed: &Grid, further: &[&Grid], masked: bool, options: &Options) -> usize {
     let further: usize = further.iter().map(|grid| grid.len()).sum();
     let made: usize = options.levels.iter().map(|level| images_of(level, options)).sum();
     SCALAR * (fixed.len() * (1 + usize::from(masked)) + further + (fixed.len() + further) * made)
 }
 
-/// Peak main memory of a registration on the processor, bytes: the rescaled copies of the first fixed and moving image, and
-/// all fields. The images that the caller holds are not counted.
+/// Peak main memory of a registration on the CPU, bytes: the rescaled copies of the first fixed and moving image, and
+/// all fields. The caller's images are not counted.
 pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Options) -> usize {
     let images = fixed.len() + moving.len();
     let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
     let levels = states(from, options).map(|(level, before)| {
-        // Four fields, two updates, two scratches; the warped pair and the window sums. Besides, the fields before the level.
+        // Four fields, two updates, two scratch fields; the two warped images and the window sums; and the fields
+        // before the level.
         voxels(level.shrink) * (8 * FIELD + 2 + 6) + before.map_or(0, |before| voxels(before) * 4 * FIELD)
     });
-    // At the end the four fields on the full grid and the warps composed of them.
+    // At the end: the four fields on the full grid and the two warps.
     let leaving = fixed.len() * 8 * FIELD;
     SCALAR * (images + levels.max().unwrap_or(0).max(leaving))
 }
 
-/// Main memory that the rescaled copies of further channels' images add to [`host_bytes`].
+/// Main memory for the rescaled copies of further channels' images, in addition to [`host_bytes`], bytes.
 pub fn further_host_bytes(further: &[&Grid]) -> usize {
     SCALAR * further.iter().map(|grid| grid.len()).sum::<usize>()
 }
 
-/// Images that a level makes of each channel's image: smoothed, where it asks for that, and the edges.
+/// Number of images that a level computes for each image: one if it smooths, and one for edges.
 fn images_of(level: &Level, options: &Options) -> usize {
     let edged = options.uses(Metric::Cc) && options.edge_weight > 0.0;
     usize::from(level.sigma_voxels > 0.0 || options.sigmas_mm.is_some()) + usize::from(edged)
 }
 
-/// Each level with the shrink factor of the fields that are there before it, if any: a coarser level keeps finer fields.
+/// Each level, with the shrink factor of the fields before it, if there are any. A coarser level keeps the finer
+/// fields.
 fn states(from: Option<usize>, options: &Options) -> impl Iterator<Item = (&Level, Option<usize>)> {
     options.levels.iter().scan(from, |reached, level| {
         let before = *reached;
@@ -120,13 +122,13 @@ mod tests {
 
     #[test]
     fn the_peak_is_iterating_on_the_full_grid_or_relaxing_there() {
-        // Counted by hand: two images, and what the finest level has.
+        // Counted by hand: two images, and the buffers of the finest level.
         for (masked, expected) in [([false; 2], 33.0), ([true, false], 35.0), ([true; 2], 37.0)] {
             assert_eq!(scalars(&[], masked, None, &options(&[1])), expected, "{masked:?}");
         }
-        // Iterating on an eighth of the voxels takes less than the fields on the full grid afterwards.
+        // Iterations on an eighth of the voxels need less than the fields on the full grid afterwards.
         assert_eq!(scalars(&[], [false; 2], None, &options(&[2])), 25.0);
-        // Besides, the fields of the level before.
+        // In addition, the fields of the level before.
         assert_eq!(scalars(&[], [false; 2], None, &options(&[2, 1])), 33.0 + 12.0 / 8.0);
         assert_eq!(scalars(&[], [false; 2], None, &options(&[4, 2, 1])), 33.0 + 12.0 / 8.0);
     }
@@ -135,12 +137,12 @@ mod tests {
     fn a_further_stage_keeps_the_fields_that_it_goes_on_from() {
         assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[1])), 33.0 + 12.0);
         assert_eq!(scalars(&[], [false; 2], Some(2), &options(&[1])), 33.0 + 12.0 / 8.0);
-        // Fields on the full grid throughout, though the level is coarser: its own take little, and relaxing takes more.
+        // The fields are on the full grid throughout. The coarser level needs little; relaxation needs more.
         assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[4])), 25.0);
         let images = options(&[2]).levels.iter().map(|l| Level { sigma_voxels: 1.0, ..*l }).collect();
         let edged = Options { edge_weight: 1.0, levels: images, ..options(&[2]) };
         let grid = cube(100, 1.0);
-        // With four images, each smoothed and with edges, adding the change takes most.
+        // With four images, each smoothed and with edges, adding the change needs most.
         assert_eq!(scalars(&[&grid; 2], [false; 2], Some(1), &edged), 4.0 + 8.0 + 12.0 + 3.0 + 24.0 / 8.0);
         let host = |from| host_bytes(&grid, &grid, from, &options(&[1])) / (SCALAR * grid.len());
         assert_eq!([host(None), host(Some(1))], [2 + 32, 2 + 32 + 12]);
@@ -151,7 +153,7 @@ mod tests {
         let (grid, half) = (cube(100, 1.0), cube(50, 2.0));
         let mut options = options(&[1]);
         let planned = |options: &Options, further: &[&Grid]| scalars(further, [false; 2], None, options);
-        // Each further image as loaded, and smoothed where the level asks for it.
+        // Each further image as uploaded, and smoothed if the level smooths.
         assert_eq!(planned(&options, &[&grid, &grid]), 33.0 + 2.0);
         assert_eq!(planned(&options, &[&half, &half]), 33.0 + 0.25);
         options.levels[0].sigma_voxels = 1.0;
@@ -159,10 +161,10 @@ mod tests {
         // Edges of every image.
         options.edge_weight = 0.3;
         assert_eq!(planned(&options, &[]), 35.0 + 2.0);
-        // Surfaces and textures of the direct kernels in place of the exact derivative's terms.
+        // Surfaces and textures of the direct kernels, instead of the terms of the exact derivative.
         let wide = Options { radius: CcParameters::MOST_TILED_RADIUS + 1, ..options.clone() };
         assert_eq!(planned(&wide, &[]), 35.0 + 2.0 + 2.0);
-        // Mutual information has no edges, and keeps nothing for a voxel.
+        // Mutual information uses no edges and stores nothing per voxel.
         options.channels[0].metric = Metric::Mattes;
         assert_eq!(planned(&options, &[]), 30.0);
     }

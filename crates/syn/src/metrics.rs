@@ -5,44 +5,44 @@ use antsreg_kernels::{Backend, CcParameters, CcScores, Error, MiParameters};
 
 use crate::{Metric, Options};
 
-/// The similarity of two images, or its weighted mean over several pairs.
+/// The similarity of two images, or its weighted sum or mean over several pairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Similarity {
-    /// The metric's energy, which the updates lower.
+    /// The energy of the metric, which the iterations lower.
     pub(crate) energy: f64,
-    /// A similarity that does not depend on contrast alone: higher is better, highest for an image and itself.
+    /// A similarity that contrast alone does not raise. Higher is better; highest for two equal images.
     pub(crate) agreement: f64,
 }
 
 impl Similarity {
-    /// Adds another one, multiplied by its weight.
+    /// Adds another similarity, multiplied by its weight.
     pub(crate) fn add(&mut self, weight: f64, other: Similarity) {
         self.energy += weight * other.energy;
         self.agreement += weight * other.agreement;
     }
 
-    /// Divides sums by the sum of their weights.
+    /// Divides weighted sums by the sum of the weights.
     pub(crate) fn over(self, weights: f64) -> Similarity {
         Similarity { energy: self.energy / weights, agreement: self.agreement / weights }
     }
 }
 
-/// The similarity of an update, which the device may still be computing.
+/// The similarity of an update. The device may still be computing it.
 pub(crate) enum PendingSimilarity<B: Backend> {
     Cc(B::CcPending),
-    /// The energy of mutual information, which is complete with the update.
+    /// The energy of mutual information, which is known when the update is.
     Mattes(f64),
 }
 
 impl<B: Backend> PendingSimilarity<B> {
-    /// Waits for the device.
+    /// Waits until the device has computed it.
     pub(crate) fn wait(self, backend: &B) -> Result<Similarity, Error> {
         Ok(match self {
             PendingSimilarity::Cc(pending) => {
                 let CcScores { energy, agreement } = backend.cc_scores(pending)?;
                 Similarity { energy, agreement }
             }
-            // Mutual information has no windows, whose contrast would have to be taken out.
+            // Mutual information has no windows, so no contrast has to be divided out.
             PendingSimilarity::Mattes(energy) => Similarity { energy, agreement: -energy },
         })
     }
@@ -67,13 +67,12 @@ impl<B: Backend> Metrics<B> {
                 spacing: grid.spacing.into(),
             },
             mi: backend.mi_workspace(options.bins)?,
-            // Images were rescaled to 0…1 when they were loaded.
+            // Images were rescaled to 0…1 when they were uploaded.
             mi_parameters: MiParameters { bins: options.bins, ranges: [(0.0, 1.0); 2], spacing: grid.spacing.into() },
         })
     }
 
-    /// Writes the directions in which a metric of two images grows, of the fixed and the moving one, and starts computing
-    /// their similarity.
+    /// Writes the gradient of a metric for the fixed and the moving image, and starts computing their similarity.
     pub(crate) fn update(
         &mut self,
         backend: &B,

@@ -9,8 +9,8 @@ use crate::{Channel, Metric};
 
 /// Options of the deformable stage. Their ranges are constants beside [`check`](Options::check).
 ///
-/// The defaults follow `antsRegistrationSyN.sh` but where measurement found more overlap without folds
-/// (docs/benchmarks.md): the exact derivative of the metric, a little noise, longer steps.
+/// The defaults follow `antsRegistrationSyN.sh`, except where measurements gave more overlap without folds
+/// (docs/benchmarks.md): the exact derivative of the metric, a small noise variance, longer steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
@@ -22,33 +22,34 @@ pub struct Options {
     pub update_variance: f64,
     /// Variance of the Gaussian that smooths the total field after each update, voxels²; 0 for none.
     pub total_variance: f64,
-    /// Of CC: radius of the window, voxels.
+    /// CC: radius of the window, voxels.
     pub radius: usize,
-    /// Of CC: which derivative drives the update.
+    /// CC: the derivative that gives the update.
     pub derivative: CcDerivative,
-    /// Of CC: standard deviation of the noise that the metric disregards, as a share of the intensity range.
+    /// CC: standard deviation of the noise that is subtracted, as a share of the intensity range.
     pub noise: f64,
-    /// Of CC: weight of the edges of a channel's images, the magnitudes of their gradients, relative to the images; 0 for none.
+    /// CC: weight of the images' edges (gradient magnitudes), relative to the images; 0 for none.
     pub edge_weight: f64,
-    /// Of Mattes: bins of each image, two at either end beyond its range.
+    /// Mattes: number of bins of each image; two at either end lie outside its range.
     pub bins: usize,
-    /// The largest residual of the warp and its inverse at any voxel, voxels, above 0: where it is larger, both are corrected,
-    /// or smoothed where that does not help.
+    /// Largest residual of the warp and its inverse at any voxel, voxels, above 0. Where it is larger, both are
+    /// corrected, or smoothed if correcting does not help.
     pub largest_residual_voxels: f64,
-    /// Weights on the world (RAS) components of each update; finite, none below 0, at least one above 0. As ITK does, the
-    /// gradient is multiplied before it is smoothed and scaled to the length of a step. Where the axes of the fixed grid are
-    /// those of the world, the warps have exactly 0 in a component of weight 0.
+    /// Weights on the world (RAS) components of each update; finite, none below 0, at least one above 0. As in ITK,
+    /// the gradient is multiplied before it is smoothed and scaled to the step length. If the axes of the fixed grid
+    /// are those of the world, the warps are exactly 0 in a component of weight 0.
     pub restrict: [f64; 3],
-    /// Coarse to fine; at least one.
+    /// The levels, coarse to fine; at least one.
     pub levels: Vec<Level>,
-    /// Criterion by which a level ends before its last iteration.
+    /// The criterion that ends a level before its last iteration.
     pub convergence: Convergence,
-    /// Shares of the darkest and brightest voxels clipped before anything else; `None` to leave intensities alone.
+    /// Shares of the darkest and brightest voxels that are clipped first; `None` for no clipping.
     pub winsorise: Option<(f64, f64)>,
-    /// Whether the intensities of each moving image are matched to those of its fixed image after that, as ITK does
-    /// ([`histogram_matching`](antsreg_core::histogram_matching)).
+    /// Whether, after clipping, the intensities of each moving image are matched to those of its fixed image, as in
+    /// ITK ([`histogram_matching`](antsreg_core::histogram_matching)).
     pub match_histograms: bool,
-    /// Standard deviations of the smoothing of each level in mm, in place of the levels' `sigma_voxels`; one for each level.
+    /// Standard deviations of the smoothing of each level, mm; one for each level. They replace the levels'
+    /// `sigma_voxels`.
     pub sigmas_mm: Option<Vec<f64>>,
 }
 
@@ -91,20 +92,20 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The smoothing of a level for images of this grid: a standard deviation along each axis, voxels.
+    /// The smoothing of a level for images on this grid: standard deviation along each axis, voxels.
     pub(crate) fn sigma_voxels(&self, level: usize, grid: &Grid) -> [f64; 3] {
         let Some(sigmas_mm) = &self.sigmas_mm else { return [self.levels[level].sigma_voxels; 3] };
         let [x, y, z] = grid.spacing.map(|spacing| sigmas_mm[level] / spacing).into();
         [x, y, if grid.is_slice() { 0.0 } else { z }]
     }
 
-    /// The channels whose edges are compared as well.
+    /// The channels that also compare edges.
     pub(crate) fn edged(&self) -> impl Iterator<Item = (usize, &Channel)> {
         let wanted = |channel: &Channel| channel.metric == Metric::Cc && self.edge_weight > 0.0;
         self.channels.iter().enumerate().filter(move |(_, channel)| wanted(channel))
     }
 
-    /// The channels, then the edges of those that have them.
+    /// The channels, followed by the edges of the channels that use edges.
     pub(crate) fn channels_with_edges(&self) -> Vec<Channel> {
         let edges =
             self.edged().map(|(_, channel)| Channel { weight: channel.weight * self.edge_weight, ..*channel });
@@ -126,7 +127,7 @@ mod tests {
         let changed = Options {
             channels: vec![channel(Metric::Mattes, 0.3), channel(Metric::Cc, 1.0)],
             derivative: CcDerivative::Centre,
-            // Not read to the last bit unless the parser takes care.
+            // A number that a careless parser does not read back exactly.
             noise: 0.1 + 0.2,
             gradient_step: 1.0 / 49.0 * 49.0 / 3.0,
             restrict: [1.0, 0.0, 0.5],

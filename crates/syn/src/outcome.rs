@@ -1,4 +1,4 @@
-//! The results of a registration: the warps, on the device or in main memory, their course and their scores.
+//! The results of a deformable stage: the warps, on the device or in main memory, with energies and scores.
 
 use antsreg_core::jacobian::JacobianSummary;
 use antsreg_core::schedule::Level;
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The result of the diffeomorphic stage, both fields on the fixed grid, RAS mm.
+/// The result of the deformable stage. Both fields lie on the fixed grid, RAS mm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Maps fixed points to points that the affine maps to the moving image: ANTs' `1Warp`.
+    /// The warp: fixed points → points that the affine maps to the moving image. ANTs' `1Warp`.
     pub warp: DisplacementField,
-    /// Its inverse: ANTs' `1InverseWarp`.
+    /// The inverse of the warp. ANTs' `1InverseWarp`.
     pub inverse_warp: DisplacementField,
-    /// The course of the levels and of relaxing.
+    /// Energies of the levels and rounds of relaxation.
     pub course: Course,
-    /// Scores of both where the fixed mask counts, or everywhere.
+    /// Scores of both warps, inside the fixed mask or everywhere.
     pub scores: Scores,
 }
 
-/// The course of a deformable stage.
+/// Energies of the levels of a deformable stage, and its rounds of relaxation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Course {
-    /// Level by level, coarsest first.
+    /// The levels, coarsest first.
     pub levels: Vec<LevelOutcome>,
-    /// The rounds that made the warps inverse to each other everywhere.
+    /// The relaxation that made the warps inverse to each other.
     pub relaxed: Relaxed,
 }
 
@@ -37,14 +37,14 @@ pub struct LevelOutcome {
     pub shrink: usize,
     /// Energy of each iteration.
     pub energies: Vec<f64>,
-    /// Whether it stopped because the energy no longer fell.
+    /// Whether the level ended because the energy no longer fell.
     pub converged: bool,
-    /// Whether its change was undone, as it had made the images no more alike.
+    /// Whether the level was undone, because it had not made the images more similar.
     pub undone: bool,
 }
 
 impl LevelOutcome {
-    /// Of a level before its first iteration.
+    /// The outcome of a level before its first iteration.
     pub(crate) fn of_nothing(level: &Level) -> LevelOutcome {
         LevelOutcome { shrink: level.shrink, energies: Vec::new(), converged: false, undone: false }
     }
@@ -66,13 +66,13 @@ impl<B: Backend> Warps<B> {
         self.download(backend, &self.warp)
     }
 
-    /// Its inverse in main memory, RAS mm.
+    /// The inverse warp in main memory, RAS mm.
     pub fn download_inverse_warp(&self, backend: &B) -> Result<DisplacementField, Error> {
         self.download(backend, &self.inverse_warp)
     }
 
     fn download(&self, backend: &B, field: &B::Field) -> Result<DisplacementField, Error> {
-        // No other operation refuses such a warp: through it every image is read as if from outside.
+        // No other operation detects such a warp: images resampled through it are 0, as outside the field of view.
         if !backend.magnitude(field)?.is_finite() {
             return Err(Error::NotFinite);
         }
@@ -81,7 +81,7 @@ impl<B: Backend> Warps<B> {
         Ok(DisplacementField { grid: self.grid.clone(), vectors })
     }
 
-    /// Scores where the mask, on the grid of the warps, exceeds ½.
+    /// Scores inside a mask (> ½) on the grid of the warps.
     pub(crate) fn scores(&self, backend: &B, mask: Option<&B::Image>) -> Result<Scores, Error> {
         let Warps { warp, inverse_warp, .. } = self;
         Ok(Scores {
@@ -98,23 +98,24 @@ impl<B: Backend> Warps<B> {
 pub struct Scores {
     /// Jacobian determinants of the warp.
     pub warp: JacobianSummary,
-    /// Of its inverse.
+    /// Jacobian determinants of the inverse warp.
     pub inverse_warp: JacobianSummary,
-    /// Distances of points from where they started after both, the warp acting first.
+    /// Distance of each point from its image under the warp, then the inverse warp.
     pub warp_then_inverse: InverseConsistency,
-    /// The same, the inverse warp acting first.
+    /// Distance of each point from its image under the inverse warp, then the warp.
     pub inverse_then_warp: InverseConsistency,
 }
 
-/// Relaxation of the warps where they folded, by one-sided differences, or missed each other by more than
-/// [`largest_residual_voxels`](crate::Options::largest_residual_voxels).
+/// Relaxation of the warps where they folded (by one-sided differences), or where warp and inverse differed by more
+/// than [`largest_residual_voxels`](crate::Options::largest_residual_voxels).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relaxed {
     /// Number of rounds.
     pub rounds: usize,
-    /// How many times both whole warps were smoothed as rounds did not help; 0 but for fields that are far from any warp.
+    /// Number of smoothings of both whole warps, done when rounds do not help; 0 except for fields that are far from
+    /// a warp.
     pub whole: usize,
-    /// Voxels of both warps that the last round found beyond the limits; 0 unless relaxing failed.
+    /// Voxels of both warps that the last round found beyond the limits; 0 unless relaxation failed.
     pub beyond: usize,
 }
 

@@ -1,4 +1,5 @@
-//! The two warps of a registration: composed of the four fields, and relaxed where they fold or are not inverse to each other.
+//! The two warps of a registration: composed of the four fields, and relaxed where they fold or are not inverse to
+//! each other.
 
 use antsreg_core::Grid;
 use antsreg_core::report::Observer;
@@ -8,27 +9,29 @@ use crate::error::go_on;
 use crate::fields::Side;
 use crate::{Error, Options, Relaxed, Warps, restriction};
 
-/// Relaxing aims at Jacobian determinants of at least this at every corner of every trilinear cell, so that a warp is
-/// invertible between its voxels too. [`Relaxed::beyond`](crate::Relaxed::beyond) counts where it failed.
+/// Target of relaxation: Jacobian determinants of at least this at every corner of every trilinear cell, so that a
+/// warp is invertible between voxels too. [`Relaxed::beyond`](crate::Relaxed::beyond) counts the voxels where this
+/// failed.
 const SMALLEST_JACOBIAN: f32 = 0.01;
-/// Rounds of relaxing by growing strength: variance, voxels², and reach, voxels, of smoothing. The first, weakest ones correct
-/// nearly all voxels; those that remain are smoothed more and more widely.
+/// Rounds of relaxation in order of strength: number of rounds, variance of the smoothing (voxels²), reach of the
+/// smoothing (voxels). The first, weakest rounds correct nearly all voxels; the others smooth the rest over growing
+/// distances.
 const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.0, 3), (50, 4.0, 6), (50, 4.0, 12)];
-/// What folds is unfolded in so many rounds at first, and then smoothed in one round of so many: moves that are shortest for each
-/// corner may get in each other's way.
+/// Schedule for folds: this many rounds of unfolding first, then one round of smoothing in every so many. The
+/// shortest moves of neighbouring corners may contradict each other; smoothing resolves that.
 const UNFOLDING_FIRST: usize = 10;
 const SMOOTHING_EVERY: usize = 6;
-/// Smoothing of both whole fields where all rounds have left voxels beyond the limits: variance, voxels², and how many times
-/// rounds are tried again, each time after twice as many smoothings.
+/// Smoothing of both whole fields if all rounds have left voxels beyond the limits: the variance, voxels², and the
+/// number of attempts. Each attempt smooths twice as often as the one before.
 const WHOLE_VARIANCE: f64 = 4.0;
 const WHOLE_ATTEMPTS: u32 = 14;
 
-/// After a change of one warp the other one is inverted anew where it misses by more than `untouched_voxels`.
+/// After a change of one warp, the other is inverted again where it deviates by more than `untouched_voxels`.
 const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.3 };
 
-/// Warp = φm⁻¹ after φf, inverse warp = φf⁻¹ after φm, of fields on `grid`.
+/// The warp φm⁻¹ ∘ φf and the inverse warp φf⁻¹ ∘ φm, from fields on `grid`.
 ///
-/// Where one of them folds, or is so steep that the other one cannot be its inverse between voxels as well, both are relaxed.
+/// Both are relaxed where one of them folds, or is so steep that the other cannot be its inverse between voxels.
 pub(crate) fn warps<B: Backend>(
     backend: &B,
     grid: &Grid,
@@ -51,11 +54,11 @@ pub(crate) fn warps<B: Backend>(
 
 /// Rounds of relaxing two fields.
 trait Rounds {
-    /// Runs a round. Returns how many of the voxels that it examined were beyond the limits.
+    /// Runs a round. Returns the number of examined voxels beyond the limits.
     fn run(&mut self, round: &RelaxRound) -> Result<usize, Error>;
     /// Makes the next round examine all voxels, as the first one does.
     fn examine_all(&mut self) -> Result<(), Error>;
-    /// Smooths both whole fields so many times, and inverts the first one anew.
+    /// Smooths both whole fields `times` times, and inverts the first one again.
     fn smooth_whole(&mut self, times: usize, observer: &mut dyn Observer) -> Result<(), Error>;
 }
 
@@ -89,11 +92,11 @@ impl<B: Backend> Rounds for OnDevice<'_, B> {
     }
 }
 
-/// Relaxes two fields until no voxel of either is beyond the limits. A round examines only voxels near the last changes; so
-/// after a round that finds none, all are examined once more.
+/// Relaxes two fields until no voxel of either is beyond the limits. A round examines only voxels near the last
+/// changes, so after a round that finds none, all voxels are examined once more.
 ///
-/// This ends: where rounds do not help, whole fields are smoothed, twice as often each time. Their border is zero, so they tend to
-/// zero, and fields that hardly move anything are within the limits.
+/// The relaxation ends: if rounds do not help, the whole fields are smoothed, twice as often each time. Their border
+/// is zero, so they tend to zero, and fields close to zero are within the limits.
 fn relax(
     rounds: &mut impl Rounds,
     limits: RelaxLimits,
@@ -116,7 +119,7 @@ fn relax(
     Ok(relaxed)
 }
 
-/// Runs all rounds, or as many as it takes. All voxels are to be examined first.
+/// Runs rounds until none is needed, at most all of them. All voxels must be marked for examination before.
 fn attempt_to_relax(
     rounds: &mut impl Rounds,
     limits: RelaxLimits,
@@ -153,14 +156,15 @@ mod tests {
 
     const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
-    /// Returns given counts, the last one over and over until fields were smoothed so many times, and records the calls.
+    /// A test device: returns the given counts, then repeats the last count until the fields have been smoothed often
+    /// enough; records the calls.
     struct Script {
         finds: Vec<usize>,
         enough: usize,
         rounds: Vec<RelaxRound>,
         /// Number of rounds before each call of `examine_all`.
         examined_after: Vec<usize>,
-        /// How many times the whole fields were smoothed, by call.
+        /// Number of smoothings of each call of `smooth_whole`.
         smoothed: Vec<usize>,
     }
 

@@ -6,16 +6,16 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::update::Updates;
 
-/// An axis whose direction deviates by less than this (sine of the angle) from a world axis counts as that axis: headers hold
-/// single precision.
+/// An axis that deviates by less than this (sine of the angle) from a world axis counts as that world axis: headers
+/// store single precision.
 const ALIGNED: f64 = 1e-6;
 
-/// The matrix by which updates, in voxels, are multiplied; `None` where all weights are 1 and nothing is to be done.
+/// The matrix that multiplies updates, in voxels; `None` if all weights are 1.
 ///
-/// With A, the matrix that takes voxels of the grid to world millimetres, and the weights w it is A⁻¹·diag(w)·A, so that
-/// the world components of an update are multiplied by w. Where the axes of the grid are those of the world, in any order and
-/// direction, it is diagonal, so that a component of weight 0 stays exactly 0 in all that is computed from the updates. Of
-/// slices, what would lead out of their plane is left out.
+/// With A, the linear map from voxels to world millimetres, and the weights w, the matrix is A⁻¹·diag(w)·A, which
+/// multiplies the world components of an update by w. If the axes of the grid are those of the world, in any order
+/// and direction, the matrix is diagonal. Then a component of weight 0 stays exactly 0 in everything computed from
+/// the updates. For slices, components out of the plane are removed.
 pub(crate) fn matrix(grid: &Grid, weights: [f64; 3]) -> Option<Matrix3<f64>> {
     if weights == [1.0; 3] {
         return None;
@@ -33,10 +33,10 @@ pub(crate) fn matrix(grid: &Grid, weights: [f64; 3]) -> Option<Matrix3<f64>> {
     Some(matrix)
 }
 
-/// The orthogonal projection of displacements, in voxels, on those that the weights leave free: with 0 in each world component of
-/// weight 0. Of slices, on their plane.
+/// The orthogonal projection of displacements, in voxels, on those that the weights allow: 0 in each world component
+/// of weight 0. For slices, also on their plane.
 ///
-/// Along the world axes it is exactly diagonal, as [`matrix`] is.
+/// For a grid along the world axes the projection is exactly diagonal, as [`matrix`] is.
 pub(crate) fn allowed(grid: &Grid, weights: [f64; 3]) -> [[f32; 3]; 3] {
     let to_world = grid.voxel_to_world().matrix;
     let mut held: Vec<Vector3<f64>> = match world_axes(grid) {
@@ -48,7 +48,8 @@ pub(crate) fn allowed(grid: &Grid, weights: [f64; 3]) -> [[f32; 3]; 3] {
     }
     let mut projection = Matrix3::identity();
     for direction in held {
-        // What of it is not held yet; a slice along the world axes may hold an axis twice.
+        // The part of the direction that the projection still has; a slice along the world axes may remove the same
+        // axis twice.
         let rest = projection * direction;
         if rest.norm() > ALIGNED * direction.norm() {
             let unit = rest.normalize();
@@ -76,7 +77,7 @@ pub(crate) fn restrict<B: Backend>(
     updates: [&mut Updates<B>; 2],
 ) -> Result<(), Error> {
     for updates in updates {
-        // On the grid itself resizing only multiplies.
+        // On the same grid, resizing is multiplication by the matrix alone.
         backend.resize_field(&updates.sum, &AffineTransform::identity(), matrix, &mut updates.next)?;
         std::mem::swap(&mut updates.sum, &mut updates.next);
     }

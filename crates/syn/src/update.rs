@@ -8,7 +8,7 @@ use crate::fields::{INVERSION, Side};
 use crate::load::Sources;
 use crate::{Error, Options};
 
-/// Buffers for the update of one side, allocated once a level.
+/// Buffers for the update of one side, allocated once for each level.
 pub(crate) struct SideUpdate<B: Backend> {
     /// The image of the current channel in the middle space.
     pub(crate) warped: B::Image,
@@ -18,7 +18,7 @@ pub(crate) struct SideUpdate<B: Backend> {
 }
 
 impl<B: Backend> SideUpdate<B> {
-    /// Buffers of both sides; `masked` says which of them have a mask.
+    /// Buffers of both sides; `masked` says which sides have a mask.
     pub(crate) fn both(backend: &B, shape: [usize; 3], masked: [bool; 2]) -> Result<[Self; 2], Error> {
         let [sum, other_sum] = backend.field_pair(shape)?;
         let [next, other_next] = backend.field_pair(shape)?;
@@ -51,12 +51,12 @@ pub(crate) fn step_both<B: Backend>(
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {
     go_on(observer.poll())?;
-    // All updates are added up, so the buffers for the next one are free.
+    // All updates have been added, so the buffers of single updates are free.
     let (fixed, moving) = (&mut fixed.updates, &mut moving.updates);
     let (variance, scratch) = (options.update_variance, [&mut fixed.next, &mut moving.next]);
     backend.smooth_both_fields([&mut fixed.sum, &mut moving.sum], variance, scratch)?;
     go_on(observer.poll())?;
-    // The image is read through φ⁻¹, so φ moves against the direction in which the metric grows.
+    // The image is resampled through φ⁻¹, so φ moves against the gradient of the metric.
     backend.advance_both(
         [&fixed_side.to_middle, &moving_side.to_middle],
         [&fixed.sum, &moving.sum],
@@ -71,8 +71,8 @@ pub(crate) fn step_both<B: Backend>(
     go_on(observer.poll())?;
     let inverses = [&mut fixed_side.from_middle, &mut moving_side.from_middle];
     backend.invert_both([&fixed_side.to_middle, &moving_side.to_middle], inverses, &INVERSION)?;
-    // Re-inversion also regularises: each field is read between the voxels of the other one, which blurs both a little.
-    // Without it long runs fold.
+    // The inversion also regularises: each field is interpolated between voxels of the other, which blurs both
+    // slightly. Without it, long runs fold.
     if reinvert {
         go_on(observer.poll())?;
         let inverses = [&mut fixed_side.to_middle, &mut moving_side.to_middle];
@@ -81,26 +81,27 @@ pub(crate) fn step_both<B: Backend>(
     Ok(())
 }
 
-/// The updates of a side's channels, added up one after another.
+/// The updates of a side's channels, added one after another.
 ///
-/// As in ITK's `ObjectToObjectMultiMetricv4`, each is divided by its magnitude (the root of the sum of squares over all
-/// voxels) and multiplied by its weight before it is added, so that a weight means the same for every metric and unit. All
-/// are then multiplied by the first one's magnitude, where ITK takes the mean of all: a step is scaled to its length
-/// anyway, and this way a channel given twice has the same effect as once, to the bit.
+/// As in ITK's `ObjectToObjectMultiMetricv4`, each update is divided by its magnitude (root of the sum of squares
+/// over all voxels) and multiplied by its weight before it is added. So a weight means the same for every metric and
+/// unit. The sum is then multiplied by the first update's magnitude, where ITK takes the mean of all magnitudes. The
+/// step is scaled to its length anyway, and in this way a channel that is given twice has the same effect as once, to
+/// the bit.
 pub(crate) struct Updates<B: Backend> {
     pub(crate) sum: B::Field,
-    /// The update of a channel after the first, until it is added; then scratch.
+    /// The update of the second or a later channel, until it is added; then scratch space.
     pub(crate) next: B::Field,
     first_magnitude: f64,
 }
 
 impl<B: Backend> Updates<B> {
-    /// The buffer for the nth channel's update.
+    /// The buffer for the update of channel `n`.
     pub(crate) fn of_channel(&mut self, n: usize) -> &mut B::Field {
         if n == 0 { &mut self.sum } else { &mut self.next }
     }
 
-    /// Adds the nth channel's update, whose weight is `weight_ratio` times the first one's.
+    /// Adds the update of channel `n`, whose weight is `weight_ratio` times that of the first channel.
     pub(crate) fn add(&mut self, backend: &B, n: usize, weight_ratio: f64) -> Result<(), Error> {
         if n == 0 {
             self.first_magnitude = backend.magnitude(&self.sum)?;
@@ -110,7 +111,7 @@ impl<B: Backend> Updates<B> {
         if magnitude == 0.0 {
             return Ok(());
         }
-        // Without an update of the first channel any length will do.
+        // If the first update is zero, the length has no meaning.
         let length = if self.first_magnitude > 0.0 { self.first_magnitude } else { 1.0 };
         Ok(backend.add_scaled(&mut self.sum, &self.next, weight_ratio * length / magnitude)?)
     }
@@ -136,7 +137,8 @@ mod tests {
         voxels.collect()
     }
 
-    /// Two sides after one step along waves: the second one in the opposite direction, with updates twice as long.
+    /// Test: two sides after one step along waves. The second side has the opposite direction and updates of twice
+    /// the length.
     fn stepped(total_variance: f64, reinvert: bool) -> [Side<Cpu>; 2] {
         let field = || Cpu.field(SHAPE).expect("a field");
         let update = |scale: f32| {
@@ -173,7 +175,7 @@ mod tests {
     fn inverses_are_updated_and_fields_reinverted_if_asked_for() {
         let [once, twice] = [false, true].map(|reinvert| stepped(0.0, reinvert));
         let missed = |first, then| Cpu.inverse_consistency(first, then, None).expect("one shape").largest_voxels;
-        // The inversion of a voxel ends within this limit; voxels of the other field are not checked.
+        // The inversion is accurate to this limit at voxels; between voxels it is not checked.
         let limit = f64::from(INVERSION.tolerance_voxels);
         for (once, twice) in once.iter().zip(&twice) {
             assert!(missed(&once.from_middle, &once.to_middle) < limit);

@@ -14,11 +14,11 @@ use antsreg_syn::{Error, Fixed, Options, Outcome, Scores, register};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 use scene::{assert_inverse, brain, displacement, grid, sampled};
 
-/// Moving = fixed brain read through an affine about the centre and a displacement.
+/// A pair of images. The moving image is the fixed brain after an affine map about the centre and a displacement.
 struct Pair {
     fixed: Volume,
     moving: Volume,
-    /// fixed → moving world.
+    /// Maps the fixed to the moving world.
     affine: AffineTransform,
 }
 
@@ -82,7 +82,8 @@ fn a_known_deformation_is_undone_without_folds() {
 
 #[test]
 fn no_cell_folds_at_any_corner() {
-    // Noise of its own in each image draws voxels apart, and long steps with little smoothing let it.
+    // Independent noise in both images pulls voxels in random directions, and long steps with little smoothing follow
+    // it.
     let mut pair = pair();
     let mut state = 1u32;
     for voxel in pair.fixed.voxels.iter_mut().chain(&mut pair.moving.voxels) {
@@ -96,7 +97,7 @@ fn no_cell_folds_at_any_corner() {
     assert_eq!((course.relaxed.whole, course.relaxed.beyond), (0, 0));
     for (field, scores) in [(warp, scores.warp), (inverse_warp, scores.inverse_warp)] {
         let smallest = apply::smallest_at_corners(field).voxels.into_iter().fold(f32::INFINITY, f32::min);
-        // Displacements are rounded to single precision once more on their way to millimetres.
+        // Displacements are rounded to single precision once more when they are converted to millimetres.
         assert!(smallest > 0.01 - 1e-4, "smallest determinant {smallest}");
         assert_eq!((scores.folded, scores.corner_folded), (0, 0));
     }
@@ -130,7 +131,7 @@ fn swapping_the_images_swaps_the_warps() {
             .sum();
         total / a.vectors.len() as f64
     };
-    // Equal but for rounding: both sides are treated alike.
+    // Equal except for rounding: both sides are treated in the same way.
     let asymmetry = apart(&forward.warp, &backward.inverse_warp);
     assert!(asymmetry < 0.02, "{asymmetry} mm");
     assert!(apart(&forward.warp, &forward.inverse_warp) > 0.1, "something should have moved");
@@ -160,7 +161,7 @@ fn masked_voxels_do_not_change_the_warp_far_from_them() {
 fn a_few_bright_voxels_are_clipped_unless_winsorising_is_off() {
     let clean = pair();
     let mut spotted = pair();
-    // One in a thousand, spread over the image: fewer than the five in a thousand that are clipped.
+    // One voxel in a thousand, spread over the image: fewer than the five in a thousand that are clipped.
     spotted.moving.voxels.iter_mut().step_by(997).for_each(|voxel| *voxel = 1e5);
     let options = Options { levels: options().levels[..2].to_vec(), ..options() };
     let expected = run(&clean, &options).warp;
@@ -171,11 +172,12 @@ fn a_few_bright_voxels_are_clipped_unless_winsorising_is_off() {
             / expected.vectors.len() as f64
     };
     let (clipped, whole) = (apart(options.winsorise), apart(None));
-    // 0.015 and 1.02 mm were found: clipped they are bright spots, whole they leave all else in the noise.
+    // Measured: 0.015 mm clipped, 1.02 mm not clipped. Clipped they are bright spots; not clipped they compress all
+    // other intensities.
     assert!(clipped < 0.1 && whole > 0.5, "mean distance {clipped} mm clipped, {whole} mm whole");
 }
 
-/// Long runs whose fields are seldom inverted back, edges beside intensities: what lets images drift most.
+/// Options that let images drift most: many iterations, few re-inversions, edges in addition to intensities.
 fn free() -> Options {
     let levels = [(4, 2.0, 40, 1), (2, 1.0, 120, 6), (1, 0.0, 60, 6)];
     Options {
@@ -198,7 +200,7 @@ fn free() -> Options {
 #[test]
 fn an_image_registered_to_itself_stays_where_it_is() {
     let image = sampled(&grid(), brain);
-    // The same with another contrast; the affine stage misses by as much.
+    // The same image with inverted contrast. The affine stage has the same error.
     let other = Volume { voxels: image.voxels.iter().map(|v| 300.0 - 2.0 * v).collect(), ..image.clone() };
     for options in [options(), free()] {
         for (moving, shift_mm) in [(&image, 0.0), (&image, 0.01), (&other, 0.01)] {
@@ -206,7 +208,7 @@ fn an_image_registered_to_itself_stays_where_it_is() {
             let outcome = register(&Cpu, (&image, None), (moving, None), &start, &options, &mut ());
             let Outcome { warp, course, .. } = outcome.expect("it registers");
             let largest = warp.vectors.iter().map(|u| Vector3::from(*u).norm()).fold(0.0, f32::max);
-            // As long as every step was kept, it was 1.3 to 3.8 mm with the free options.
+            // When every step was kept, the distance was 1.3 to 3.8 mm with these options.
             assert!(largest < 0.02, "{largest} mm, {shift_mm} mm apart, {course:?}");
             assert!(course.levels.iter().all(|level| level.undone), "{course:?}");
         }
@@ -235,7 +237,7 @@ fn every_iteration_is_reported_and_converged_levels_end_early() {
     assert_eq!(energies, reported);
     assert!(recorder.0.iter().all(|report| report.step.stage() == Stage::Deformable && report.levels == 3));
     assert!(outcome.course.levels.iter().any(|level| level.converged && level.energies.len() < 30));
-    // The coarsest starts from images that agree already, as smooth as they are.
+    // The coarsest level starts from images that already agree, because they are so smooth.
     assert!(outcome.course.levels[1..].iter().all(|level| !level.undone), "{:?}", outcome.course.levels);
     let falls = outcome.course.levels.iter().all(|level| level.energies.last() < level.energies.first());
     assert!(falls, "the energy should fall on every level: {:?}", outcome.course.levels);
@@ -292,7 +294,7 @@ fn the_scores_are_those_of_the_warps_where_the_mask_counts() {
                 ([of.voxels, of.folded, of.corner_folded], [of.minimum, of.maximum, of.mean, of.corner_minimum])
             });
             assert_eq!(found.0, expected.0);
-            // Displacements are rounded to single precision once more on their way to millimetres.
+            // Displacements are rounded to single precision once more when they are converted to millimetres.
             assert!((0..4).all(|n| (found.1[n] - expected.1[n]).abs() < 1e-5), "{found:?}, expected {expected:?}");
         }
         for (first, then, found) in
@@ -313,7 +315,7 @@ fn the_scores_are_those_of_the_warps_where_the_mask_counts() {
 #[test]
 fn sigmas_in_mm_are_those_in_voxels_where_all_voxels_are_alike() {
     let pair = pair();
-    // The fixed and the moving grid are one; its axes get one spacing.
+    // Fixed and moving image have the same grid; its spacing is made isotropic.
     let alike = |volume: &Volume| Volume {
         grid: Grid { spacing: Vector3::repeat(2.0), ..volume.grid.clone() },
         voxels: volume.voxels.clone(),
@@ -332,7 +334,7 @@ fn histograms_are_matched_after_winsorising() {
     let pair = pair();
     let options = Options { levels: options().levels[..2].to_vec(), winsorise: Some((0.01, 0.98)), ..options() };
     let matched = Options { match_histograms: true, ..options.clone() };
-    // The same by hand, on images that need no further change.
+    // The same by hand, on images that need no other preparation.
     let plain = Options { winsorise: None, ..options.clone() };
     let clipped = |volume: &Volume| {
         let range = intensity::quantiles(&volume.voxels, 0.01, 0.98).expect("voxels");

@@ -1,4 +1,4 @@
-//! Registrations by mutual information: other contrast, and the promises that hold for every metric.
+//! Registrations by mutual information: images of different contrast, and properties that hold for every metric.
 
 use antsreg_core::schedule::Level;
 use antsreg_core::{AffineTransform, DisplacementField, Volume};
@@ -9,7 +9,7 @@ use nalgebra::Vector3;
 use crate::residual::{residual, residual_of_nothing};
 use crate::scene::{assert_inverse, brain, displacement, grid, sampled};
 
-/// Another tissue contrast: what was dark is bright, but for the background.
+/// Another tissue contrast: intensities inverted, except for the background.
 fn other_contrast(volume: &Volume) -> Volume {
     let other = |v: &f32| if *v < 1.0 { 0.0 } else { 200.0 - v };
     Volume { grid: volume.grid.clone(), voxels: volume.voxels.iter().map(other).collect() }
@@ -39,7 +39,7 @@ fn a_warp_is_found_across_contrasts_without_folds() {
     let mattes = run(&fixed, &moving, &options(Metric::Mattes));
     let found = residual(&mattes.warp);
     assert!(found < 0.2 * still, "{found} of {still} mm");
-    // The coarsest level's smoothing leaves nothing but the ball's edge.
+    // At the coarsest level, smoothing leaves only the edge of the ball.
     let finest = mattes.course.levels.last().map(|level| level.energies.clone()).unwrap_or_default();
     assert!(finest.last() < finest.first(), "the energy should fall: {finest:?}");
     let correlated = residual(&run(&fixed, &moving, &options(Metric::Cc)).warp);
@@ -66,7 +66,7 @@ fn it_treats_both_sides_alike() {
         let distances = a.vectors.iter().zip(&b.vectors).map(|(a, b)| (Vector3::from(*a) - Vector3::from(*b)).norm());
         distances.map(f64::from).sum::<f64>() / a.vectors.len() as f64
     };
-    // Equal but for rounding.
+    // Equal except for rounding.
     let asymmetry = apart(&forward.warp, &backward.inverse_warp);
     assert!(asymmetry < 0.02, "{asymmetry} mm");
     assert!(apart(&forward.warp, &forward.inverse_warp) > 0.1, "something should have moved");

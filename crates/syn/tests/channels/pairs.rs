@@ -1,4 +1,4 @@
-//! Registrations driven by several pairs of images.
+//! Registrations of several pairs of images.
 
 use antsreg_core::schedule::Level;
 use antsreg_core::{AffineTransform, Grid, Volume};
@@ -27,7 +27,7 @@ fn pair(grid: &Grid) -> [Volume; 2] {
     [sampled(grid, brain), sampled(grid, |p| brain(p + displacement(p)))]
 }
 
-/// Noise without any relation to the brain or to other seeds.
+/// Noise that is independent of the brain and of other seeds.
 fn noise(grid: &Grid, seed: u32) -> Volume {
     let mut state = seed;
     sampled(grid, |_| {
@@ -81,7 +81,7 @@ fn each_half_of_the_brain_may_come_from_another_channel() {
 #[test]
 fn edges_act_as_a_channel_of_gradients() {
     let [fixed, moving] = pair(&grid());
-    // Unsmoothed and unclipped, so that the edges of the images as they are given are those of the level.
+    // Not smoothed and not clipped, so that the edges of the given images are the edges of the level.
     let unchanged = |weights| Options {
         levels: vec![Level { shrink: 1, sigma_voxels: 0.0, iterations: 5, reinvert_every: 1 }],
         winsorise: None,
@@ -103,7 +103,7 @@ fn edges_act_as_a_channel_of_gradients() {
         let sum: f32 = lengths.map(|(u, v)| (Vector3::from(*u) - Vector3::from(*v)).norm()).sum();
         f64::from(sum) / a.warp.vectors.len() as f64
     };
-    // The correlation does not see that channels are rescaled, but for rounding where an image hardly varies.
+    // The correlation does not depend on the scale of a channel, except for rounding where an image hardly varies.
     let [same, different] = [apart(&explicit, &derived), apart(&derived, &without)];
     assert!(same < 2e-4 && different > 50.0 * same, "{same} mm and {different} mm");
 }
@@ -122,7 +122,8 @@ fn a_channel_may_lie_on_a_grid_of_its_own() {
     let other = Grid { origin: other.origin + (centre - other.centre()), ..other };
     let [fixed_there, moving_there] = pair(&other);
     let noises = [noise(&onto, 1), noise(&onto, 2)];
-    // All that is known comes from the images on the other grid; the warp is on the first one's.
+    // All information is in the images on the other grid; the warp lies on the grid of the first image, which is
+    // noise.
     let outcome = run(&[[&noises[0], &noises[1]], [&fixed_there, &moving_there]], &options(&[1.0, 10.0]))
         .expect("it registers");
     assert_eq!(outcome.warp.grid, onto);

@@ -1,11 +1,11 @@
-//! How well a warp undoes what was done to the brain.
+//! The error of a warp, against the known displacement of the brain.
 
 use antsreg_core::{DisplacementField, Grid};
 use nalgebra::{Point3, Vector3};
 
 use crate::scene::displacement;
 
-/// How far a warp is on average from what was done to the brain, mm, where there is brain.
+/// Mean distance between the warp and the known displacement inside the brain, mm.
 pub fn residual(warp: &DisplacementField) -> f64 {
     let (map, centre) = (warp.grid.voxel_to_world(), warp.grid.centre());
     let [nx, ny, _] = warp.grid.shape;
@@ -14,7 +14,7 @@ pub fn residual(warp: &DisplacementField) -> f64 {
         let index = Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / nx / ny) as f64);
         let p = map.apply(&index) - centre;
         if p.norm() < 15.0 {
-            // A fixed point p shows what the moving image has at q, where q + displacement(q) = p.
+            // The moving image at p is the fixed image at q, with q + displacement(q) = p.
             let q = p + Vector3::from(*u).cast::<f64>();
             sum += (q + displacement(q) - p).norm();
             count += 1.0;
@@ -23,7 +23,7 @@ pub fn residual(warp: &DisplacementField) -> f64 {
     sum / count
 }
 
-/// The same, had nothing been done.
+/// The same distance for a zero warp.
 pub fn residual_of_nothing(grid: &Grid) -> f64 {
     residual(&DisplacementField { grid: grid.clone(), vectors: vec![[0.0; 3]; grid.len()] })
 }

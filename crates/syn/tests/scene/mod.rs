@@ -5,7 +5,7 @@ use antsreg_kernels::{Backend, Cpu};
 use antsreg_syn::Outcome;
 use nalgebra::{Point3, Rotation3, Vector3};
 
-/// An oblique grid with axes of unequal spacing.
+/// An oblique grid with different spacing along its axes.
 pub fn grid() -> Grid {
     Grid {
         shape: [44, 52, 40],
@@ -43,7 +43,7 @@ pub fn sampled(grid: &Grid, mut value: impl FnMut(Vector3<f64>) -> f32) -> Volum
     Volume { grid: grid.clone(), voxels }
 }
 
-/// The two warps undo each other, between the voxels too.
+/// Checks that the two warps are inverse to each other, also between voxels.
 pub fn assert_inverse(outcome: &Outcome) {
     let voxels = |field: &DisplacementField| {
         let map = field.grid.world_to_voxel().matrix;

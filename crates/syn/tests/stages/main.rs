@@ -1,4 +1,4 @@
-//! Several stages after one another, restricted updates, and registrations that are stopped.
+//! Several stages in sequence, restricted updates, and registrations that an observer stops.
 
 #[path = "../scene/mod.rs"]
 #[expect(dead_code, reason = "these tests use a part of it")]
@@ -14,13 +14,13 @@ use antsreg_kernels::Cpu;
 use antsreg_syn::{Course, Fields, Fixed, Options, Warps};
 use nalgebra::Vector3;
 
-/// Levels as (shrink factor, smoothing, iterations).
+/// Levels from (shrink factor, smoothing, iterations).
 fn levels(levels: &[(usize, f64, usize)]) -> Vec<Level> {
     let level = |&(shrink, sigma_voxels, iterations)| Level { shrink, sigma_voxels, iterations, reinvert_every: 1 };
     levels.iter().map(level).collect()
 }
 
-/// The warps of stages after one another, and the courses of all levels.
+/// The warps of stages run in sequence, and the outcomes of all levels.
 fn staged(fixed: &Volume, moving: &Volume, stages: &[Options]) -> (Warps<Cpu>, Course) {
     let (mut fields, mut levels): (Option<Fields<Cpu>>, Vec<_>) = (None, Vec::new());
     let mut sides: Vec<Fixed<Cpu>> = Vec::new();

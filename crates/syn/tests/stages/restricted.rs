@@ -7,7 +7,7 @@ use nalgebra::{Matrix3, Point3, Vector3};
 use crate::scene::{self, brain, sampled};
 use crate::{downloaded, levels, staged};
 
-/// The component of the world that is held.
+/// The world component that is restricted to 0.
 const HELD: usize = 1;
 const WEIGHTS: [f64; 3] = [1.0, 0.0, 1.0];
 
@@ -30,12 +30,12 @@ fn run(grid: &Grid, options: &Options) -> [DisplacementField; 2] {
     downloaded(&staged(&fixed, &moving, std::slice::from_ref(options)).0)
 }
 
-/// The largest magnitude of the held component, mm.
+/// The largest magnitude of the restricted component, mm.
 fn held(field: &DisplacementField) -> f32 {
     field.vectors.iter().fold(0.0, |most, u| f32::max(most, u[HELD].abs()))
 }
 
-/// Mean distance of a warp from what was done to the brain, and without any warp, mm.
+/// Mean distance from the known displacement: of the warp, and of a zero warp, mm.
 fn residuals(warp: &DisplacementField) -> [f64; 2] {
     let (map, centre) = (warp.grid.voxel_to_world(), warp.grid.centre());
     let [nx, ny, _] = warp.grid.shape;
@@ -61,7 +61,7 @@ fn grid(direction: Matrix3<f64>) -> Grid {
 fn along_the_world_axes_a_held_component_stays_exactly_zero() {
     let turned = [
         Matrix3::identity(),
-        // Flipped.
+        // Axes reversed.
         Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0)),
         // Voxel axes along world z, −x and y.
         Matrix3::new(0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0),
@@ -72,14 +72,14 @@ fn along_the_world_axes_a_held_component_stays_exactly_zero() {
         let [left, still] = residuals(&warp);
         assert!(left < 0.3 * still, "{left} of {still} mm are left");
     }
-    // Without weights the component moves.
+    // Without weights, the component changes.
     let [free, _] = run(&grid(Matrix3::identity()), &Options { restrict: [1.0; 3], ..options() });
     assert!(held(&free) > 0.05, "{} mm", held(&free));
 }
 
 #[test]
 fn it_stays_zero_through_all_that_a_stage_may_do() {
-    // Long steps with little smoothing fold, and a small limit of the residual has all be relaxed.
+    // Long steps with little smoothing cause folds, and the small residual limit makes all voxels be relaxed.
     let rough = Options { gradient_step: 1.0, update_variance: 0.4, largest_residual_voxels: 0.05, ..options() };
     let options = Options {
         channels: [Metric::Cc, Metric::Mattes].map(|metric| Channel { metric, weight: 1.0 }).into(),
@@ -102,7 +102,7 @@ fn it_stays_zero_through_all_that_a_stage_may_do() {
 fn on_an_oblique_grid_a_held_component_stays_zero_but_for_rounding() {
     let oblique = Grid { shape: [40, 44, 36], ..scene::grid() };
     let [warp, inverse_warp] = run(&oblique, &options());
-    // Displacements of a few voxels in single precision, after some fifty iterations.
+    // Rounding: displacements of a few voxels in single precision, after about fifty iterations.
     let [held_there, held_back] = [held(&warp), held(&inverse_warp)];
     assert!(held_there < 1e-4 && held_back < 1e-4, "{held_there} and {held_back} mm");
     let [left, still] = residuals(&warp);

@@ -10,7 +10,7 @@ use antsreg_syn::{Channel, Error, Images, Options, Outcome, register};
 use crate::levels;
 use crate::scene::{self, brain, displacement, sampled};
 
-/// Stops at a given call, of whichever method.
+/// An observer that stops at the call with this number, of any method.
 struct StopsAt {
     call: usize,
     calls: usize,
@@ -54,7 +54,7 @@ fn a_registration_stops_at_whichever_call_breaks() {
     let (whole, StopsAt { calls, reports, .. }) = run(usize::MAX);
     assert!(whole.is_ok());
     assert_eq!(reports, 5);
-    // Each iteration polls between its parts.
+    // Each iteration polls the observer between its parts.
     assert!(calls > 5 * 10, "{calls} calls");
     for call in 1..=calls {
         let (stopped, observer) = run(call);
