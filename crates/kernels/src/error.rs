@@ -1,25 +1,25 @@
-//! What can go wrong on a device.
+//! Errors of operations on a device.
 
 use crate::JointParameters;
 
-/// A whole-volume operation failed.
+/// Why a whole-volume operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Two operands do not have the shape the operation needs.
+    /// An operand has another shape than the operation needs.
     #[error("{operation}: expected a volume of shape {expected:?}, found {found:?}")]
     Shape {
-        /// The operation that refused.
+        /// The operation.
         operation: &'static str,
-        /// The shape it needs.
+        /// The shape that it needs.
         expected: [usize; 3],
-        /// The shape it was given.
+        /// The shape of the operand.
         found: [usize; 3],
     },
-    /// A buffer does not fill its shape.
+    /// A buffer has another length than its shape needs.
     #[error("{operation}: expected {expected} values, found {found}")]
     Length {
-        /// The operation that refused.
+        /// The operation.
         operation: &'static str,
         /// Voxels of the shape.
         expected: usize,
@@ -32,25 +32,25 @@ pub enum Error {
         /// The system's reason.
         reason: &'static str,
     },
-    /// The machine has no such CUDA device.
+    /// The machine has no CUDA device with this number.
     #[error("there is no CUDA device {index}; this machine has {count}")]
     NoDevice {
-        /// The device that was asked for.
+        /// The number.
         index: usize,
-        /// How many there are.
+        /// Number of devices.
         count: usize,
     },
-    /// The kernels do not run on this device.
+    /// The device is too old for the kernels.
     #[error("{name} has compute capability {}.{}, at least {}.{} is needed", capability.0, capability.1, oldest.0, oldest.1)]
     TooOld {
         /// The device.
         name: String,
-        /// What it has.
+        /// Its compute capability.
         capability: (u32, u32),
-        /// What it would need.
+        /// The oldest supported compute capability.
         oldest: (u32, u32),
     },
-    /// The driver refused or failed.
+    /// The driver returned an error.
     #[error("{operation}: CUDA error {code} ({reason})")]
     Driver {
         /// The operation or kernel.
@@ -65,94 +65,94 @@ pub enum Error {
     OutOfMemory {
         /// Bytes asked for.
         requested: u64,
-        /// Bytes that were free then.
+        /// Bytes that were free.
         free: u64,
     },
-    /// Kernels address the bytes of a volume with 32 bits.
+    /// The volume is too large for the kernels, which address its bytes with 32 bits.
     #[error(
         "a volume of shape {shape:?} is too large for the device's kernels, which take up to {most} voxels, 4194304 along an axis"
     )]
     TooLarge {
         /// Its shape.
         shape: [usize; 3],
-        /// The most voxels there can be.
+        /// Most voxels allowed.
         most: usize,
     },
-    /// A compiled module lacks a kernel: the program was put together wrongly.
+    /// A compiled module lacks a kernel: the program was built wrongly.
     #[error("the kernel {kernel} is missing")]
     MissingKernel {
         /// Its name.
         kernel: &'static str,
     },
-    /// The embedded code of kernels cannot be read: the program was put together wrongly.
+    /// The embedded code of kernels cannot be read: the program was built wrongly.
     #[error("the embedded code of kernels is damaged: {reason}")]
     BadCode {
         /// Why.
         reason: String,
     },
-    /// More bins or voxels than can be sorted on the device.
+    /// More bins or voxels than the device can sort.
     #[error("bin_fixed: {bins} bins over a volume of shape {shape:?}; 1 to {most} bins and 2³² voxels are possible")]
     Bins {
         /// Bins asked for.
         bins: usize,
-        /// The most there can be.
+        /// Most bins allowed.
         most: usize,
         /// Shape of the volume.
         shape: [usize; 3],
     },
-    /// Bins that a joint histogram cannot have.
+    /// A number of bins that mutual information does not support.
     #[error("mi_update: {bins} bins; {least} to {most} are possible")]
     MiBins {
         /// Bins asked for.
         bins: usize,
-        /// The fewest there can be.
+        /// Fewest bins allowed.
         least: usize,
-        /// The most there can be.
+        /// Most bins allowed.
         most: usize,
     },
-    /// A joint histogram with too few bins or too many.
+    /// A joint histogram with too few or too many bins.
     #[error("joint_histogram: {fixed} × {moving} bins; {least} to {most} are possible on either side")]
     JointBins {
         /// Bins of the fixed image.
         fixed: usize,
         /// Bins of the moving image.
         moving: usize,
-        /// Fewest possible.
+        /// Fewest bins allowed.
         least: usize,
-        /// Most possible.
+        /// Most bins allowed.
         most: usize,
     },
-    /// A block would need more shared memory than it can have.
+    /// A block would need more shared memory than the device has per block.
     #[error("{operation}: a block would need {needed} bytes of shared memory, {most} are possible on this device")]
     SharedMemory {
         /// The kernel.
         operation: &'static str,
         /// Bytes needed.
         needed: usize,
-        /// Bytes a block can have.
+        /// Bytes that a block can have.
         most: usize,
     },
-    /// A window that the device's kernels do not cover.
+    /// A window that the device's kernels do not support.
     #[error(
         "cc_update: radius {radius} with masks or the exact derivative; {least} to {most} are possible on this device"
     )]
     Radius {
         /// Radius asked for.
         radius: usize,
-        /// The smallest there is.
+        /// Smallest radius allowed.
         least: usize,
-        /// The largest there is.
+        /// Largest radius allowed.
         most: usize,
     },
 }
 
 impl Error {
-    /// Refuses an operand of another shape.
+    /// Checks that an operand has this shape.
     pub(crate) fn check_shape(operation: &'static str, expected: [usize; 3], found: [usize; 3]) -> Result<(), Error> {
         if expected == found { Ok(()) } else { Err(Error::Shape { operation, expected, found }) }
     }
 
-    /// Refuses operands of another shape.
+    /// Checks that operands have this shape.
     pub(crate) fn check_shapes(
         operation: &'static str,
         expected: [usize; 3],
@@ -161,7 +161,7 @@ impl Error {
         found.into_iter().try_for_each(|found| Error::check_shape(operation, expected, found))
     }
 
-    /// Refuses a joint histogram of a size that the kernels do not cover.
+    /// Checks that the kernels support a joint histogram of this size.
     pub(crate) fn check_joint_bins(fixed: usize, moving: usize) -> Result<(), Error> {
         let possible = JointParameters::BINS;
         if possible.contains(&fixed) && possible.contains(&moving) {
@@ -170,7 +170,7 @@ impl Error {
         Err(Error::JointBins { fixed, moving, least: *possible.start(), most: *possible.end() })
     }
 
-    /// Refuses a buffer whose length does not fill the shape.
+    /// Checks that the length of a buffer fits the shape.
     pub(crate) fn check_length(operation: &'static str, shape: [usize; 3], found: usize) -> Result<(), Error> {
         let expected = shape.iter().product();
         if expected == found { Ok(()) } else { Err(Error::Length { operation, expected, found }) }

@@ -1,19 +1,19 @@
-//! The discrete Gaussian of ITK's `GaussianOperator`, the one kernel of all smoothing here.
+//! The discrete Gaussian of ITK's `GaussianOperator`, the kernel of all smoothing here.
 
-/// Mass that a kernel may miss before it is normalised: what ITK's operator asks for where nobody says otherwise. ANTs asks for
-/// a tenth of it when it smooths fields, which registers no better and takes two taps more at variance 3.
+/// Largest mass that a kernel may lack before normalisation: the default of ITK's operator. ANTs uses a tenth of it
+/// when it smooths fields, which does not improve registrations and takes two more taps at variance 3.
 const ERROR: f64 = 0.01;
 
-/// Widest half kernel: ITK's limit of 32 taps in all.
+/// Largest radius of a kernel: ITK's limit of 32 taps in total.
 const MAX_RADIUS: usize = 15;
 
-/// Below this the neighbours' weights, half of it each, do not show beside 1 in single precision.
+/// Below this variance the neighbours' weights, each half the variance, vanish beside 1 in single precision.
 const LEAST_VARIANCE: f64 = 1e-9;
-/// Beyond this the weights of so narrow a kernel are alike to within 2·10⁻⁴.
+/// Above this variance the weights of a kernel of this radius are equal to within 2·10⁻⁴.
 const MOST_VARIANCE: f64 = 1e6;
 
-/// Half kernel w₀, w₁ … w_r of the discrete Gaussian (Lindeberg): w_k = e^{−t}·I_k(t) with t = `variance` in voxels²,
-/// cut where less than a hundredth of the mass is missing and normalised so that w₀ + 2·Σ w_k = 1.
+/// Half kernel w₀, w₁ … w_r of the discrete Gaussian (Lindeberg): w_k = e^{−t}·I_k(t) with t = `variance` in voxels².
+/// It is cut off where less than a hundredth of the mass is missing, and normalised so that w₀ + 2·Σ w_k = 1.
 pub fn kernel(variance: f64) -> Vec<f32> {
     if variance < LEAST_VARIANCE {
         return vec![1.0];
@@ -81,7 +81,7 @@ mod tests {
         for variance in [1e7, 1e99, f64::INFINITY] {
             let weights = kernel(variance);
             assert_eq!(weights.len(), MAX_RADIUS + 1);
-            // 225/(2·10⁶) of it: how much the outermost tap differs from the middle one.
+            // Difference between the outermost tap and the middle one: 225/(2·10⁶) of the tap.
             assert!(weights.iter().all(|weight| (weight * 31.0 - 1.0).abs() < 2e-4), "{weights:?}");
         }
     }

@@ -4,9 +4,10 @@
 //! an NVIDIA GPU.
 //!
 //! # Features
-//! `cuda`, on by default: the backend `Cuda`. Without it the crate builds with Rust alone. With it, too, no toolkit and no driver
-//! are needed to build, as the driver is opened at run time; but `cust` looks for a toolkit unless a stand-in takes the place of
-//! `find_cuda_helper`. A crate outside this workspace names the stand-in in its own `Cargo.toml`:
+//! `cuda`, on by default: the backend `Cuda`. Without `cuda` the crate builds with Rust alone. With `cuda`, building
+//! needs neither toolkit nor driver, because the driver is opened at run time. But the dependency `cust` looks for a
+//! toolkit, unless `find_cuda_helper` is replaced. A crate outside this workspace names the replacement in its own
+//! `Cargo.toml`:
 //!
 //! ```toml
 //! [dependencies]

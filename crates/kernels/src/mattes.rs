@@ -1,14 +1,14 @@
-//! How [`Backend::mi_update`](crate::Backend::mi_update) counts, the same on every device.
+//! Bins and units of [`Backend::mi_update`](crate::Backend::mi_update), the same on every device.
 
 use crate::{Error, MiParameters};
 
-/// Bins beyond either end of a range, so that every spline fits.
+/// Bins beyond either end of the range, so that every spline fits.
 const PADDING: usize = 2;
 
-/// What a voxel adds to a histogram in all.
+/// Total weight that a voxel adds to a histogram.
 pub(crate) const UNIT: u32 = 1 << 16;
 
-/// From an image's values to its axis of bins; `Binning` of `cu/mattes.cu`.
+/// The map from an image's values to positions on the axis of bins; `Binning` of `cu/mattes.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Binning {
@@ -16,7 +16,7 @@ pub(crate) struct Binning {
     pub(crate) high: f32,
     /// Bins per unit of intensity.
     pub(crate) scale: f32,
-    /// The range's length in bins.
+    /// Length of the range, in bins.
     pub(crate) span: f32,
 }
 
@@ -26,19 +26,19 @@ impl Binning {
         Binning { low, high, scale: if high > low { span / (high - low) } else { 0.0 }, span }
     }
 
-    /// Of the fixed and of the moving image.
+    /// The maps of the fixed and of the moving image.
     pub(crate) fn of(parameters: &MiParameters) -> [Binning; 2] {
         parameters.ranges.map(|range| Binning::new(range, parameters.bins))
     }
 }
 
-/// Refuses a number of bins that cannot be.
+/// Checks that the number of bins is supported.
 pub(crate) fn check_bins(bins: usize) -> Result<(), Error> {
     let (least, most) = (*MiParameters::BINS.start(), *MiParameters::BINS.end());
     if MiParameters::BINS.contains(&bins) { Ok(()) } else { Err(Error::MiBins { bins, least, most }) }
 }
 
-/// Refuses scratch memory made for another number of bins.
+/// Checks that scratch memory was made for this number of bins.
 pub(crate) fn check_workspace(bins: usize, workspace: usize) -> Result<(), Error> {
     let (expected, found) = (bins * bins, workspace * workspace);
     if expected == found { Ok(()) } else { Err(Error::Length { operation: "mi_update", expected, found }) }

@@ -1,15 +1,15 @@
-//! What the operations of [`Backend`](crate::Backend) are told and what they tell, images and fields apart.
+//! Parameters and results of the operations of [`Backend`](crate::Backend), other than images and fields.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How [`Backend::warp`](crate::Backend::warp) reads between voxel centres.
+/// How [`Backend::warp`](crate::Backend::warp) interpolates between voxel centres.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
     /// Trilinear.
     Linear,
-    /// The voxel whose centre is nearest (ties go up), for labels and masks.
+    /// The nearest voxel (half-way, the upper one), for labels and masks.
     Nearest,
 }
 
@@ -30,31 +30,31 @@ pub enum JointSampling {
     PartialVolume,
 }
 
-/// The name as typed.
+/// The name on the command line.
 impl fmt::Display for JointSampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
 
-/// The moving side of a joint histogram.
+/// Parameters of the moving side of a joint histogram.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JointParameters {
-    /// What enters.
+    /// The values that are counted.
     pub sampling: JointSampling,
     /// Number of bins.
     pub bins: usize,
-    /// The intensities that the bins cover.
+    /// The range of intensities that the bins cover.
     pub low_high: (f32, f32),
 }
 
 impl JointParameters {
-    /// Bins that a joint histogram may have on either side.
+    /// Allowed numbers of bins, for either image.
     pub const BINS: std::ops::RangeInclusive<usize> = 2..=1024;
-    /// What a sample of weight 1 adds to a histogram: weights are rounded to its inverse, so that sums are exact.
+    /// Integer units of a sample of weight 1. Weights are rounded to 1/UNIT, so that sums are exact.
     pub const UNIT: u32 = 1 << 16;
 
-    /// From a value above `low` to its position among the bins.
+    /// Factor from (value − `low`) to the position among the bins.
     pub(crate) fn scale(&self) -> f32 {
         let bins = match self.sampling {
             JointSampling::Trilinear => self.bins.saturating_sub(1),
@@ -64,7 +64,7 @@ impl JointParameters {
     }
 }
 
-/// From a value above `low` to its share of the range.
+/// Factor from (value − `low`) to the share of the range.
 pub(crate) fn range_scale((low, high): (f32, f32)) -> f32 {
     if high > low { 1.0 / (high - low) } else { 0.0 }
 }
@@ -88,7 +88,7 @@ impl Entropies {
         self.fixed + self.moving - self.joint
     }
 
-    /// (H(X) + H(Y)) / H(X,Y), from 1 to 2; 1 where nothing varies.
+    /// (H(X) + H(Y)) / H(X,Y), from 1 to 2; 1 if nothing varies.
     pub fn normalised_mutual_information(&self) -> f64 {
         if self.joint > 0.0 { (self.fixed + self.moving) / self.joint } else { 1.0 }
     }
@@ -111,7 +111,7 @@ pub struct Moments {
     pub fixed_moving: f64,
 }
 
-/// Which gradient of the windowed CC drives the update.
+/// The derivative of the windowed CC that gives the update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -127,7 +127,7 @@ pub enum CcDerivative {
     Exact,
 }
 
-/// The name as typed.
+/// The name on the command line.
 impl fmt::Display for CcDerivative {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -139,22 +139,22 @@ impl fmt::Display for CcDerivative {
 pub struct CcParameters {
     /// The window is the box of (2·radius + 1)³ voxels, truncated at borders and masks.
     pub radius: usize,
-    /// Which derivative.
+    /// The derivative that gives the update.
     pub derivative: CcDerivative,
-    /// Variance of the noise that both images are taken to hold: count·noise is added to A and B, so that windows without
-    /// structure pull at nothing. 0 is ANTs' metric.
+    /// Variance of the noise that both images are assumed to have: count·noise is added to A and B, so that windows
+    /// without structure have almost no effect. 0 is ANTs' metric.
     pub noise_variance: f32,
-    /// Voxel spacing of the grid, mm, any common factor: the update follows the gradient in *physical* space.
+    /// Voxel spacing of the grid, mm; only ratios matter. The update follows the gradient in *physical* space.
     pub spacing: [f64; 3],
 }
 
 impl CcParameters {
-    /// The largest radius of the tiled kernels of [`Cuda`](crate::Cuda). Larger ones are for the centre's term without masks
-    /// only; [`Cpu`](crate::Cpu) takes every radius.
+    /// The largest radius of the tiled kernels of [`Cuda`](crate::Cuda). Larger radii support only the derivative of
+    /// the window's centre, without masks. [`Cpu`](crate::Cpu) supports every radius.
     pub const MOST_TILED_RADIUS: usize = 5;
 
-    /// Scalars for each voxel that the workspace of [`Cuda`](crate::Cuda) holds for windows of this radius: the exact
-    /// derivative's five terms; beyond the tiled kernels five surfaces and two textures.
+    /// Scalars per voxel in the workspace of [`Cuda`](crate::Cuda) for windows of this radius: the five terms of the
+    /// exact derivative; for radii beyond the tiled kernels, five surfaces and two textures.
     pub fn device_scalars(radius: usize, derivative: CcDerivative) -> usize {
         match derivative {
             _ if radius > Self::MOST_TILED_RADIUS => 7,
@@ -169,73 +169,75 @@ impl CcParameters {
 pub struct CcScores {
     /// Minus the mean value of the windows of counted voxels, −1…0; 0 where no voxel counts. The updates lower it.
     pub energy: f64,
-    /// The mean of C²/(A·B) over the windows of counted voxels, each by its weight w: 0…1, 1 where the images are equal but
-    /// for brightness and contrast, 0 where no window has any weight.
+    /// The mean of C²/(A·B) over the windows of counted voxels, weighted by w: 0…1. 1 if the images are equal up to
+    /// brightness and contrast, 0 if no window has any weight.
     ///
-    /// With n = count·noise a window's value is w·C²/(A·B), w = A·B/((A+n)·(B+n)) being the share of its structure that is
-    /// no noise. More contrast alone raises weights and lowers the energy; it does not change this mean,
-    /// Σ w·C²/(A·B) / Σ w.
+    /// With n = count·noise, the value of a window is w·C²/(A·B), where w = A·B/((A+n)·(B+n)) is the share of its
+    /// variance that is not noise. Higher contrast alone raises the weights and lowers the energy. It does not change
+    /// this mean, Σ w·C²/(A·B) / Σ w.
     pub agreement: f64,
 }
 
 /// Parameters of [`Backend::mi_update`](crate::Backend::mi_update).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MiParameters {
-    /// Bins of each image, two of them at either end beyond its range; one of [`BINS`](MiParameters::BINS).
+    /// Number of bins of each image, within [`BINS`](MiParameters::BINS); two at either end lie outside its range.
     pub bins: usize,
-    /// Lowest and highest value of the fixed and of the moving image; what lies beyond is clamped.
+    /// Lowest and highest value of the fixed and of the moving image. Values outside are clamped.
     pub ranges: [(f32, f32); 2],
-    /// As of [`CcParameters`].
+    /// As in [`CcParameters`].
     pub spacing: [f64; 3],
 }
 
 impl MiParameters {
-    /// Numbers of bins: at least a spline's and the padding, with room for some structure.
+    /// Allowed numbers of bins: at least those of a spline and the padding, with some bins for structure.
     pub const BINS: std::ops::RangeInclusive<usize> = 8..=256;
 }
 
-/// When [`Backend::invert`](crate::Backend::invert) may stop, at each voxel on its own.
+/// Limits at which [`Backend::invert`](crate::Backend::invert) stops, at each voxel on its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InversionLimits {
-    /// Most fixed-point steps.
+    /// Most steps.
     pub steps: usize,
-    /// Residual ‖u(x+v(x)) + v(x)‖ that is small enough, voxels: one more step, which costs no further reading, is the last.
+    /// Residual ‖u(x+v(x)) + v(x)‖ that is small enough, voxels. One more step, which needs no further reading, is
+    /// then the last.
     pub tolerance_voxels: f32,
-    /// Residual at which a voxel is left as it is, voxels; 0 lets every voxel take a step.
+    /// Residual below which a voxel is left unchanged, voxels; with 0 every voxel takes a step.
     pub untouched_voxels: f32,
 }
 
-/// What [`Backend::relax`](crate::Backend::relax) does not let pass.
+/// Limits of [`Backend::relax`](crate::Backend::relax).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelaxLimits {
-    /// Smallest Jacobian determinant of x + u(x) at any corner of its trilinear cells: by one-sided differences, whichever
-    /// side along each axis.
+    /// Smallest Jacobian determinant of x + u(x) at any corner of its trilinear cells, over all combinations of
+    /// one-sided differences.
     pub smallest_jacobian: f32,
-    /// Largest distance ‖v(x + u(x)) + u(x)‖ by which the inverse v misses, voxels.
+    /// Largest distance ‖v(x + u(x)) + u(x)‖ between x and its image under u, then v, voxels.
     pub largest_residual_voxels: f32,
 }
 
 /// One round of [`Backend::relax`](crate::Backend::relax).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelaxRound {
-    /// What is let pass.
+    /// Limits for both fields.
     pub limits: RelaxLimits,
     /// Variance of the Gaussian that smooths around voxels beyond the limits, voxels²; at least 0.5.
     pub variance_voxels: f64,
-    /// How far such a voxel reaches along each axis, voxels.
+    /// Distance along each axis up to which such a voxel affects its neighbours, voxels.
     pub reach_voxels: usize,
-    /// Whether voxels that fold are moved with their neighbours, by as little as unfolds them; they are smoothed otherwise.
+    /// Whether voxels that fold are moved with their neighbours by the smallest move that unfolds them; otherwise
+    /// they are smoothed.
     pub unfolds: bool,
-    /// Projects such moves, in voxels, on those that are allowed; symmetric.
+    /// Symmetric matrix that projects such moves, in voxels, on the allowed directions.
     pub allowed: [[f32; 3]; 3],
-    /// How the other field follows.
+    /// Limits of the inversion of the other field after a change.
     pub follow: InversionLimits,
 }
 
-/// How far points end from where they started after going through two fields, in voxels of the first field's grid.
+/// Distance between a point and its image under two fields in sequence, in voxels of the first field's grid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InverseConsistency {
-    /// Voxels that count. The distances are NaN if there are none.
+    /// Number of voxels that count. With none, the distances are NaN.
     pub voxels: u64,
     /// Mean distance.
     pub mean_voxels: f64,

@@ -1,10 +1,10 @@
-//! What is told of fields, from what a backend found over the voxels that count.
+//! Scores of fields and images, from the statistics that a backend computes over voxels.
 
 use antsreg_core::jacobian::JacobianSummary;
 
 use crate::InverseConsistency;
 
-/// Sums of pairs (a, b) of values.
+/// Sums over pairs (a, b) of values.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PairSums {
     pub(crate) counted: u64,
@@ -16,9 +16,9 @@ pub(crate) struct PairSums {
 }
 
 impl PairSums {
-    /// Pearson's correlation; NaN where either value is constant.
+    /// Pearson's correlation; NaN if either value is constant.
     pub(crate) fn correlation(self) -> f64 {
-        /// What rounding leaves of a constant's variance, as a share of its square.
+        /// Variance that rounding gives to a constant, as a share of its square.
         const ROUNDING: f64 = 1e-13;
         let PairSums { counted, a, b, aa, bb, ab } = self;
         let count = counted as f64;
@@ -30,23 +30,23 @@ impl PairSums {
     }
 }
 
-/// What a number that each voxel has comes to.
+/// Statistics of one number per voxel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Statistics {
     pub(crate) counted: u64,
     pub(crate) sum: f64,
-    /// Above `high` where there is no number.
+    /// Larger than `high` if no voxel has a number.
     pub(crate) low: f32,
     pub(crate) high: f32,
-    /// Zero, less, or no number.
+    /// Number of values that are zero, negative or NaN.
     pub(crate) not_positive: u64,
-    /// Of determinants, the same of the smallest one at the corners of a voxel.
+    /// For determinants: the smallest determinant at any corner of a voxel.
     pub(crate) corner_low: f32,
     pub(crate) corner_not_positive: u64,
 }
 
 impl Statistics {
-    /// Of determinants.
+    /// The statistics of determinants.
     pub(crate) fn jacobian_summary(self) -> JacobianSummary {
         let Statistics { counted, sum, low, high, not_positive, corner_low, corner_not_positive } = self;
         let [minimum, maximum, corner_minimum] = match low <= high {
@@ -64,7 +64,7 @@ impl Statistics {
         }
     }
 
-    /// Of distances.
+    /// The statistics of distances.
     pub(crate) fn inverse_consistency(self) -> InverseConsistency {
         let Statistics { counted, sum, low, high, .. } = self;
         let largest_voxels = if low <= high { f64::from(high) } else { f64::NAN };

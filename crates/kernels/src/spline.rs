@@ -1,11 +1,11 @@
-//! The cubic spline through an image (Unser, Aldroubi & Eden 1993; Thévenaz, Blu & Unser 2000): its coefficients, and its
-//! value between voxels. The image continues mirrored about its outermost centres.
+//! The cubic spline through an image (Unser, Aldroubi & Eden 1993; Thévenaz, Blu & Unser 2000): its coefficients, and
+//! its value between voxels. The image is mirrored about its outermost voxel centres.
 
 use rayon::prelude::*;
 
 /// Pole of the cubic spline's recursive prefilter, √3 − 2.
 const POLE: f32 = -0.267_949_2;
-/// Terms after which powers of the pole are below single precision.
+/// Number of terms after which powers of the pole are below single precision.
 const HORIZON: usize = 16;
 
 /// The coefficients of the spline through all voxels of an image, x fastest.
@@ -14,7 +14,7 @@ pub(crate) fn coefficients([nx, ny, nz]: [usize; 3], voxels: &[f32]) -> Vec<f32>
     let mut coefficients = voxels.to_vec();
     coefficients.par_chunks_exact_mut(nx).for_each(|row| prefilter(row, nx, 1));
     coefficients.par_chunks_exact_mut(plane).for_each(|slice| prefilter(slice, ny, nx));
-    // Along z the lines of one (·, y) row are brought together, filtered and put back.
+    // Along z, the lines of one (·, y) row are copied together, filtered and copied back.
     let mut sheets = vec![0.0; coefficients.len()];
     sheets.par_chunks_exact_mut(nx * nz).enumerate().for_each(|(y, sheet)| {
         for (z, row) in sheet.chunks_exact_mut(nx).enumerate() {
@@ -30,15 +30,15 @@ pub(crate) fn coefficients([nx, ny, nz]: [usize; 3], voxels: &[f32]) -> Vec<f32>
     coefficients
 }
 
-/// Turns `width` interleaved lines of `length` samples into spline coefficients, in place: a causal and an anticausal
-/// recursion, the signal mirrored about its first and last samples.
+/// Converts `width` interleaved lines of `length` samples to spline coefficients, in place: a causal and an
+/// anticausal recursion, with the signal mirrored about its first and last samples.
 fn prefilter(lines: &mut [f32], length: usize, width: usize) {
     if length == 1 {
         return;
     }
     const GAIN: f32 = (1.0 - POLE) * (1.0 - 1.0 / POLE);
     lines.iter_mut().for_each(|value| *value *= GAIN);
-    // First causal coefficient: Σ_k pole^k · s(k) over the mirrored signal, cut where the power vanishes.
+    // First causal coefficient: Σ_k pole^k · s(k) over the mirrored signal, cut off where the power vanishes.
     for x in 0..width {
         let period = 2 * (length - 1);
         let mirrored = |k: usize| {
@@ -62,7 +62,7 @@ fn prefilter(lines: &mut [f32], length: usize, width: usize) {
     }
 }
 
-/// The four voxels along one axis that matter at `index`, mirrored into the axis, and their weights.
+/// The four voxels along one axis that contribute at `index`, mirrored into the axis, and their weights.
 #[inline(always)]
 fn taps(index: f64, length: usize) -> ([usize; 4], [f32; 4]) {
     let lower = index.floor();
@@ -75,13 +75,13 @@ fn taps(index: f64, length: usize) -> ([usize; 4], [f32; 4]) {
     let at = std::array::from_fn(|n| {
         let tap = (first + n as isize).abs();
         let tap = if tap > end { 2 * end - tap } else { tap };
-        // An axis of two voxels needs one more reflection, one of a single voxel has but that.
+        // An axis of two voxels needs one more reflection; an axis of one voxel has only that voxel.
         tap.abs().min(end) as usize
     });
     (at, weights)
 }
 
-/// The spline of these coefficients at a fractional index that lies at most half a voxel outside.
+/// The value of the spline with these coefficients at a fractional index at most half a voxel outside.
 #[inline(always)]
 pub(crate) fn value(shape: [usize; 3], coefficients: &[f32], index: [f64; 3]) -> f32 {
     let [nx, ny, _] = shape;

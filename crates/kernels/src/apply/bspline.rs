@@ -3,7 +3,7 @@
 use super::resample::Sample;
 use crate::spline;
 
-/// Reads an image through the cubic spline that passes through its voxels, mirrored about the outermost centres; ITK's
+/// Interpolates an image by the cubic spline through its voxels, mirrored about the outermost voxel centres; ITK's
 /// `BSplineInterpolateImageFunction` of order 3.
 pub struct BSpline {
     shape: [usize; 3],
@@ -11,7 +11,7 @@ pub struct BSpline {
 }
 
 impl BSpline {
-    /// Finds the coefficients of the spline through all voxels.
+    /// Computes the coefficients of the spline through all voxels.
     pub fn through(shape: [usize; 3], voxels: &[f32]) -> BSpline {
         BSpline { shape, coefficients: spline::coefficients(shape, voxels) }
     }
@@ -41,7 +41,7 @@ mod tests {
         }
     }
 
-    /// Position `k` of a signal mirrored without end about its first and last samples.
+    /// Index `k` into a signal that is mirrored repeatedly about its first and last samples.
     fn mirror(k: i64, length: usize) -> usize {
         if length == 1 {
             return 0;
@@ -51,8 +51,8 @@ mod tests {
         k.min(period - k) as usize
     }
 
-    /// Weight of each voxel of one axis at `index` when the spline passes through all voxels: β's samples, with mirrored
-    /// ends, form a matrix; its inverse turns values into coefficients.
+    /// Weight of each voxel of an axis at `index` for the spline through all voxels. The samples of β, with mirrored
+    /// ends, form a matrix; its inverse maps values to coefficients.
     fn axis_weights(length: usize, index: f64) -> Vec<f64> {
         let mut basis = nalgebra::DMatrix::zeros(length, length);
         let mut at_index = nalgebra::DVector::zeros(length);
@@ -79,7 +79,7 @@ mod tests {
                         let weight = |n: usize| w[0][n % nx] * w[1][n / nx % ny] * w[2][n / (nx * ny)];
                         moving.voxels.iter().enumerate().map(|(n, v)| weight(n) * f64::from(*v)).sum()
                     });
-                    // Single precision: three recursions whose coefficients reach some 10⁴, and 64 products.
+                    // Single precision: three recursions with coefficients up to about 10⁴, and 64 products.
                     assert!((expected - f64::from(*found)).abs() < 2e-2, "{found}, expected {expected}");
                 }
             }

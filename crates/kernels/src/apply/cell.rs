@@ -1,23 +1,24 @@
 //! The eight voxels around a fractional index.
 
-/// ITK's rule of what belongs to an image: −½ ≤ index < n − ½ on each axis. False for NaN.
+/// Whether an index belongs to an image by ITK's rule: −½ ≤ index < n − ½ on each axis. False for NaN.
 #[inline]
 pub fn is_inside(shape: [usize; 3], index: [f64; 3]) -> bool {
     (0..3).all(|axis| index[axis] >= -0.5 && index[axis] < shape[axis] as f64 - 0.5)
 }
 
-/// Where the eight neighbours of a fractional index stand in memory, and the way between them.
+/// The eight voxels around a fractional index: their positions in memory and the fractions between them.
 pub struct Cell {
     /// Position of the lowest neighbour.
     pub base: usize,
-    /// From a neighbour to the next along each axis; 0 on an axis of one voxel.
+    /// Distance in memory between two neighbours along each axis; 0 on an axis of one voxel.
     pub step: [usize; 3],
-    /// Share of the way from the lower to the upper neighbour, 0…1.
+    /// Distance from the lower neighbour along each axis, 0…1.
     pub fraction: [f64; 3],
 }
 
 impl Cell {
-    /// Around an index that [is inside](is_inside). Beyond the outermost centres the edge continues.
+    /// The cell around an index that [is inside](is_inside). Beyond the outermost voxel centres the border value
+    /// continues.
     #[inline]
     pub fn around(shape: [usize; 3], index: [f64; 3]) -> Cell {
         let stride = [1, shape[0], shape[0] * shape[1]];

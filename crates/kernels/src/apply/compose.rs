@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::path::Path;
 
-/// The displacement field on `onto` that does what the chain does: x + u(x) = chain(x) at every voxel centre x.
+/// The displacement field u on `onto` that equals the chain: x + u(x) = chain(x) at every voxel centre x.
 pub fn compose(onto: &Grid, chain: &TransformChain) -> DisplacementField {
     let path = Path::to(onto, chain, &AffineTransform::identity());
     let to_world = onto.voxel_to_world();
@@ -40,7 +40,7 @@ mod tests {
                 let start = world(&onto, n);
                 let expected = chain.apply(&start) - start;
                 moved = moved.max(expected.norm());
-                // Vectors of some 10 mm in single precision.
+                // Vectors of about 10 mm in single precision.
                 assert!((0..3).all(|axis| (f64::from(vector[axis]) - expected[axis]).abs() < 1e-5), "{number}");
             }
             assert!(number == 0 || moved > 1.0, "{number}: {moved}");

@@ -1,4 +1,4 @@
-//! How nearly two fields undo each other.
+//! Inverse consistency of two displacement fields.
 
 use antsreg_core::{DisplacementField, GridMismatch, Volume, same_grid::same_grid};
 use nalgebra::{Point3, Vector3};
@@ -6,9 +6,9 @@ use rayon::prelude::*;
 
 use crate::InverseConsistency;
 
-/// The distances ‖u(x) + v(x + u(x))‖ of every voxel centre x of `first`'s grid, u being `first` and v `then`, where
-/// `mask` (on that grid), if there is one, exceeds ½, in voxels of that grid. The two fields may lie on different grids of
-/// one space.
+/// Statistics of ‖u(x) + v(x + u(x))‖ over the voxel centres x of `first`'s grid, in voxels of that grid; u is
+/// `first`, v is `then`. With a `mask` on that grid, only voxels where it exceeds ½. The fields may lie on different
+/// grids.
 ///
 /// # Errors
 /// A mask on another grid.
@@ -40,7 +40,7 @@ pub fn inverse_consistency(
             (count, sum, largest)
         })
         .collect();
-    // Added up in the order of the rows, whatever the number of threads.
+    // Rows are added in order, so the sum does not depend on the number of threads.
     let (voxels, sum, largest) =
         row_sums.iter().fold((0, 0.0, 0f64), |(n, sum, largest), row| (n + row.0, sum + row.1, largest.max(row.2)));
     let largest_voxels = if voxels > 0 { largest } else { f64::NAN };

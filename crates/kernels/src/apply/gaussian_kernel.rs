@@ -1,13 +1,13 @@
-//! Gaussian interpolation: reading and smoothing at once.
+//! Gaussian interpolation, which also smooths.
 
 use super::resample::Sample;
 
-/// The error function is tabulated over ±RANGE, where it has reached ±1 …
+/// The error function is tabulated over ±RANGE; beyond, it is ±1 …
 const RANGE: f64 = 6.0;
-/// … in steps of 1/PER_UNIT; linear interpolation between them errs by at most erf''/8·PER_UNIT⁻² ≈ 3e-7.
+/// … in steps of 1/PER_UNIT. Linear interpolation has an error of at most erf''/8·PER_UNIT⁻² ≈ 3e-7.
 const PER_UNIT: f64 = 640.0;
 
-/// Masses of a Gaussian over the voxels of an image along each axis, cut off `alpha` sigmas away.
+/// Masses of a Gaussian over the voxels along each axis of an image, cut off at `alpha` standard deviations.
 pub struct GaussianWeights {
     pub shape: [usize; 3],
     /// 1/(√2·sigma), sigma in voxels.
@@ -35,10 +35,10 @@ impl GaussianWeights {
         self.erf[step] + (position - step as f64) * (self.erf[step + 1] - self.erf[step])
     }
 
-    /// The voxels along one axis within the cutoff of `index`, and a way to walk through their masses.
+    /// The voxels along one axis within the cutoff of `index`.
     #[inline]
     fn reach(&self, axis: usize, index: f64) -> std::ops::Range<usize> {
-        // In cells: voxel j covers j … j + 1.
+        // In cells: voxel j extends from j to j + 1.
         let cell = index + 0.5;
         let first = (cell - self.cutoff_voxels[axis]).floor().max(0.0) as usize;
         first..((cell + self.cutoff_voxels[axis]).ceil() as usize).min(self.shape[axis])
@@ -60,8 +60,8 @@ impl GaussianWeights {
     }
 }
 
-/// Reads the mean of an image under a Gaussian, each voxel weighing the Gaussian's mass over it, normalised over the voxels
-/// within the cutoff; ITK's `GaussianInterpolateImageFunction`.
+/// Interpolates an image by a Gaussian mean: each voxel has the mass of the Gaussian over it as its weight,
+/// normalised over the voxels within the cutoff; ITK's `GaussianInterpolateImageFunction`.
 pub struct GaussianKernel<'a> {
     pub weights: GaussianWeights,
     pub voxels: &'a [f32],
@@ -112,7 +112,7 @@ mod tests {
             let expected = index.map_or(-5.0, |index| {
                 let axis = |axis: usize| -> Vec<f64> {
                     let sigma = sigma_mm[axis] / moving.grid.spacing[axis];
-                    // A voxel counts if any of it lies within the cutoff.
+                    // A voxel counts if any part of it lies within the cutoff.
                     let near = |j: &usize| (*j as f64 - index[axis]).abs() < 0.5 + alpha * sigma;
                     (0..shape[axis]).map(|j| if near(&j) { mass(j, index[axis], sigma) } else { 0.0 }).collect()
                 };
@@ -121,7 +121,7 @@ mod tests {
                 let total: f64 = (0..315).map(weight).sum();
                 (0..315).map(|n| weight(n) * f64::from(moving.voxels[n])).sum::<f64>() / total
             });
-            // The tabulated error function errs by 3e-7 on masses of some 0.2, values up to 1000.
+            // The tabulated error function has an error of 3e-7, for masses of about 0.2 and values up to 1000.
             assert!((expected - f64::from(*found)).abs() < 1e-2, "{found}, expected {expected}");
         }
     }

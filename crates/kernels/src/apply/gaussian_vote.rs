@@ -1,10 +1,11 @@
-//! Labels voted for by their mass under a Gaussian.
+//! Interpolation of labels by their mass under a Gaussian.
 
 use super::gaussian_kernel::GaussianWeights;
 use super::resample::Sample;
 
-/// Reads the label with the most mass under a Gaussian, among all voxels within the cutoff; ITK's
-/// `LabelImageGaussianInterpolateImageFunction`, ANTs' MultiLabel. Of labels that tie the first along the rows is taken.
+/// Gives the label with the largest mass under a Gaussian, over all voxels within the cutoff; ITK's
+/// `LabelImageGaussianInterpolateImageFunction`, ANTs' MultiLabel. Of labels with equal mass, the first in memory
+/// order is taken.
 pub struct GaussianVote<'a> {
     pub weights: GaussianWeights,
     pub voxels: &'a [f32],
@@ -28,7 +29,7 @@ impl Sample for GaussianVote<'_> {
                 });
             });
         });
-        // The first of those that tie.
+        // Of equal votes, the first.
         let most = votes.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best });
         most.map_or(0.0, |(label, _)| label)
     }
@@ -39,7 +40,7 @@ mod tests {
     use crate::apply::test_scenes::{chains, noise_volume, oblique_grid, slow_indices};
     use crate::apply::{Interpolation, resample};
 
-    /// Mass of the Gaussian over voxel `j` of an axis, by the midpoint rule; nothing beyond the cutoff.
+    /// Mass of the Gaussian over voxel `j` of an axis, by the midpoint rule; 0 beyond the cutoff.
     fn mass(j: usize, index: f64, sigma_voxels: f64, alpha: f64) -> f64 {
         if (j as f64 - index).abs() >= 0.5 + alpha * sigma_voxels {
             return 0.0;
@@ -70,7 +71,7 @@ mod tests {
             let mut votes = [0.0; 4];
             moving.voxels.iter().enumerate().for_each(|(n, label)| votes[*label as usize] += weight(n));
             let most = votes.iter().copied().fold(0.0, f64::max);
-            // The tabulated error function errs by 3e-7 of masses that sum to some hundreds of thousands here.
+            // The tabulated error function has an error of 3e-7, for masses that sum to some hundred thousands here.
             assert!(votes[*found as usize] > most * (1.0 - 1e-5), "{votes:?}, found {found}");
             seen += 1;
         }

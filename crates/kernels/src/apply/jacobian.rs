@@ -1,11 +1,11 @@
-//! Where a displacement field squeezes, stretches or folds space.
+//! Jacobian determinants of displacement fields.
 
 use antsreg_core::{DisplacementField, Grid, Volume};
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 
-/// det(I + ∂u/∂x) at each voxel of the field's grid, in physical space: central differences, one-sided at the border, none along an axis of
-/// one voxel.
+/// det(I + ∂u/∂x) at each voxel of the field's grid, in physical space: central differences, one-sided at the border,
+/// derivative 0 along an axis of one voxel.
 pub fn jacobian(field: &DisplacementField) -> Volume {
     let [nx, ny, nz] = field.grid.shape;
     // ∂u/∂x = ∂u/∂index · ∂index/∂x.
@@ -31,9 +31,9 @@ pub fn jacobian(field: &DisplacementField) -> Volume {
     Volume { grid: field.grid.clone(), voxels }
 }
 
-/// The smallest of the determinants at each voxel by one-sided differences, whichever side along each axis, in physical space: those
-/// at the corners that the trilinear cells have there. At the border there is one side; along an axis of one voxel
-/// there is no derivative. Not a number where any of them is none.
+/// The smallest determinant at each voxel over all combinations of one-sided differences along the axes, in physical
+/// space. These are the determinants at the corners of the trilinear cells that meet at the voxel. At the border only
+/// one side exists; along an axis of one voxel the derivative is 0. NaN if any of the determinants is NaN.
 pub fn smallest_at_corners(field: &DisplacementField) -> Volume {
     let shape @ [nx, ny, _] = field.grid.shape;
     let (to_world, strides) = (field.grid.voxel_to_world().matrix, [1, nx, nx * ny]);
@@ -58,8 +58,8 @@ pub fn smallest_at_corners(field: &DisplacementField) -> Volume {
     Volume { grid: field.grid.clone(), voxels }
 }
 
-/// det(I + ∂u/∂x) by differences of fourth order over five voxels, the outermost of an axis repeated beyond it: what ANTs'
-/// `CreateJacobianDeterminantImage` gives.
+/// det(I + ∂u/∂x) by fourth-order differences over five voxels, with the outermost voxel repeated beyond the border,
+/// as in ANTs' `CreateJacobianDeterminantImage`.
 pub fn jacobian_of_fourth_order(field: &DisplacementField) -> Volume {
     let Grid { shape, .. } = field.grid;
     let index_per_mm = field.grid.world_to_voxel().matrix;
@@ -79,7 +79,7 @@ pub fn jacobian_of_fourth_order(field: &DisplacementField) -> Volume {
     Volume { grid: field.grid.clone(), voxels }
 }
 
-/// The two voxels of an axis whose difference is taken at `at`, and the factor that makes it a slope.
+/// The two voxels of an axis for the difference at `at`, and the factor from difference to slope.
 #[inline]
 fn neighbours(at: usize, length: usize) -> (usize, usize, f64) {
     let (below, above) = (at.saturating_sub(1), (at + 1).min(length - 1));
@@ -109,7 +109,7 @@ mod tests {
             }
             let expected = (Matrix3::identity() + slope).determinant();
             for found in jacobian(&field).voxels {
-                // Vectors of some 10 mm in single precision, over steps of 0.8 mm.
+                // Vectors of about 10 mm in single precision, over steps of 0.8 mm.
                 assert!((f64::from(found) - expected).abs() < 1e-5, "{found}, expected {expected}");
             }
         }
@@ -121,7 +121,7 @@ mod tests {
         let mut field = DisplacementField::zeros(grid);
         let to_voxel = field.grid.world_to_voxel();
         for n in 0..field.grid.len() {
-            // The first component grows with the cube of the first index.
+            // The first component is cubic in the first index.
             let i = to_voxel.apply(&world(&field.grid, n)).x - 4.0;
             field.vectors[n] = [(0.01 * i.powi(3)) as f32, 0.0, 0.0];
         }
@@ -139,7 +139,7 @@ mod tests {
         assert!((f64::from(found.voxels[0]) - expected).abs() < 1e-5, "{}, expected {expected}", found.voxels[0]);
     }
 
-    /// The change of u per mm along world axis `axis`, from the voxel differences along a voxel axis each.
+    /// The change of u per mm along the world axes, from the differences along the voxel axes.
     fn naive(field: &DisplacementField, at: [usize; 3]) -> f64 {
         let Grid { shape, spacing, direction, .. } = &field.grid;
         let vector = |index: [usize; 3]| {

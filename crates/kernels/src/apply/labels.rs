@@ -1,4 +1,4 @@
-//! A label map brought onto another grid through a chain of transforms.
+//! Resampling of label maps through a chain of transforms.
 
 use antsreg_core::{Grid, LabelVolume, TransformChain};
 
@@ -29,8 +29,8 @@ pub enum LabelInterpolation {
     Nearest,
 }
 
-/// `labels` on the grid `onto`: a voxel at world point x holds the label at chain(x), 0 where that lies more than half
-/// a voxel beyond the label map.
+/// Resamples `labels` on the grid `onto`: the voxel at world point x gets the label at chain(x), or 0 if chain(x) is
+/// more than half a voxel outside the label map.
 pub fn resample_labels(
     labels: &LabelVolume,
     onto: &Grid,
@@ -46,7 +46,7 @@ pub fn resample_labels(
     LabelVolume { grid: onto.clone(), voxels }
 }
 
-/// Sums of weights closer than this are a tie but for rounding.
+/// Sums of weights that differ by less than this are treated as equal: the difference is rounding.
 const TIE: f64 = 1e-9;
 
 /// The vote of the eight neighbours.
@@ -62,7 +62,7 @@ impl<T: Copy + PartialOrd + Send + Sync> Sample for Vote<'_, T> {
     fn at(&self, index: [f64; 3]) -> T {
         let cell = Cell::around(self.shape, index);
         let labels = cell.corners().map(|corner| self.voxels[corner]);
-        // Almost every voxel lies within one region.
+        // For nearly all voxels the eight neighbours have one label.
         if labels[1..].iter().all(|label| *label == labels[0]) {
             return labels[0];
         }
@@ -70,7 +70,7 @@ impl<T: Copy + PartialOrd + Send + Sync> Sample for Vote<'_, T> {
     }
 }
 
-/// The label with the largest sum of weights, the smallest of those that tie.
+/// The label with the largest sum of weights; of equal sums, the smallest label.
 fn elect<T: Copy + PartialOrd>(labels: [T; 8], weights: [f64; 8]) -> T {
     let (mut winner, mut most) = (labels[0], 0.0);
     for candidate in 0..8 {
@@ -105,7 +105,8 @@ mod tests {
         LabelVolume { grid, voxels }
     }
 
-    /// Interpolates every label's own indicator image and takes the largest, the first in ascending order.
+    /// Interpolates the indicator image of every label and takes the label with the largest value; of equal values,
+    /// the smallest label.
     fn slow_vote(labels: &LabelVolume, index: [f64; 3]) -> i32 {
         let mut votes = BTreeMap::new();
         for (weight, label) in tent_weights(labels.grid.shape, index).zip(&labels.voxels) {
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn generic_label_is_the_largest_interpolated_indicator() {
         for shape in [[9, 7, 5], [1, 8, 3]] {
-            // Labels −1, 0, 1, 2: negative ones exist.
+            // Labels −1, 0, 1, 2: labels may be negative.
             let labels = noise_labels(oblique_grid(shape, 1), 4.0, 7);
             let onto = oblique_grid([7, 5, 9], 2);
             for chain in chains(&onto) {

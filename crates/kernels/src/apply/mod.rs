@@ -1,7 +1,7 @@
-//! What comes after a registration: images, labels and points through a chain of transforms, and how good a field is.
+//! Operations after a registration: transforms applied to images, labels and points, and scores of warps.
 //!
-//! Everything here runs once per volume on rayon's threads, in world coordinates and double precision where positions
-//! are concerned, and gives the same bits whatever the number of threads.
+//! All run once per volume on rayon's threads, in world coordinates. Positions are in double precision. Results have
+//! the same bits for any number of threads.
 
 mod bspline;
 mod cell;

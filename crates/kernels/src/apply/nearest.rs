@@ -1,12 +1,13 @@
-//! The voxel whose centre is nearest.
+//! Nearest-neighbour interpolation.
 
 use super::resample::Sample;
 
-/// Half-way between two centres the upper one is taken, as in ITK. An index that misses half-way by this little is
-/// there but for rounding: without it, resampling to a grid of half the spacing gives a ragged pattern.
+/// Half-way between two centres the upper voxel is taken, as in ITK. An index within this distance of half-way counts
+/// as half-way: the difference is rounding, and without this rule, resampling to half the spacing gives an irregular
+/// pattern.
 const TIE: f64 = 1e-9;
 
-/// Reads the nearest voxel; ITK's `NearestNeighborInterpolateImageFunction`.
+/// Nearest-neighbour interpolation; ITK's `NearestNeighborInterpolateImageFunction`.
 pub struct Nearest<'a, T> {
     pub shape: [usize; 3],
     pub voxels: &'a [T],

@@ -1,20 +1,21 @@
-//! A chain of transforms made ready for many points: neighbouring affines merged, grids' maps inverted once.
+//! A chain of transforms prepared for many points: consecutive affines are merged, and the grids' maps are inverted
+//! once.
 
 use antsreg_core::{AffineTransform, DisplacementField, FieldSampler, Grid, Transform, TransformChain};
 use nalgebra::Point3;
 use rayon::prelude::*;
 
-/// Fields whose voxels lie this close to the output's, in voxels, are read without interpolation.
+/// A field whose voxels lie within this distance of the output's voxels is read without interpolation, voxels.
 const SAME_GRID_VOXELS: f64 = 1e-4;
-/// Points that one task of [`apply_points`] takes.
+/// Number of points in one task of [`apply_points`].
 const POINTS_PER_TASK: usize = 4096;
 
-/// The way of an output voxel through a chain to a (fractional) voxel of the input.
+/// The map from an output voxel through a chain to a (fractional) voxel of the input.
 pub struct Path<'a> {
     shape: [usize; 3],
-    /// Output voxel → world, and any affines that come before the first field.
+    /// Output voxel → world, with any affines that precede the first field.
     start: AffineTransform,
-    /// The first field, if it stands on the output's own grid and acts first.
+    /// The first field, if it acts first and lies on the output's grid.
     on_output: Option<&'a DisplacementField>,
     rest: Vec<Leg<'a>>,
 }
@@ -30,7 +31,7 @@ impl<'a> Path<'a> {
         Path::to(onto, chain, &input.world_to_voxel())
     }
 
-    /// From the voxels of `onto` to where `to_input` takes the points of the input's world.
+    /// From the voxels of `onto` through the chain to `to_input`, which maps points of the input's world.
     pub fn to(onto: &Grid, chain: &'a TransformChain, to_input: &AffineTransform) -> Path<'a> {
         let tolerance_mm = SAME_GRID_VOXELS * onto.spacing.min();
         let mut start = onto.voxel_to_world();
@@ -54,7 +55,7 @@ impl<'a> Path<'a> {
         Path { shape: onto.shape, start, on_output, rest }
     }
 
-    /// The input indices of output row (·, j, k), with `row = k·ny + j`.
+    /// The input indices of output row (·, j, k), `row` = k·ny + j.
     pub fn row(&self, row: usize, indices: &mut [[f64; 3]]) {
         let [nx, ny, _] = self.shape;
         let (j, k) = ((row % ny) as f64, (row / ny) as f64);
@@ -84,7 +85,7 @@ fn travel(legs: &[Leg], points: &mut [[f64; 3]]) {
     }
 }
 
-/// Merges with an affine that stands last.
+/// Appends an affine, merged with a preceding affine.
 fn push_affine(legs: &mut Vec<Leg>, affine: &AffineTransform) {
     match legs.last_mut() {
         Some(Leg::Affine(last)) => *last = affine.after(last),
@@ -92,7 +93,8 @@ fn push_affine(legs: &mut Vec<Leg>, affine: &AffineTransform) {
     }
 }
 
-/// Takes points of the output (fixed) space, RAS mm, to the input (moving) space: the first step of the chain acts first.
+/// Maps points of the output (fixed) space, RAS mm, to the input (moving) space. The first step of the chain acts
+/// first.
 pub fn apply_points(points: &[Point3<f64>], chain: &TransformChain) -> Vec<Point3<f64>> {
     let mut legs = Vec::new();
     for step in &chain.steps {
@@ -117,7 +119,7 @@ mod tests {
         let points: Vec<_> = (0..onto.len()).map(|n| world(&onto, n)).collect();
         for chain in chains(&onto) {
             for (point, moved) in points.iter().zip(apply_points(&points, &chain)) {
-                // Merging affines reorders the arithmetic.
+                // Merging affines changes the order of the arithmetic.
                 assert!((chain.apply(point) - moved).norm() < 1e-12);
             }
         }

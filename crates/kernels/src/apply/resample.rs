@@ -1,4 +1,4 @@
-//! A volume brought onto another grid through a chain of transforms.
+//! Resampling of volumes through a chain of transforms.
 
 use antsreg_core::{Grid, TransformChain, Volume};
 use rayon::prelude::*;
@@ -16,48 +16,49 @@ use super::{
     spline_order::{SplineOfOrder, SplineOrder},
 };
 
-/// How an image is read between voxel centres. All agree with the ITK functions that `antsApplyTransforms` uses.
+/// Interpolation of an image between voxel centres. Each agrees with the ITK function that `antsApplyTransforms`
+/// uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Interpolation {
     /// Trilinear.
     Linear,
-    /// The voxel whose centre is nearest; ties go up.
+    /// Nearest voxel; half-way, the upper one.
     Nearest,
     /// Cubic B-spline through the voxels; may overshoot at edges.
     BSpline,
     /// B-spline of any order through the voxels.
     BSplineOfOrder(SplineOrder),
-    /// Sinc of radius 3 tapered by a window; may overshoot at edges.
+    /// Sinc of radius 3 with a window; may overshoot at edges.
     WindowedSinc(Window),
-    /// The mean under a Gaussian, which smooths as well.
+    /// Gaussian mean, which also smooths.
     Gaussian {
         /// Standard deviation along each axis of the moving image, mm; positive. ANTs' default is the spacing.
         sigma_mm: [f64; 3],
-        /// Sigmas after which the Gaussian is cut off; positive. ANTs' default is 1.
+        /// Cutoff of the Gaussian, standard deviations; positive. ANTs' default is 1.
         alpha: f64,
     },
     /// For label maps: the value with the largest sum of trilinear weights among the eight neighbours.
     GenericLabel,
-    /// For label maps: the value with the most mass under a Gaussian.
+    /// For label maps: the value with the largest mass under a Gaussian.
     MultiLabel {
         /// Standard deviation along each axis of the moving image, mm; positive. ANTs' default is the spacing.
         sigma_mm: [f64; 3],
-        /// Sigmas after which the Gaussian is cut off; positive. ANTs' default is 4.
+        /// Cutoff of the Gaussian, standard deviations; positive. ANTs' default is 4.
         alpha: f64,
     },
 }
 
-/// Reads an image at a fractional voxel index that lies inside it.
+/// Interpolates an image at a fractional voxel index inside it.
 pub(super) trait Sample: Sync {
-    /// What a voxel holds.
+    /// Type of a voxel.
     type Value: Copy + Send + Sync;
     /// The value at `index`.
     fn at(&self, index: [f64; 3]) -> Self::Value;
 }
 
-/// `moving` on the grid `onto`: a voxel at world point x holds the moving image's value at chain(x), or `outside` where
-/// that lies more than half a voxel beyond the moving grid.
+/// Resamples `moving` on the grid `onto`: the voxel at world point x gets the moving image's value at chain(x), or
+/// `outside` if chain(x) is more than half a voxel outside the moving grid.
 pub fn resample(
     moving: &Volume,
     onto: &Grid,
@@ -92,7 +93,7 @@ pub fn resample(
     Volume { grid: onto.clone(), voxels }
 }
 
-/// One value per voxel of `onto`, a row at a time.
+/// One value per voxel of `onto`, row by row.
 pub(super) fn fill<S: Sample>(
     path: &Path,
     onto: &Grid,
@@ -137,7 +138,7 @@ mod tests {
                         inside += 1;
                         tent_weights(shape, index).zip(&moving.voxels).map(|(w, v)| w * f64::from(*v)).sum()
                     });
-                    // Values are in single precision, up to 1000, through three roundings.
+                    // Values up to 1000 in single precision, with three roundings.
                     assert!((expected - f64::from(*found)).abs() < 1e-3, "chain {n}: {found}, expected {expected}");
                 }
                 assert!(inside > 2, "chain {n} only reaches {inside} voxels of {shape:?}");
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn ties_of_nearest_go_up_whatever_the_rounding() {
-        // A tenth has no exact binary form: indices come out a rounding error above or below one half.
+        // 0.1 has no exact binary form: indices are a rounding error above or below one half.
         let moving = noise_volume(Grid::axis_aligned([12, 1, 1], [0.1, 1.0, 1.0]), 7);
         let mut onto = moving.grid.clone();
         onto.shape[0] = 11;

@@ -1,8 +1,9 @@
-//! Windowed sinc interpolation (Meijering et al. 1999), and any other separable kernel given by its weights.
+//! Windowed sinc interpolation (Meijering et al. 1999), and interpolation by any separable kernel given by its
+//! weights.
 
 use super::resample::Sample;
 
-/// The taper of a windowed sinc.
+/// The window of a windowed sinc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
     /// cos(πx/2r).
@@ -20,8 +21,8 @@ pub enum Window {
 /// Voxels on each side, as in `antsApplyTransforms`.
 const RADIUS: usize = 3;
 const TAPS: usize = 2 * RADIUS;
-/// Fractions of a voxel at which the weights are tabulated. Linear interpolation between them errs by at most
-/// w''/8·STEPS⁻² ≈ 4e-7.
+/// Number of fractions of a voxel for which the weights are tabulated. Linear interpolation between them has an error
+/// of at most w''/8·STEPS⁻² ≈ 4e-7.
 const STEPS: usize = 1024;
 
 impl Window {
@@ -50,17 +51,18 @@ pub(crate) fn sinc_table(window: Window) -> Vec<[f32; TAPS]> {
         let fraction = step as f64 / STEPS as f64;
         std::array::from_fn(|tap| {
             let x = fraction + (RADIUS - 1) as f64 - tap as f64;
-            // On a voxel the kernel is that voxel alone; sin(πn) is not quite zero in floating point.
+            // At a voxel centre the weight of that voxel is 1 and all others are 0; sin(πn) is not exactly 0 in
+            // floating point.
             if x.fract() == 0.0 { f32::from(x == 0.0) } else { (sinc(x) * window.at(x)) as f32 }
         })
     };
     (0..=STEPS + 1).map(weights).collect()
 }
 
-/// Reads an image through a windowed sinc of radius 3, the image continuing with zeros; ITK's
-/// `WindowedSincInterpolateImageFunction` as `antsApplyTransforms` sets it up.
+/// Windowed sinc interpolation of radius 3 with zeros beyond the image; ITK's `WindowedSincInterpolateImageFunction`
+/// as `antsApplyTransforms` uses it.
 ///
-/// As there, the weights are not normalised to sum to one: a constant image ripples by a few per mille.
+/// As in ITK, the weights are not normalised: a constant image varies by a few per mille.
 pub struct WindowedSinc<'a> {
     shape: [usize; 3],
     voxels: &'a [f32],
@@ -73,7 +75,7 @@ impl<'a> WindowedSinc<'a> {
         WindowedSinc { shape, voxels, table: sinc_table(window) }
     }
 
-    /// First tap and the weights along one axis.
+    /// The first voxel and the weights along one axis.
     #[inline]
     fn weights(&self, index: f64) -> (isize, [f32; TAPS]) {
         let lower = index.floor();
@@ -115,13 +117,13 @@ impl WindowedSinc<'_> {
     }
 }
 
-/// The taps from `first` on that lie within an axis of `length` voxels.
+/// The part of the kernel from `first` on that lies within an axis of `length` voxels.
 #[inline]
 fn inside(first: isize, length: usize) -> std::ops::Range<usize> {
     first.max(0) as usize..((first + TAPS as isize) as usize).min(length)
 }
 
-/// How many taps from `first` on lie before the axis.
+/// Number of kernel voxels from `first` on that lie before the axis.
 #[inline]
 fn skipped(first: isize) -> usize {
     (-first).max(0) as usize
@@ -154,7 +156,7 @@ mod tests {
                         };
                         moving.voxels.iter().enumerate().map(|(n, v)| weight(n) * f64::from(*v)).sum()
                     });
-                    // The tabulated weights err by 4e-7 each, on sums of values up to 1000.
+                    // Each tabulated weight has an error of 4e-7; values up to 1000.
                     assert!((expected - f64::from(*found)).abs() < 5e-3, "{window:?}: {found}, expected {expected}");
                 }
             }
@@ -165,7 +167,7 @@ mod tests {
     fn every_window_is_one_in_the_middle_and_small_at_the_radius() {
         for window in ALL {
             assert!((window.at(0.0) - 1.0).abs() < 1e-12, "{window:?}");
-            // Hamming's leaves 0.08.
+            // The Hamming window ends at 0.08.
             assert!(window.at(RADIUS as f64).abs() < 0.081, "{window:?}");
         }
     }
@@ -177,7 +179,7 @@ mod tests {
         for (n, value) in moving.voxels.iter().enumerate() {
             assert_eq!(sampler.at([(n % 5) as f64, (n / 5 % 4) as f64, (n / 20) as f64]), *value);
         }
-        // A rounding error below a voxel is not another voxel.
+        // An index a rounding error below a voxel is that voxel.
         assert!((sampler.at([-1e-17, 1.0, 1.0]) - moving.voxels[25]).abs() < 1e-3);
     }
 }

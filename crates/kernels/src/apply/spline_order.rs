@@ -14,7 +14,7 @@ impl SplineOrder {
     /// Cubic.
     pub const CUBIC: SplineOrder = SplineOrder(3);
 
-    /// An order, if it is not above [`HIGHEST`](Self::HIGHEST).
+    /// The given order; `None` above [`HIGHEST`](Self::HIGHEST).
     pub fn new(order: u8) -> Option<SplineOrder> {
         (order <= SplineOrder::HIGHEST).then_some(SplineOrder(order))
     }
@@ -37,8 +37,8 @@ impl SplineOrder {
     }
 }
 
-/// Reads an image through the spline of an order that passes through its voxels, mirrored about the outermost centres; ITK's
-/// `BSplineInterpolateImageFunction`.
+/// Interpolates an image by the spline of a given order through its voxels, mirrored about the outermost voxel
+/// centres; ITK's `BSplineInterpolateImageFunction`.
 pub struct SplineOfOrder {
     shape: [usize; 3],
     order: usize,
@@ -46,7 +46,7 @@ pub struct SplineOfOrder {
 }
 
 impl SplineOfOrder {
-    /// Finds the coefficients of the spline through all voxels.
+    /// Computes the coefficients of the spline through all voxels.
     pub fn through(shape: [usize; 3], voxels: &[f32], order: SplineOrder) -> SplineOfOrder {
         let mut coefficients: Vec<f64> = voxels.iter().map(|value| f64::from(*value)).collect();
         let [nx, ny, nz] = shape;
@@ -59,7 +59,7 @@ impl SplineOfOrder {
         SplineOfOrder { shape, order: usize::from(order.0), coefficients }
     }
 
-    /// The taps along an axis at `index`: where they are, mirrored into the axis, and their weights.
+    /// The voxels along an axis that contribute at `index`, mirrored into the axis, and their weights.
     fn taps(&self, index: f64, length: usize) -> [(usize, f64); TAPS] {
         let first = if self.order % 2 == 1 { index.floor() } else { (index + 0.5).floor() } - (self.order / 2) as f64;
         std::array::from_fn(|tap| {
@@ -70,7 +70,7 @@ impl SplineOfOrder {
     }
 }
 
-/// Most taps along an axis.
+/// Most contributing voxels along an axis.
 const TAPS: usize = SplineOrder::HIGHEST as usize + 1;
 
 impl Sample for SplineOfOrder {
@@ -91,7 +91,7 @@ impl Sample for SplineOfOrder {
     }
 }
 
-/// The centred B-spline of an order: the sum of truncated powers.
+/// The centred B-spline of an order, as a sum of truncated powers.
 fn centred(order: usize, x: f64) -> f64 {
     let half = (order + 1) as f64 / 2.0;
     if order == 0 {
@@ -108,7 +108,7 @@ fn centred(order: usize, x: f64) -> f64 {
     sum / (1..=order).product::<usize>() as f64
 }
 
-/// Position `k` of a signal mirrored without end about its first and last samples.
+/// Index `k` into a signal that is mirrored repeatedly about its first and last samples.
 fn mirror(k: i64, length: usize) -> usize {
     if length == 1 {
         return 0;
@@ -118,15 +118,15 @@ fn mirror(k: i64, length: usize) -> usize {
     k.min(period - k) as usize
 }
 
-/// One pole's causal and anticausal recursion over `width` interleaved lines of `length` samples, mirrored about their first
-/// and last samples.
+/// The causal and anticausal recursion for one pole, over `width` interleaved lines of `length` samples, mirrored
+/// about their first and last samples.
 fn prefilter(lines: &mut [f64], length: usize, width: usize, pole: f64) {
     if length == 1 {
         return;
     }
     let gain = (1.0 - pole) * (1.0 - 1.0 / pole);
     lines.iter_mut().for_each(|value| *value *= gain);
-    // Terms after which powers of the pole are below double precision.
+    // Number of terms after which powers of the pole are below double precision.
     let horizon = (f64::EPSILON.ln() / pole.abs().ln()).ceil() as usize;
     for x in 0..width {
         let start: f64 =
@@ -153,7 +153,7 @@ mod tests {
     use crate::apply::test_scenes::{chains, noise_volume, oblique_grid, slow_indices};
     use crate::apply::{Interpolation, resample};
 
-    /// The B-spline of an order by its recursion, from the box.
+    /// The B-spline of an order by recursion from the box function.
     fn beta(order: usize, x: f64) -> f64 {
         let n = order as f64;
         match order {
@@ -165,8 +165,8 @@ mod tests {
         }
     }
 
-    /// Weight of each voxel of one axis at `index` when the spline passes through all voxels: the inverse of the matrix of
-    /// the B-spline's samples, with mirrored ends, turns values into coefficients.
+    /// Weight of each voxel of an axis at `index` for the spline through all voxels. The samples of the B-spline,
+    /// with mirrored ends, form a matrix; its inverse maps values to coefficients.
     fn axis_weights(order: usize, length: usize, index: f64) -> Vec<f64> {
         let mut basis = nalgebra::DMatrix::zeros(length, length);
         let mut at_index = nalgebra::DVector::zeros(length);
@@ -197,7 +197,7 @@ mod tests {
                     let weight = |n: usize| w[0][n % 9] * w[1][n / 9 % 7] * w[2][n / 63];
                     moving.voxels.iter().enumerate().map(|(n, v)| weight(n) * f64::from(*v)).sum()
                 });
-                // Stored in single precision, values up to some 1000.
+                // Single precision, values up to about 1000.
                 assert!((expected - f64::from(*found)).abs() < 1e-3, "order {order}: {found}, expected {expected}");
             }
             assert!(inside > 50);

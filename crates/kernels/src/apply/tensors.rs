@@ -1,19 +1,19 @@
-//! Images of vectors and of diffusion tensors: turned with the space around them, and tensors brought to their logarithms and
-//! back, as `antsApplyTransforms` does before and after it resamples their components.
+//! Reorientation of resampled vectors and diffusion tensors, and logarithm and exponential of tensors, as in
+//! `antsApplyTransforms` before and after resampling.
 //!
-//! The components of a tensor stand one after the other as NIfTI has them: xx, xy, yy, xz, yz, zz.
+//! The six components of a tensor are in NIfTI's order: xx, xy, yy, xz, yz, zz.
 
 use nalgebra::{Matrix3, SymmetricEigen, Vector3};
 use rayon::prelude::*;
 
 use super::turns::Turns;
 
-/// Below this the components of a tensor are taken for nothing, and eigenvalues for this.
+/// A tensor with all components below this counts as zero; eigenvalues are raised to this.
 const LEAST: f64 = 1e-12;
 /// Row and column of each component.
 const PLACES: [(usize, usize); 6] = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)];
 
-/// Turns every vector, resampled through a chain, as the chain turns space around it.
+/// Reorients every vector, resampled through a chain, by the chain's local rotation.
 pub fn turn_vectors(components: [&mut Vec<f32>; 3], turns: &Turns) {
     let [x, y, z] = components;
     x.par_iter_mut().zip(y).zip(z).enumerate().for_each(|(voxel, ((x, y), z))| {
@@ -22,12 +22,13 @@ pub fn turn_vectors(components: [&mut Vec<f32>; 3], turns: &Turns) {
     });
 }
 
-/// Turns every tensor, resampled through a chain, as the chain turns space around it; tensors of zeros stay.
+/// Reorients every tensor, resampled through a chain, by the chain's local rotation; zero tensors stay zero.
 pub fn turn_tensors(components: [&mut Vec<f32>; 6], turns: &Turns) {
     each(components, |voxel, tensor| if is_nothing(&tensor) { tensor } else { turns.tensor(voxel, tensor) });
 }
 
-/// The logarithm of every tensor. A tensor of zeros stays one, unless it is to be taken for `background` times the identity.
+/// Replaces every tensor by its logarithm. A zero tensor stays zero if `background` is 0; otherwise it counts as
+/// `background` times the identity.
 pub fn logarithm(components: [&mut Vec<f32>; 6], background: f32) {
     let background = f64::from(background);
     each(components, |_, tensor| {
@@ -36,7 +37,7 @@ pub fn logarithm(components: [&mut Vec<f32>; 6], background: f32) {
     });
 }
 
-/// The exponential of every tensor but those of zeros, which stay.
+/// Replaces every tensor by its exponential; zero tensors stay zero.
 pub fn exponential(components: [&mut Vec<f32>; 6]) {
     each(components, |_, tensor| by_eigenvalues(tensor, f64::exp));
 }
@@ -53,7 +54,7 @@ fn by_eigenvalues(tensor: Matrix3<f64>, map: impl Fn(f64) -> f64) -> Matrix3<f64
     eigen.eigenvectors * Matrix3::from_diagonal(&eigen.eigenvalues.map(map)) * eigen.eigenvectors.transpose()
 }
 
-/// Replaces the tensor of each voxel by what `map` makes of it.
+/// Replaces the tensor of each voxel by `map(voxel, tensor)`.
 fn each(components: [&mut Vec<f32>; 6], map: impl Fn(usize, Matrix3<f64>) -> Matrix3<f64> + Sync) {
     let [a, b, c, d, e, f] = components;
     let first = a.par_iter_mut().zip(b).zip(c);
@@ -78,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// A tensor of these eigenvalues along turned axes, and a tensor of zeros.
+    /// A tensor with these eigenvalues along rotated axes, and a zero tensor.
     fn tensors(turn: &Rotation3<f64>, values: [f64; 3]) -> [Vec<f32>; 6] {
         let tensor = turn * Matrix3::from_diagonal(&values.into()) * turn.inverse();
         PLACES.map(|place| vec![tensor[place] as f32, 0.0])
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn turning_moves_the_axes() {
-        // The fixed axes lie a quarter turn about z before the moving ones.
+        // The fixed axes are the moving axes after a quarter turn about z.
         let turn = Rotation3::from_euler_angles(0.0, 0.0, -std::f64::consts::FRAC_PI_2).into_inner();
         let affine = Transform::Affine(AffineTransform { matrix: turn, translation: Vector3::new(3.0, 2.0, 1.0) });
         let (chain, onto) = (TransformChain::from(vec![affine]), Grid::axis_aligned([1, 1, 1], [1.0; 3]));

@@ -1,9 +1,9 @@
-//! Small grids, volumes and chains that the tests of this folder share, and the slow way to resample.
+//! Small grids, volumes and chains for the tests of this folder, and a naive resampling.
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain, Volume};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-/// A repeatable stream of numbers in 0…1 (Knuth's MMIX generator).
+/// Pseudo-random numbers in 0…1, the same in every run (Knuth's MMIX generator).
 pub struct Noise(pub u64);
 
 impl Noise {
@@ -13,7 +13,7 @@ impl Noise {
     }
 }
 
-/// An oblique, anisotropic grid; `seed` changes how it lies.
+/// An oblique, anisotropic grid; `seed` changes its position and axes.
 pub fn oblique_grid(shape: [usize; 3], seed: u64) -> Grid {
     let turn = seed as f64 * 0.1;
     let mut direction = Rotation3::from_euler_angles(0.2 + turn, -0.3, 0.1 - turn).into_inner();
@@ -26,7 +26,7 @@ pub fn oblique_grid(shape: [usize; 3], seed: u64) -> Grid {
     grid
 }
 
-/// Values 0…1000, every voxel independent of the next.
+/// Independent values in 0…1000.
 pub fn noise_volume(grid: Grid, seed: u64) -> Volume {
     let mut noise = Noise(seed);
     let voxels = (0..grid.len()).map(|_| (1000.0 * noise.next()) as f32).collect();
@@ -47,7 +47,7 @@ pub fn mild_affine() -> AffineTransform {
     }
 }
 
-/// Chains of every shape that the way of a point distinguishes, for an output on `onto`.
+/// Chains that cover all cases of [`Path`](super::path::Path), for an output on `onto`.
 pub fn chains(onto: &Grid) -> Vec<TransformChain> {
     let affine = || Transform::Affine(mild_affine());
     let here = || Transform::Displacement(noise_field(onto.clone(), 3));
@@ -72,7 +72,7 @@ pub fn world(grid: &Grid, n: usize) -> Point3<f64> {
     grid.voxel_to_world().apply(&Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / (nx * ny)) as f64))
 }
 
-/// The input index of each output voxel, one voxel and one step at a time; `None` outside the input.
+/// The input index of each output voxel, computed voxel by voxel and step by step; `None` outside the input.
 pub fn slow_indices(onto: &Grid, chain: &TransformChain, input: &Grid) -> Vec<Option<[f64; 3]>> {
     let to_voxel = input.world_to_voxel();
     (0..onto.len())
@@ -83,8 +83,8 @@ pub fn slow_indices(onto: &Grid, chain: &TransformChain, input: &Grid) -> Vec<Op
         .collect()
 }
 
-/// Trilinear weight of every voxel of a grid for a point at `index`: products of tents, the point moved to the edge
-/// if it lies beyond the outermost centres.
+/// Trilinear weight of every voxel of a grid at `index`, as products of tent functions. An index beyond the outermost
+/// centres is clamped to them.
 pub fn tent_weights(shape: [usize; 3], index: [f64; 3]) -> impl Iterator<Item = f64> {
     let tent = move |axis: usize, at: usize| {
         let clamped = index[axis].clamp(0.0, shape[axis] as f64 - 1.0);

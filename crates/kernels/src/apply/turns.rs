@@ -1,4 +1,5 @@
-//! How a chain of transforms turns what has a direction, between the axes of two grids.
+//! Local rotations of a chain of transforms, which reorient vectors and tensors from the axes of one grid to those of
+//! another.
 
 use std::borrow::Cow;
 
@@ -8,34 +9,35 @@ use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
 
 /// The local derivatives of a chain's inverse at each voxel of the fixed grid, and the axes of both grids.
 ///
-/// What has a direction is turned step by step, in the order in which a point goes through the chain. That is the order of ITK's
-/// `CompositeTransform`, and so of ANTs; where rotations of several steps are about different axes, the other order differs.
+/// Vectors and tensors are rotated step by step, in the order in which a point passes through the chain. This is the
+/// order of ITK's `CompositeTransform`, and so of ANTs. The other order gives another result if rotations of several
+/// steps have different axes.
 pub struct Turns<'a> {
     onto: &'a Grid,
     chain: &'a TransformChain,
     from: Matrix3<f64>,
-    /// The inverse derivatives of a chain of affine maps.
+    /// The inverse derivatives of a chain of affine maps, the same at every voxel.
     everywhere: Option<Vec<Matrix3<f64>>>,
 }
 
 impl<'a> Turns<'a> {
-    /// For a moving grid of this direction.
+    /// For a moving grid with the direction matrix `from`.
     pub fn new(onto: &'a Grid, chain: &'a TransformChain, from: &Matrix3<f64>) -> Turns<'a> {
         let mut turns = Turns { onto, chain, from: *from, everywhere: None };
         turns.everywhere = chain.affine().map(|_| turns.inverses(0));
         turns
     }
 
-    /// A vector along the axes of the moving grid as it is along those of the fixed one: turned by the rotation nearest to each
-    /// derivative.
+    /// Reorients a vector from the moving grid's axes to the fixed grid's axes: rotated by the rotation nearest to
+    /// each derivative.
     pub fn vector(&self, voxel: usize, vector: Vector3<f64>) -> Vector3<f64> {
         let start = self.from * vector;
         self.onto.direction.transpose()
             * self.at(voxel).iter().fold(start, |vector, inverse| rotation(inverse) * vector)
     }
 
-    /// A tensor likewise, its principal direction kept (Alexander et al. 2001): its first axis goes where each derivative takes
-    /// it, the plane of the first two as well.
+    /// Reorients a tensor by preservation of principal direction (Alexander et al. 2001). Each derivative maps the
+    /// first eigenvector to its new direction, and the plane of the first two eigenvectors to its new plane.
     pub fn tensor(&self, voxel: usize, tensor: Matrix3<f64>) -> Matrix3<f64> {
         let SymmetricEigen { eigenvectors, eigenvalues } = SymmetricEigen::new(tensor);
         let mut order = [0, 1, 2];
@@ -58,7 +60,7 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// The inverse of each step's derivative, the identity where there is none.
+    /// The inverse of each step's derivative; the identity where the derivative is singular.
     fn inverses(&self, voxel: usize) -> Vec<Matrix3<f64>> {
         let [nx, ny, _] = self.onto.shape;
         let index = Point3::new((voxel % nx) as f64, (voxel / nx % ny) as f64, (voxel / (nx * ny)) as f64);
@@ -75,7 +77,7 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// The rotation nearest to a matrix; the identity for a matrix that has none.
+/// The rotation nearest to a matrix; the identity if there is none.
 fn rotation(matrix: &Matrix3<f64>) -> Matrix3<f64> {
     let svd = matrix.svd(true, true);
     match (svd.u, svd.v_t) {
@@ -84,8 +86,8 @@ fn rotation(matrix: &Matrix3<f64>) -> Matrix3<f64> {
     }
 }
 
-/// I + du/dx at the voxel nearest to a point, by differences of fourth order; the identity within two voxels of the border and
-/// beyond, as ITK's `DisplacementFieldTransform` has it. A slice has no slope across it.
+/// I + du/dx at the voxel nearest to a point, by fourth-order differences; the identity within two voxels of the
+/// border and outside, as in ITK's `DisplacementFieldTransform`. Across a slice the derivative is 0.
 fn of_field(field: &DisplacementField, point: &Point3<f64>) -> Matrix3<f64> {
     let Grid { shape, .. } = field.grid;
     let to_voxel = field.grid.world_to_voxel();
@@ -120,7 +122,7 @@ mod tests {
     use super::*;
     use crate::apply::test_scenes::{mild_affine, oblique_grid, world};
 
-    /// A field that does what an affine map does, on a grid.
+    /// An affine map as a displacement field on a grid.
     fn as_field(affine: &AffineTransform, grid: Grid) -> Transform {
         let vector = |n| {
             let start = world(&grid, n);
@@ -148,10 +150,10 @@ mod tests {
             (turns.vector(middle, vector), turns.tensor(middle, tensor))
         };
         let (expected, found) = (turn(&by_map), turn(&by_field));
-        // Vectors of some 10 mm in single precision, over steps of 0.8 mm.
+        // Vectors of about 10 mm in single precision, over steps of 0.8 mm.
         assert!((expected.0 - found.0).amax() < 1e-4, "{}, expected {}", found.0, expected.0);
         assert!((expected.1 - found.1).amax() < 1e-4, "{}, expected {}", found.1, expected.1);
-        // Lengths and eigenvalues stay.
+        // Lengths and eigenvalues are preserved.
         assert!((expected.0.norm() - vector.norm()).abs() < 1e-12);
         let [before, after] = [tensor, expected.1].map(|tensor| (tensor.trace(), tensor.determinant()));
         assert!((before.0 - after.0).abs() < 1e-9 && (before.1 - after.1).abs() < 1e-9);

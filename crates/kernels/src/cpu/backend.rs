@@ -1,4 +1,4 @@
-//! [`Backend`] for [`Cpu`]: each operation and the function that does it.
+//! [`Backend`] for [`Cpu`]: the function of each operation.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::intensity::{Quantiles, all_quantiles};
@@ -15,7 +15,7 @@ use crate::{
     MiParameters, Moments, RelaxRound, Sampling,
 };
 
-/// Samples of costs that one thread computes in one call of a caller that wants to be able to stop: some hundredths of a
+/// Samples of costs that one thread computes in one call of a caller that must be able to stop: some hundredths of a
 /// second.
 const SAMPLES_IN_ONE_CALL: usize = 1 << 21;
 
@@ -318,11 +318,10 @@ impl Backend for Cpu {
     }
 }
 
-/// Results that tests compare between devices and registrations have no use for.
+/// Results that only tests use, to compare devices.
 impl Cpu {
-    /// The joint histogram behind [`Backend::joint_entropies`] of one transform: element
-    /// `fixed bin · moving bins + moving bin` is the weight of the samples there, in units of
-    /// 1/[`UNIT`](JointParameters::UNIT).
+    /// The joint histogram of one transform, as in [`Backend::joint_entropies`]: element `fixed bin · moving bins +
+    /// moving bin` is the sum of the weights, in units of 1/[`UNIT`](JointParameters::UNIT).
     pub fn joint_histogram(
         &self,
         fixed: &FixedBins,
@@ -335,7 +334,7 @@ impl Cpu {
         joint_histogram::histogram(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
     }
 
-    /// The determinants behind [`Backend::jacobian_summary`], one a voxel.
+    /// The determinants of [`Backend::jacobian_summary`], one for each voxel.
     pub fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
         Error::check_shape("jacobian_determinant", field.shape, out.shape)?;
         jacobian::determinant(field, out);

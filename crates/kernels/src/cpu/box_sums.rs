@@ -1,14 +1,14 @@
-//! Sums over a box around every voxel, truncated at the border, of several quantities at once.
+//! Sums of several quantities over a box around every voxel, truncated at the border.
 //!
-//! No running sums: adding and subtracting in single precision leaves residues where an image is zero, and a window
-//! that holds nothing must sum to exactly zero. A few shifted additions over rows in cache cost no more.
+//! There are no running sums: adding and subtracting in single precision leaves residues where an image is zero, and
+//! the sum of an empty window must be exactly zero. A few shifted additions over rows in cache cost no more.
 
 use super::blocks;
 
-/// Rows of a tile: with its margins, all planes of a tile stay in the second-level cache.
+/// Rows of a tile. With its margins, all planes of a tile stay in the second-level cache.
 const TILE: usize = 32;
 
-/// Buffers of one thread's work on one slab of slices.
+/// Buffers of one thread for one slab of slices.
 #[derive(Debug, Default)]
 pub(super) struct BoxSums {
     padded: Vec<f32>,
@@ -18,8 +18,9 @@ pub(super) struct BoxSums {
 }
 
 impl BoxSums {
-    /// Calls `emit(j, k, sums)` for every row of the slices `range`, tile by tile: `sums[q]` holds, for each x, the sum over
-    /// the box of (2·radius + 1)³ voxels of quantity q, whose rows `fill(j, k, rows)` writes.
+    /// Calls `emit(j, k, sums)` for every row of the slices `range`, tile by tile. `sums[q]` holds, for each x, the
+    /// sum of quantity q over the box of (2·radius + 1)³ voxels. `fill(j, k, rows)` writes the rows of all
+    /// quantities.
     #[inline(always)]
     pub(super) fn run<const Q: usize>(
         &mut self,
@@ -102,7 +103,7 @@ fn add_rows<'a>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f3
     }
 }
 
-/// The same for so many values at a time.
+/// As [`add_rows`], for `LANES` values at a time.
 #[inline(always)]
 fn add_rows_by<'a, const LANES: usize>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
     for from in blocks(target.len(), LANES) {

@@ -1,12 +1,12 @@
-//! The trilinear cells of x + u(x) at a voxel, which is a corner of up to eight: their determinants there, and the smallest moves
-//! that make them large enough.
+//! The trilinear cells of x + u(x) that meet at a voxel: the determinants at that corner, and the smallest moves that
+//! raise them above the limit.
 
 use super::field::{Field, on_edge};
 use super::invert::{cross, dot};
 use crate::relax::{AIM_ABOVE, UNFOLDED_BY};
 
-/// The edges of the cells that meet at a voxel: along each axis to the neighbour below and above. At the border both are
-/// the one that there is; along an axis of one voxel both are the axis.
+/// The edges of the cells that meet at a voxel: to the neighbours below and above along each axis. At the border both
+/// are the only edge there is; along an axis of one voxel both are the unit vector of the axis.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Edges([[[f32; 3]; 2]; 3]);
 
@@ -30,8 +30,8 @@ impl Edges {
         }))
     }
 
-    /// The smallest determinant at the corners that meet at the voxel: of an edge along each axis, whichever side. No number
-    /// if any of them is none.
+    /// The smallest determinant over the cells that meet at the voxel: of one edge along each axis, on either side.
+    /// NaN if any determinant is NaN.
     #[inline(always)]
     pub(super) fn smallest(&self) -> f32 {
         let Edges([a, b, c]) = self;
@@ -51,9 +51,10 @@ impl Edges {
     }
 }
 
-/// The field at a voxel, moved by the mean of what the corners want that it has to do with and that are below the limit:
-/// its own ones, and those of its neighbours on its side. Each wants the four voxels of its edges moved by the least that
-/// makes its determinant exceed the limit a little, to first order. The border stays as it is.
+/// The displacement at a voxel after unfolding: moved by the mean of the moves that corners below the limit ask for.
+/// These corners are the voxel's own, and those of its neighbours on the side of the voxel. The move of a corner is
+/// the smallest move of the four voxels of its edges that raises its determinant slightly above the limit, to first
+/// order. Border voxels are not moved.
 pub(super) fn unfolded(field: &Field, at: [usize; 3], smallest: f32, allowed: &[[f32; 3]; 3]) -> [f32; 3] {
     let u = field.vectors()[field.index(at)];
     if on_edge(at, field.shape) {
@@ -74,7 +75,7 @@ pub(super) fn unfolded(field: &Field, at: [usize; 3], smallest: f32, allowed: &[
     if count > 0.0 { std::array::from_fn(|c| u[c] + sum[c] / count) } else { u }
 }
 
-/// What corners want of one voxel.
+/// Sum of the moves of one voxel.
 struct Moves<'a> {
     field: &'a Field,
     smallest: f32,
@@ -84,11 +85,12 @@ struct Moves<'a> {
 }
 
 impl Moves<'_> {
-    /// Adds what the corners of the voxel at `at` want: of itself, or of its neighbour along an axis on a side.
+    /// Adds the moves of the voxel for the corners at `at`: the voxel itself, or its neighbour along an axis on one
+    /// side.
     fn add(&mut self, at: [usize; 3], neighbour: Option<(usize, usize)>) {
         let shape = self.field.shape;
         let Edges(edges) = Edges::at(self.field, at);
-        // Whether there is an edge, and whether the voxel at its other end may move.
+        // Whether there is an edge, and whether the voxel at its other end may be moved.
         let there = |axis: usize, side: usize| match side {
             0 => at[axis] > 0,
             _ => at[axis] + 1 < shape[axis] || shape[axis] == 1,
@@ -111,7 +113,8 @@ impl Moves<'_> {
             if determinant >= self.smallest {
                 continue;
             }
-            // The derivatives of the determinant by the neighbours; that by the voxel itself is minus their sum.
+            // The derivatives of the determinant by the neighbours. The derivative by the voxel itself is minus their
+            // sum.
             let by: [[f32; 3]; 3] = std::array::from_fn(|axis| {
                 let sign = if shape[axis] == 1 { 0.0 } else { 2.0 * sides[axis] as f32 - 1.0 };
                 self.allowed.map(|row| dot(row, normals[axis].map(|n| sign * n)))
@@ -124,9 +127,9 @@ impl Moves<'_> {
                 }
             }
             let rate = (self.smallest + AIM_ABOVE - determinant) / squared.max(1e-6);
-            let wanted = neighbour.map_or(itself, |(axis, _)| by[axis]).map(|slope| rate * slope);
-            let share = UNFOLDED_BY / dot(wanted, wanted).sqrt().max(UNFOLDED_BY);
-            self.sum = std::array::from_fn(|c| self.sum[c] + share * wanted[c]);
+            let change = neighbour.map_or(itself, |(axis, _)| by[axis]).map(|slope| rate * slope);
+            let share = UNFOLDED_BY / dot(change, change).sqrt().max(UNFOLDED_BY);
+            self.sum = std::array::from_fn(|c| self.sum[c] + share * change[c]);
             self.count += 1.0;
         }
     }

@@ -1,7 +1,7 @@
-//! The correlation ratio of many transforms at once: fixed voxels in bins, moving values accumulated for each bin.
+//! The correlation ratio of a batch of transforms: fixed voxels in bins, moving values accumulated for each bin.
 //!
-//! The work is cut into (slab of slices × transform) pieces whose size depends on the volume alone, and pieces are added
-//! up in their order: the result does not depend on the number of threads.
+//! The work is divided into pieces (slab of slices × transform) whose size depends on the volume only, and the pieces
+//! are added in order. So the result does not depend on the number of threads.
 
 pub(super) mod backdrop;
 pub(super) mod cells;
@@ -17,13 +17,14 @@ use crate::Error;
 use piece::{Moments, Piece};
 use slices::Slices;
 
-/// Samples in a slab, about: enough to hide the cost of a task, few enough to keep all threads busy.
+/// Approximate number of samples in a slab: large enough to hide the cost of a task, small enough to keep all threads
+/// busy.
 const SLAB_SAMPLES: usize = 1 << 15;
 
-/// A bin holding no more than this weight has no variance to speak of.
+/// A bin with at most this weight has no meaningful variance.
 const LEAST_COUNT: f64 = 2.0;
 
-/// Fixed voxels by bin.
+/// Fixed voxels with their bins.
 #[derive(Debug, Clone)]
 pub struct FixedBins {
     pub(super) shape: [usize; 3],
@@ -31,9 +32,9 @@ pub struct FixedBins {
     pub(super) bins: usize,
     /// The bin of each voxel.
     pub(super) bin: Vec<u16>,
-    /// The weight of each voxel; all one if absent.
+    /// The weight of each voxel; `None` if all are 1.
     pub(super) weight: Option<Vec<f32>>,
-    /// The part of each row that has weight, `start..end`; whole rows if absent.
+    /// The part of each row with positive weight, `start..end`; `None` for whole rows.
     pub(super) extents: Option<Vec<[u32; 2]>>,
 }
 
@@ -48,13 +49,13 @@ pub(super) fn bin_fixed(
     let bins = bins.clamp(1, 1 << 16);
     let (low, high) = low_high;
     let scale = if high > low { bins as f32 / (high - low) } else { 0.0 };
-    // A float cast saturates, and NaN goes to 0: only the upper clamp is left to do.
+    // A float cast saturates, and NaN becomes 0, so only the upper end needs clamping.
     let bin = fixed.voxels.iter().map(|value| (((value - low) * scale) as usize).min(bins - 1) as u16).collect();
     let extents = weight.map(|weight| weight.voxels.chunks_exact(fixed.shape[0]).map(extent).collect());
     Ok(FixedBins { shape: fixed.shape, bins, bin, weight: weight.map(|weight| weight.voxels.to_vec()), extents })
 }
 
-/// From the first positive weight of a row to behind the last.
+/// From the first positive weight of a row to one past the last.
 pub(super) fn extent(row: &[f32]) -> [u32; 2] {
     let start = row.iter().position(|weight| *weight > 0.0);
     let last = row.iter().rposition(|weight| *weight > 0.0);
@@ -82,7 +83,7 @@ pub(super) fn costs(
     let slabs = fixed.shape[2].div_ceil(slab_slices);
     let count = fixed_to_moving.len();
     let backdrop = moving.backdrop();
-    // Neighbouring tasks read the same slab, and about the same part of the moving image, while it is in cache.
+    // Neighbouring tasks read the same slab and about the same part of the moving image while both are in the cache.
     let pieces: Vec<Vec<Moments>> = (0..slabs * count)
         .into_par_iter()
         .map_init(
@@ -116,11 +117,11 @@ fn cost<'a>(bins: usize, pieces: impl Iterator<Item = &'a Vec<Moments>>) -> f64 
         }
     }
     let total = deviation(&all);
-    // Rounding leaves a constant overlap a variance of the order of epsilon times its mean square.
+    // Rounding gives a constant overlap a variance of about epsilon times its mean square.
     if total > 1e-9 * all[2] { (within / total).clamp(0.0, 1.0) } else { 1.0 }
 }
 
-/// Σw(y − ȳ)² from Σw, Σwy and Σwy²: n times the variance.
+/// Σw(y − ȳ)² (n times the variance) from Σw, Σwy and Σwy².
 fn deviation([n, y, yy]: &Moments) -> f64 {
     if *n > 0.0 { (yy - y * y / n).max(0.0) } else { 0.0 }
 }

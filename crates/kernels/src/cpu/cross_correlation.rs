@@ -1,4 +1,4 @@
-//! Windowed cross-correlation and the directions in which it grows.
+//! Windowed cross-correlation and its gradient.
 
 mod window;
 
@@ -7,7 +7,7 @@ use wide::f32x8;
 
 use super::box_sums::BoxSums;
 use super::field::Field;
-use super::gradient::{Gradient, Pulls};
+use super::gradient::{Factors, Gradient};
 use super::image::Image;
 use super::lanes::{self, LANES};
 use super::{slab, widest};
@@ -17,20 +17,21 @@ use window::{Sums, Terms};
 /// Buffers of [`Backend::cc_update`](crate::Backend::cc_update).
 #[derive(Debug)]
 pub struct CcWorkspace {
-    /// Slices of each slab, and its buffers.
+    /// Number of slices of each slab, and its buffers.
     slices: usize,
     slabs: Vec<Slab>,
     /// Sums of each slice's windows.
     energies: Vec<Sums>,
-    /// The exact derivative's five terms of the windows of each row, one after the other; empty until it is asked for.
+    /// The five terms of the exact derivative for the windows of each row, one after the other; empty until first
+    /// needed.
     terms: Vec<f32>,
 }
 
-/// Buffers of the work on one slab.
+/// Buffers for one slab.
 #[derive(Debug)]
 struct Slab {
     sums: BoxSums,
-    pulls: Pulls,
+    factors: Factors,
 }
 
 impl CcWorkspace {
@@ -39,7 +40,7 @@ impl CcWorkspace {
         CcWorkspace {
             slices,
             slabs: (0..nz.div_ceil(slices))
-                .map(|_| Slab { sums: BoxSums::default(), pulls: Pulls::new(nx) })
+                .map(|_| Slab { sums: BoxSums::default(), factors: Factors::new(nx) })
                 .collect(),
             energies: vec![Sums::default(); nz],
             terms: Vec::new(),
@@ -58,7 +59,7 @@ struct Pair<'a> {
     noise_variance: f32,
 }
 
-/// [`Backend::cc_update`](crate::Backend::cc_update), and its scores.
+/// [`Backend::cc_update`](crate::Backend::cc_update) and its scores.
 pub(super) fn update(
     fixed: &Image,
     moving: &Image,
@@ -85,7 +86,7 @@ pub(super) fn update(
     scores(&workspace.energies)
 }
 
-/// Means of the sums of all slices.
+/// Scores from the sums of all slices.
 fn scores(slices: &[Sums]) -> CcScores {
     let Sums { value, count, weight } = slices.iter().copied().sum();
     CcScores {
@@ -100,7 +101,7 @@ impl Pair<'_> {
         start..start + self.shape[0]
     }
 
-    /// Writes 1, I, J, I², J², IJ of a row, zero outside the masks.
+    /// Writes 1, I, J, I², J², IJ of a row; 0 outside the masks.
     #[inline(always)]
     fn products(&self, j: usize, k: usize, [n, i, jm, ii, jj, ij]: [&mut [f32]; 6]) {
         let range = self.row(j, k);
@@ -118,7 +119,7 @@ impl Pair<'_> {
         product(ij, i, jm);
     }
 
-    /// The bits of eight voxels of a row that are inside the masks.
+    /// Bit masks of eight voxels of a row: set inside the image masks.
     #[inline(always)]
     fn inside(&self, row: std::ops::Range<usize>, x: usize) -> f32x8 {
         let within = lanes::first(row.len() - x);
@@ -128,8 +129,8 @@ impl Pair<'_> {
             .fold(within, |inside, mask| inside & lanes::load(&mask[row.clone()], x).simd_gt(f32x8::splat(0.5)))
     }
 
-    /// Calls `take(j, k, x, terms)` for the windows around each eight voxels from x on of the slices from `first` on, their
-    /// terms zero where a voxel is not inside the masks; leaves each slice's sums in `energies`.
+    /// Calls `take(j, k, x, terms)` for the windows of every eight voxels of the slices from `first` on. Terms are
+    /// zero for voxels outside the masks. Writes each slice's sums to `energies`.
     #[inline(always)]
     fn each_window(
         &self,
@@ -166,11 +167,11 @@ impl Pair<'_> {
         );
     }
 
-    /// Writes row (j, k) of both updates, of slices from `first` on.
+    /// Writes row (j, k) of both updates, in buffers that begin at slice `first`.
     #[inline(always)]
-    fn write(&self, pulls: &mut Pulls, at: [usize; 2], first: usize, updates: [&mut [[f32; 3]]; 2]) {
+    fn write(&self, factors: &mut Factors, at: [usize; 2], first: usize, updates: [&mut [[f32; 3]]; 2]) {
         let own = self.row(at[0], at[1] - first);
-        pulls.write(&self.gradient, [self.fixed, self.moving], at, updates.map(|update| &mut update[own.clone()]));
+        factors.write(&self.gradient, [self.fixed, self.moving], at, updates.map(|update| &mut update[own.clone()]));
     }
 
     /// Both updates from the term of each window's centre.
@@ -180,7 +181,7 @@ impl Pair<'_> {
         let piece = nx * ny * slices;
         let outputs = fixed_update.par_chunks_mut(piece).zip(moving_update.par_chunks_mut(piece));
         let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
-        slabs.zip(outputs).enumerate().for_each(|(slab, ((Slab { sums, pulls }, energies), (fixed, moving)))| {
+        slabs.zip(outputs).enumerate().for_each(|(slab, ((Slab { sums, factors }, energies), (fixed, moving)))| {
             let first = slab * slices;
             widest(
                 #[inline(always)]
@@ -194,10 +195,10 @@ impl Pair<'_> {
                             let row = self.row(j, k);
                             let f = lanes::load(&self.fixed[row.clone()], x) - terms.fixed_mean;
                             let m = lanes::load(&self.moving[row], x) - terms.moving_mean;
-                            lanes::store(terms.slope * (m - terms.on_fixed * f), &mut pulls.fixed, x);
-                            lanes::store(terms.slope * (f - terms.on_moving * m), &mut pulls.moving, x);
+                            lanes::store(terms.slope * (m - terms.on_fixed * f), &mut factors.fixed, x);
+                            lanes::store(terms.slope * (f - terms.on_moving * m), &mut factors.moving, x);
                             if x + LANES >= nx {
-                                self.write(pulls, [j, k], first, [&mut *fixed, &mut *moving]);
+                                self.write(factors, [j, k], first, [&mut *fixed, &mut *moving]);
                             }
                         },
                     );
@@ -206,8 +207,9 @@ impl Pair<'_> {
         });
     }
 
-    /// Both updates from all windows that contain a voxel: with P = 2C/(A·B), the fixed one is
-    /// (J·ΣP − ΣP·J̄ − I·ΣP·C/A + ΣP·Ī·C/A)·∇I, sums over the windows around the voxel, and its mirror.
+    /// Both updates from all windows that contain a voxel. With P = 2C/(A·B), the fixed update is (J·ΣP − ΣP·J̄ −
+    /// I·ΣP·C/A + ΣP·Ī·C/A)·∇I, with sums over the windows that contain the voxel. The moving update is the same with
+    /// the images exchanged.
     fn exact(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
         self.terms(workspace);
         let [nx, ny, _] = self.shape;
@@ -215,7 +217,7 @@ impl Pair<'_> {
         let piece = nx * ny * slices;
         let outputs = fixed_update.par_chunks_mut(piece).zip(moving_update.par_chunks_mut(piece));
         workspace.slabs.par_iter_mut().zip(outputs).enumerate().for_each(
-            |(slab, (Slab { sums, pulls }, (fixed, moving)))| {
+            |(slab, (Slab { sums, factors }, (fixed, moving)))| {
                 let first = slab * slices;
                 let last = first + fixed.len() / (nx * ny);
                 widest(
@@ -232,8 +234,8 @@ impl Pair<'_> {
                             },
                             #[inline(always)]
                             |j, k, sums| {
-                                self.pull(j, k, sums, pulls);
-                                self.write(pulls, [j, k], first, [&mut *fixed, &mut *moving]);
+                                self.write_factors(j, k, sums, factors);
+                                self.write(factors, [j, k], first, [&mut *fixed, &mut *moving]);
                             },
                         );
                     },
@@ -242,7 +244,7 @@ impl Pair<'_> {
         );
     }
 
-    /// Leaves the exact derivative's terms of all windows in the workspace.
+    /// Writes the exact derivative's terms of all windows to the workspace.
     fn terms(&self, workspace: &mut CcWorkspace) {
         let [nx, ny, nz] = self.shape;
         let slices = workspace.slices;
@@ -271,9 +273,16 @@ impl Pair<'_> {
         });
     }
 
-    /// How far the sums of the exact derivative's terms pull the voxels of row (j, k).
+    /// The factors of both image gradients for the voxels of row (j, k), from the sums of the exact derivative's
+    /// terms.
     #[inline(always)]
-    fn pull(&self, j: usize, k: usize, [p, p_a, p_b, fixed_rest, moving_rest]: [&[f32]; 5], pulls: &mut Pulls) {
+    fn write_factors(
+        &self,
+        j: usize,
+        k: usize,
+        [p, p_a, p_b, fixed_rest, moving_rest]: [&[f32]; 5],
+        factors: &mut Factors,
+    ) {
         let row = self.row(j, k);
         for x in (0..p.len()).step_by(LANES) {
             let inside = self.inside(row.clone(), x);
@@ -281,8 +290,8 @@ impl Pair<'_> {
             let (f, m) = (at(&self.fixed[row.clone()]), at(&self.moving[row.clone()]));
             let to_fixed = m * at(p) - f * at(p_a) + at(fixed_rest);
             let to_moving = f * at(p) - m * at(p_b) + at(moving_rest);
-            lanes::store(inside & to_fixed, &mut pulls.fixed, x);
-            lanes::store(inside & to_moving, &mut pulls.moving, x);
+            lanes::store(inside & to_fixed, &mut factors.fixed, x);
+            lanes::store(inside & to_moving, &mut factors.moving, x);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Displacement fields in memory: reading between voxels, composition, the longest vector, other grids.
+//! Displacement fields in memory: interpolation, composition, longest vector, resampling on other grids.
 
 use antsreg_core::AffineTransform;
 use nalgebra::Matrix3;
@@ -10,15 +10,16 @@ use super::resample::Line;
 use super::{slab, widest};
 use crate::Error;
 
-/// Displacements in voxels, the three components of a voxel side by side, x fastest.
+/// Displacements in voxels; the three components of a voxel are adjacent, x fastest.
 #[derive(Debug, Clone)]
 pub struct Field {
     pub(super) shape: [usize; 3],
-    /// 3 per voxel, then [`PADDING`] zeros.
+    /// Three floats per voxel, then [`PADDING`] zeros.
     components: Vec<f32>,
 }
 
-/// A vector is read as four floats, and two x neighbours as seven: the last ones must not end the memory.
+/// A vector is read as four floats, and two neighbours along x as seven, so the memory extends beyond the last
+/// vector.
 const PADDING: usize = 4;
 
 impl Field {
@@ -46,7 +47,7 @@ impl Field {
         self.shape.iter().product()
     }
 
-    /// The number of a voxel among the vectors.
+    /// Index of a voxel in the list of vectors.
     pub(super) fn index(&self, [i, j, k]: [usize; 3]) -> usize {
         (k * self.shape[1] + j) * self.shape[0] + i
     }
@@ -60,12 +61,12 @@ impl Field {
     }
 }
 
-/// Whether a voxel is on the border of a volume; an axis of one voxel has none.
+/// Whether a voxel is on the border of a volume. An axis of one voxel has no border.
 pub(super) fn on_edge(at: [usize; 3], shape: [usize; 3]) -> bool {
     (0..3).any(|axis| shape[axis] > 1 && (at[axis] == 0 || at[axis] == shape[axis] - 1))
 }
 
-/// Reads a field at fractional voxel indices.
+/// Interpolates a field at fractional voxel indices.
 #[derive(Clone, Copy)]
 pub(super) struct FieldSampler<'a> {
     components: &'a [f32],
@@ -74,7 +75,8 @@ pub(super) struct FieldSampler<'a> {
 }
 
 impl FieldSampler<'_> {
-    /// Trilinear, clamped to the edge. The fourth lane has no meaning, here and below: four are what the processor adds at once.
+    /// Trilinear interpolation, clamped to the border. Here and below, the fourth lane has no meaning: the processor
+    /// works on four lanes.
     #[inline(always)]
     pub(super) fn at(&self, point: f32x4) -> f32x4 {
         let (near, t) = self.cell.locate(point);
@@ -82,7 +84,7 @@ impl FieldSampler<'_> {
         let [_, sy, sz] = self.strides;
         let near = 3 * near;
         let far = near + sz;
-        // Along an axis of one voxel t is 0, so what stands next in memory does not matter.
+        // Along an axis of one voxel t is 0, so the next value in memory does not matter.
         let along_x = |at: usize| {
             let four = |at: usize| f32x4::from(&self.components[at..at + 4]);
             lerp(four(at), four(at + 3), tx)
@@ -147,7 +149,8 @@ pub(super) fn compose(first: &Field, then: &Field, scale: f32, out: &mut Field) 
     });
 }
 
-/// One step along an update: out(x) = field(x) + s·update(x + field(x)) with s = step / max‖update‖, 0 if that vanishes.
+/// One step along an update: out(x) = field(x) + s·update(x + field(x)) with s = step / max‖update‖, or 0 if the
+/// update is zero.
 pub(super) fn advance(field: &Field, update: &Field, step_voxels: f64, out: &mut Field) {
     let longest = max_norm(update);
     let scale = if longest > 0.0 { step_voxels / f64::from(longest) } else { 0.0 };

@@ -1,4 +1,4 @@
-//! The gradient of an image, row by row: as a displacement in voxels, and its length.
+//! The gradient of an image, row by row: as a displacement in voxels, and its magnitude.
 
 use rayon::prelude::*;
 
@@ -8,8 +8,8 @@ use super::image::Image;
 #[derive(Clone, Copy)]
 pub(super) struct Gradient {
     shape: [usize; 3],
-    /// What a difference of neighbours is multiplied by along each axis; for a physical gradient as a displacement in
-    /// voxels 1 / spacing², relative to the finest.
+    /// Factor of the difference of neighbours along each axis. For a physical gradient as a displacement in voxels: 1
+    /// / spacing², relative to the finest spacing.
     metric: [f32; 3],
 }
 
@@ -19,7 +19,7 @@ impl Gradient {
         Gradient { shape, metric: spacing.map(|spacing| (finest / spacing).powi(2) as f32) }
     }
 
-    /// Leaves the components for the voxels of row (j, k) in `slopes`.
+    /// Writes the gradient components of row (j, k) to `slopes`.
     #[inline(always)]
     fn row(&self, image: &[f32], [j, k]: [usize; 2], slopes: &mut Slopes) {
         let [nx, ny, nz] = self.shape;
@@ -54,20 +54,20 @@ impl Slopes {
     }
 }
 
-/// How far each side is pulled along its image's gradient, for the voxels of a row.
+/// Factors of both image gradients for the voxels of a row.
 #[derive(Debug)]
-pub(super) struct Pulls {
+pub(super) struct Factors {
     pub(super) fixed: Vec<f32>,
     pub(super) moving: Vec<f32>,
     slopes: Slopes,
 }
 
-impl Pulls {
-    pub(super) fn new(nx: usize) -> Pulls {
-        Pulls { fixed: vec![0.0; nx], moving: vec![0.0; nx], slopes: Slopes::new(nx) }
+impl Factors {
+    pub(super) fn new(nx: usize) -> Factors {
+        Factors { fixed: vec![0.0; nx], moving: vec![0.0; nx], slopes: Slopes::new(nx) }
     }
 
-    /// Writes both updates of row (j, k): the images' gradients, times how far they pull.
+    /// Writes both updates of row (j, k): the images' gradients times the factors.
     #[inline(always)]
     pub(super) fn write(
         &mut self,
@@ -76,19 +76,19 @@ impl Pulls {
         at: [usize; 2],
         [fixed_update, moving_update]: [&mut [[f32; 3]]; 2],
     ) {
-        for (image, pull, update) in
+        for (image, factor, update) in
             [(images[0], &self.fixed, fixed_update), (images[1], &self.moving, moving_update)]
         {
             gradient.row(image, at, &mut self.slopes);
             let [gx, gy, gz] = &self.slopes.0;
             for (x, update) in update.iter_mut().enumerate() {
-                *update = [pull[x] * gx[x], pull[x] * gy[x], pull[x] * gz[x]];
+                *update = [factor[x] * gx[x], factor[x] * gy[x], factor[x] * gz[x]];
             }
         }
     }
 }
 
-/// √Σ(∂image/∂x)², along each axis per finest spacing.
+/// √Σ(∂image/∂x)², with distances in units of the finest spacing.
 pub(super) fn magnitude(image: &Image, spacing: [f64; 3]) -> Image {
     let [nx, ny, _] = image.shape;
     let finest = spacing.into_iter().fold(f64::INFINITY, f64::min);

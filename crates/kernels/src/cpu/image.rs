@@ -1,4 +1,4 @@
-//! A scalar volume in memory and how to read between its voxels.
+//! A scalar volume in memory, and its interpolation.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
@@ -15,11 +15,11 @@ pub struct Image {
     pub(super) voxels: Voxels,
 }
 
-/// The values of a volume, and where they are nothing but backdrop.
+/// The values of a volume, and its backdrop.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Voxels {
     values: Vec<f32>,
-    /// Made when first asked for, forgotten when the values are written.
+    /// Computed when first needed, dropped when values are written.
     backdrop: OnceLock<Arc<Backdrop>>,
 }
 
@@ -33,7 +33,7 @@ impl Image {
         Ok(Image { shape, voxels: voxels.to_vec().into() })
     }
 
-    /// Where the image is nothing but backdrop.
+    /// The parts of the image that are only backdrop.
     pub(super) fn backdrop(&self) -> Arc<Backdrop> {
         self.voxels.backdrop.get_or_init(|| Arc::new(Backdrop::of(self))).clone()
     }
@@ -60,7 +60,7 @@ impl DerefMut for Voxels {
     }
 }
 
-/// Reads an image at fractional voxel indices.
+/// Interpolates an image at fractional voxel indices.
 #[derive(Clone, Copy)]
 pub(super) struct Sampler<'a> {
     voxels: &'a [f32],
@@ -71,7 +71,7 @@ pub(super) struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    /// Reads `outside` where a point lies more than half a voxel beyond the image.
+    /// A sampler that returns `outside` where a point is more than half a voxel outside the image.
     pub(super) fn new(image: &'a Image, outside: f32) -> Self {
         Sampler { voxels: &image.voxels, strides: strides(image.shape), cell: Cell::new(image.shape), outside }
     }
@@ -96,7 +96,7 @@ impl<'a> Sampler<'a> {
         c0 + tz * (c1 - c0)
     }
 
-    /// The nearest voxel; ties go up.
+    /// The nearest voxel; half-way, the upper one.
     #[inline(always)]
     pub(super) fn nearest(&self, point: [f32; 3]) -> f32 {
         if !self.cell.contains(point) {
@@ -112,14 +112,14 @@ pub(super) fn strides(shape: [usize; 3]) -> [usize; 3] {
     std::array::from_fn(|axis| if shape[axis] > 1 { steps[axis] } else { 0 })
 }
 
-/// Finds the cell of eight voxels around a point. Of all lanes the first three count; the fourth is 0 or has no meaning.
+/// Finds the cell of eight voxels around a point. The first three lanes count; the fourth is 0 or has no meaning.
 #[derive(Clone, Copy)]
 pub(super) struct Cell {
     /// Largest index along each axis.
     top: f32x4,
-    /// Largest index of a cell's low corner.
+    /// Largest index of the lower corner of a cell.
     last: f32x4,
-    /// Voxels in a row and in a slice.
+    /// Number of voxels in a row and in a slice.
     row: usize,
     slice: usize,
 }
@@ -131,25 +131,25 @@ impl Cell {
         Cell { top, last: (top - 1.0).max(f32x4::ZERO), row: shape[0], slice: shape[0] * shape[1] }
     }
 
-    /// Whether the point is within half a voxel of the volume.
+    /// Whether the point is at most half a voxel outside the volume.
     #[inline(always)]
     pub(super) fn contains(&self, point: [f32; 3]) -> bool {
         let top = self.top.as_array();
         (0..3).all(|axis| point[axis] >= -0.5 && point[axis] <= top[axis] + 0.5)
     }
 
-    /// Where the low corner of the point's cell is among the voxels, and the position within the cell (0…1); both of the point
-    /// clamped to the volume.
+    /// Index in memory of the lower corner of the point's cell, and the position within the cell (0…1), both for the
+    /// point clamped to the volume.
     #[inline(always)]
     pub(super) fn locate(&self, point: f32x4) -> (usize, f32x4) {
-        // What is no number becomes 0.
+        // NaN becomes 0.
         let clamped = point.fast_max(f32x4::ZERO).fast_min(self.top);
         let low = clamped.fast_min(self.last).fast_trunc_int();
         let [i, j, k, _] = low.to_array().map(|index| index as usize);
         (i + j * self.row + k * self.slice, clamped - low.round_float())
     }
 
-    /// The voxel nearest to the point, clamped to the volume; ties go up.
+    /// The voxel nearest to the point, clamped to the volume; half-way, the upper one.
     #[inline(always)]
     fn nearest(&self, point: [f32; 3]) -> usize {
         let top = self.top.as_array();

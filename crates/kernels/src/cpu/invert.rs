@@ -1,4 +1,4 @@
-//! The inverse of a displacement field by fixed-point steps, each voxel on its own.
+//! Inversion of a displacement field by fixed-point and Newton steps, each voxel on its own.
 
 use rayon::prelude::*;
 use wide::f32x4;
@@ -7,8 +7,8 @@ use super::field::{Field, FieldSampler, lanes, on_edge, vector};
 use super::{slab, widest};
 use crate::InversionLimits;
 
-/// Steps v ← −u(x + v) before Newton's: from the last inverse they are enough nearly everywhere, but where the field
-/// stretches space by more than 2 they diverge.
+/// Number of fixed-point steps v ← −u(x + v) before Newton steps. Starting from the last inverse they are enough
+/// nearly everywhere; where the field stretches space by more than a factor 2 they diverge.
 const PLAIN_STEPS: usize = 4;
 
 /// Improves `inverse` until u(x + v(x)) + v(x) is within the limits at each voxel.
@@ -54,7 +54,7 @@ pub(super) fn inverse_at(
     invert_at(sampler, at.map(|n| n as f32), start, limits)
 }
 
-/// The inverse at one voxel: fixed-point steps, then Newton's.
+/// The inverse at one voxel: fixed-point steps, then Newton steps.
 #[inline(always)]
 fn invert_at(sampler: &FieldSampler, point: [f32; 3], start: [f32; 3], limits: &InversionLimits) -> [f32; 3] {
     let (point, mut v) = (lanes(point), lanes(start));
@@ -86,8 +86,8 @@ fn squared_length(lanes: f32x4) -> f32 {
     x + y + z
 }
 
-/// (I + ∂u/∂x)⁻¹·residual by Cramer's rule, its length limited to a voxel: beyond, another cell has another derivative.
-/// Half the residual where the derivative is nearly singular.
+/// (I + ∂u/∂x)⁻¹·residual by Cramer's rule, limited to the length of one voxel, because another cell has another
+/// derivative. Half the residual where the derivative is nearly singular.
 fn newton(derivative: [[f32; 3]; 3], residual: [f32; 3]) -> [f32; 3] {
     let column = |axis: usize| {
         let mut column = derivative[axis];

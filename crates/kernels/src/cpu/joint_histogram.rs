@@ -1,6 +1,6 @@
 //! Joint histograms of fixed bins and moving values, and their entropies.
 //!
-//! Weights are whole numbers, so sums do not depend on how the work is cut: each thread fills a histogram of its own, and
+//! Weights are integers, so sums do not depend on the division of the work: each thread fills its own histogram, and
 //! these are added.
 
 use std::ops::Range;
@@ -16,7 +16,8 @@ use super::image::Image;
 use super::samples::{Block, Operands, Samples};
 use crate::{Entropies, Error, JointParameters, JointSampling};
 
-/// Fixed voxels in a piece of work, at least: many more than a histogram has cells that must be added.
+/// Least number of fixed voxels in a piece of work: many more than the cells of a histogram, which must be added at
+/// the end.
 const LEAST_SAMPLES: usize = 1 << 15;
 
 /// See [`Backend::joint_histogram`](crate::Backend::joint_histogram).
@@ -60,7 +61,7 @@ pub(super) fn entropies(
         .collect())
 }
 
-/// Entropies of a joint histogram with so many moving bins.
+/// Entropies of a joint histogram with `moving_bins` moving bins.
 fn of_counts(counts: &[u64], moving_bins: usize) -> Entropies {
     let mut moving = vec![0; moving_bins];
     let (mut total, mut fixed_sum, mut joint_sum) = (0, 0.0, 0.0);
@@ -89,14 +90,14 @@ fn term(count: u64) -> f64 {
     if count > 0.0 { count * count.ln() } else { 0.0 }
 }
 
-/// All that a histogram is made of, but for the transform.
+/// The operands of a joint histogram, without the transform.
 struct Joint<'a> {
     fixed: &'a FixedBins,
     operands: Operands<'a>,
     sampling: JointSampling,
     bins: usize,
     low: f32,
-    /// From values to positions among the bins.
+    /// Factor from values to positions among the bins.
     scale: f32,
 }
 
@@ -124,7 +125,7 @@ impl<'a> Joint<'a> {
         Ok(Joint { fixed, operands, sampling, bins, low, scale: parameters.scale() })
     }
 
-    /// The histogram of one transform, made of about so many pieces.
+    /// The histogram of one transform, computed in about `pieces` pieces.
     fn histogram(&self, fixed_to_moving: &AffineTransform, pieces: usize) -> Vec<u64> {
         let [nx, ny, nz] = self.fixed.shape;
         let least = LEAST_SAMPLES.div_ceil((nx * ny).max(1));
@@ -161,7 +162,7 @@ impl<'a> Joint<'a> {
     #[inline(always)]
     fn share(&self, block: &Block, counts: &mut [u64]) {
         let top = (self.bins - 1) as f32;
-        // The units of each sample, those of them that go to the upper bin, and the lower bin.
+        // For each sample: its weight in units, the units that go to the upper bin, and the index of the lower bin.
         let mut shares = [[[0u32; LANES]; 3]; Cells::GROUPS];
         for (group, shares) in shares.iter_mut().enumerate().take(block.count.div_ceil(LANES)) {
             for lane in 0..LANES {
@@ -209,13 +210,13 @@ impl<'a> Joint<'a> {
     }
 }
 
-/// A weight of at most 1 in whole units.
+/// A weight of at most 1, in integer units.
 #[inline(always)]
 fn units(weight: f32) -> u32 {
     units_of(weight * JointParameters::UNIT as f32)
 }
 
-/// Rounded to the nearest whole number.
+/// Rounds to the nearest integer.
 #[inline(always)]
 fn units_of(amount: f32) -> u32 {
     whole((amount + 0.5).floor())

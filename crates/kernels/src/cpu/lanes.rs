@@ -1,10 +1,10 @@
-//! Eight values of a row at once.
+//! Reading and writing eight values of a row at once.
 
 use wide::f32x8;
 
 pub(super) const LANES: usize = 8;
 
-/// The values from `from` on, zeros beyond the end.
+/// The eight values from `from` on, with zeros beyond the end.
 #[inline(always)]
 pub(super) fn load(row: &[f32], from: usize) -> f32x8 {
     let rest = &row[from..];
@@ -14,7 +14,7 @@ pub(super) fn load(row: &[f32], from: usize) -> f32x8 {
     }
 }
 
-/// Writes the values from `from` on; those beyond the end are left out.
+/// Writes eight values from `from` on; values beyond the end are left out.
 #[inline(always)]
 pub(super) fn store(lanes: f32x8, row: &mut [f32], from: usize) {
     let rest = &mut row[from..];

@@ -1,9 +1,9 @@
-//! Mutual information after Mattes, and the directions in which it grows.
+//! Mutual information after Mattes, and its gradient.
 
 use rayon::prelude::*;
 
 use super::field::Field;
-use super::gradient::{Gradient, Pulls};
+use super::gradient::{Factors, Gradient};
 use super::image::Image;
 use super::slab;
 use crate::MiParameters;
@@ -13,9 +13,9 @@ use crate::mattes::{Binning, UNIT};
 #[derive(Debug)]
 pub struct MiWorkspace {
     pub(super) bins: usize,
-    /// The moving side's, then the fixed side's: bins² counts in [`UNIT`]s, the other image's bin first.
+    /// The moving side's histogram, then the fixed side's: bins² counts in [`UNIT`]s, the other image's bin first.
     histograms: Vec<u64>,
-    /// What an update reads for each bin: the scaled logarithms.
+    /// Scaled logarithms of the histograms, which an update reads for each bin.
     logarithms: Vec<f32>,
 }
 
@@ -25,11 +25,11 @@ impl MiWorkspace {
     }
 }
 
-/// Where a value stands among the bins.
+/// Position of a value among the bins.
 struct Place {
-    /// Its own bin.
+    /// The bin that contains the value.
     bin: usize,
-    /// How far beyond that bin's start, 0…1.
+    /// Position within that bin, 0…1.
     t: f32,
 }
 
@@ -41,7 +41,7 @@ impl Binning {
         Place { bin: whole as usize + 2, t: s - whole as f32 }
     }
 
-    /// Whether a small change of a value changes its place.
+    /// Whether the value is inside the range, so that a small change of the value changes its position.
     #[inline(always)]
     fn contains(&self, value: f32) -> bool {
         value >= self.low && value <= self.high
@@ -49,7 +49,7 @@ impl Binning {
 }
 
 impl Place {
-    /// β³ at the four bins from the one before the own, in [`UNIT`]s.
+    /// β³ at the four bins from one below the own bin, in [`UNIT`]s.
     #[inline(always)]
     fn weights(&self) -> [u32; 4] {
         const SIXTH: f32 = UNIT as f32 / 6.0;
@@ -60,7 +60,7 @@ impl Place {
         [first, UNIT - first - third - fourth, third, fourth]
     }
 
-    /// Σ of the weights' derivatives times the logarithms around the own bin.
+    /// Σ of the weights' derivatives times the logarithms at the four bins.
     #[inline(always)]
     fn slope(&self, logarithms: &[f32]) -> f32 {
         let (t, s) = (self.t, 1.0 - self.t);
@@ -71,7 +71,7 @@ impl Place {
     }
 }
 
-/// The two images and where they count.
+/// The two images and their masks.
 struct Pair<'a> {
     shape: [usize; 3],
     fixed: &'a [f32],
@@ -158,28 +158,28 @@ impl Pair<'_> {
         let [fixed_binning, moving_binning] = self.binnings;
         let rows = fixed_update.par_chunks_mut(nx).zip(moving_update.par_chunks_mut(nx)).enumerate();
         rows.for_each_init(
-            || Pulls::new(nx),
-            |pulls, (row, (fixed_update, moving_update))| {
+            || Factors::new(nx),
+            |factors, (row, (fixed_update, moving_update))| {
                 for (x, voxel) in (row * nx..(row + 1) * nx).enumerate() {
-                    (pulls.fixed[x], pulls.moving[x]) = (0.0, 0.0);
+                    (factors.fixed[x], factors.moving[x]) = (0.0, 0.0);
                     if self.inside(voxel) {
                         let [fixed, moving] = self.places(voxel);
                         if moving_binning.contains(self.moving[voxel]) {
-                            pulls.moving[x] = moving.slope(&logarithms[fixed.bin * bins..]);
+                            factors.moving[x] = moving.slope(&logarithms[fixed.bin * bins..]);
                         }
                         if fixed_binning.contains(self.fixed[voxel]) {
-                            pulls.fixed[x] = fixed.slope(&logarithms[(bins + moving.bin) * bins..]);
+                            factors.fixed[x] = fixed.slope(&logarithms[(bins + moving.bin) * bins..]);
                         }
                     }
                 }
                 let at = [row % ny, row / ny];
-                pulls.write(&gradient, [self.fixed, self.moving], at, [fixed_update, moving_update]);
+                factors.write(&gradient, [self.fixed, self.moving], at, [fixed_update, moving_update]);
             },
         );
     }
 }
 
-/// scale·ln(p(i, j)/p(j)) for every bin i of the other image and j of the own one, 0 where nothing was counted; returns
+/// Writes scale·ln(p(i, j)/p(j)) for every bin i of the other image and j of this image, 0 for empty cells. Returns
 /// the mutual information.
 fn tabulate(histogram: &[u64], bins: usize, scale: f32, logarithms: &mut [f32]) -> f64 {
     let others: Vec<u64> = histogram.chunks_exact(bins).map(|row| row.iter().sum()).collect();

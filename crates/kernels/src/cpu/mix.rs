@@ -1,11 +1,11 @@
-//! Several updates made one: their magnitudes, and their weighted sum.
+//! Magnitudes and weighted sums of updates.
 
 use rayon::prelude::*;
 
 use super::field::Field;
 use super::{slab, widest};
 
-/// √Σ‖u‖²: row by row, then the rows in their order.
+/// √Σ‖u‖², summed row by row, then the rows in order.
 pub(super) fn magnitude(field: &Field) -> f64 {
     let rows = field.vectors().par_chunks(field.shape[0]).map(|row| {
         let square = |v: &[f32; 3]| v.iter().map(|c| f64::from(*c) * f64::from(*c)).sum::<f64>();

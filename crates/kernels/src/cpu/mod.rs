@@ -1,7 +1,7 @@
-//! The CPU: every operation of [`Backend`](crate::Backend) on rayon's threads, one file an operation. `backend.rs` names the
-//! function of each operation.
+//! The CPU backend: every operation of [`Backend`](crate::Backend) on rayon's threads, one file per operation.
+//! `backend.rs` names the function of each operation.
 //!
-//! Work is cut into slabs of z slices. No result depends on how many slabs or threads there are: sums are made per
+//! The work is divided into slabs of z slices. No result depends on the number of slabs or threads: sums are made per
 //! slice and added in the order of the slices.
 
 mod backend;
@@ -35,24 +35,26 @@ pub use image::Image;
 pub use mattes::MiWorkspace;
 pub use relax::Relaxation;
 
-/// The CPU backend. It uses the rayon pool it is called in.
+/// The CPU backend. It uses the rayon pool of its caller.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cpu;
 
-/// Runs `operation` compiled for the widest vectors this processor has: as much of it as is always inlined. A closure or a
-/// function that is not marked so is compiled for the least of processors.
+/// Runs `operation` compiled for the widest vectors of this processor. This applies only to code that is always
+/// inlined; a closure or function without that mark is compiled for the minimal processor.
 #[inline(always)]
 fn widest<R>(operation: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(operation)
 }
 
-/// Where blocks of `lanes` values begin that cover a row of at least as many: the last one may overlap the one before.
+/// Starts of blocks of `lanes` values that cover a row of at least `lanes` values. The last block may overlap the one
+/// before.
 #[inline(always)]
 fn blocks(len: usize, lanes: usize) -> impl Iterator<Item = usize> {
     (0..len.div_ceil(lanes)).map(move |block| (block * lanes).min(len - lanes))
 }
 
-/// Slices in one thread's piece of a volume of `nz`: a few pieces for each thread, so that uneven ones even out.
+/// Number of slices in a piece of a volume of `nz` slices: a few pieces for each thread, to balance pieces of unequal
+/// cost.
 fn slab(nz: usize) -> usize {
     nz.div_ceil(4 * rayon::current_num_threads()).max(1)
 }

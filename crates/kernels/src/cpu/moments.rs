@@ -1,6 +1,7 @@
 //! Moments of pairs of fixed and moving values, for normalised correlation and least squares.
 //!
-//! The work is cut into (slab × transform) pieces whose size depends on the volume alone, added up in their order.
+//! The work is divided into pieces (slab × transform) whose size depends on the volume only; the pieces are added in
+//! order.
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ use super::samples::{Operands, Samples};
 use crate::operands::range_scale;
 use crate::{Error, Moments};
 
-/// Samples in a slab, about.
+/// Approximate number of samples in a slab.
 const SLAB_SAMPLES: usize = 1 << 15;
 
 /// See [`Backend::moments`](crate::Backend::moments).
@@ -87,7 +88,7 @@ fn piece(
             samples.visit::<true>(slices, fixed_to_moving, |block| {
                 let own = &fixed.voxels[block.first..block.first + block.count];
                 let moving = block.values.as_flattened().iter().zip(block.weights.as_flattened());
-                // Few enough terms for single precision.
+                // Few enough terms for sums in single precision.
                 let mut block_sums = [0.0f32; 6];
                 for (fixed, (moving, weight)) in own.iter().zip(moving) {
                     let (x, y) = ((fixed - fixed_range.0) * scales[0], (moving - moving_range.0) * scales[1]);

@@ -1,4 +1,4 @@
-//! Draws two fields together where they fold or are not inverse to each other, brick by brick.
+//! Relaxation of two fields where they fold or are not inverse to each other, brick by brick.
 
 use std::ops::RangeInclusive;
 
@@ -10,12 +10,12 @@ use super::invert;
 use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, MARGIN, bricks, pull, weight};
 use crate::{InversionLimits, RelaxLimits, RelaxRound, gaussian};
 
-/// Which bricks of the two fields are still to be examined; scratch memory.
+/// The bricks of both fields that are still to be examined, and scratch memory.
 #[derive(Debug)]
 pub struct Relaxation {
     pub(super) shape: [usize; 3],
     examine: [Marks; 2],
-    /// Of the half round under way, zero between them.
+    /// Weights of the current half round; zero between half rounds.
     weights: Vec<f32>,
 }
 
@@ -49,7 +49,7 @@ impl Marks {
         Marks { shape, bricks, marked: vec![false; bricks.iter().product()] }
     }
 
-    /// The bricks that hold voxels within `margin` of a point along each axis.
+    /// Marks the bricks that contain voxels within `margin` of a point along each axis.
     fn around(&mut self, point: [f32; 3], margin: f32) {
         let [x, y, z] = std::array::from_fn(|axis| self.along(axis, point[axis], margin));
         for k in z {
@@ -127,7 +127,7 @@ fn half(
         })
         .collect();
     let mut followed = Marks::none(shape);
-    // Corrections last: they count where both are due.
+    // Corrections come last, so that they replace smoothed values.
     for (at, relaxed) in changed.into_iter().zip(relaxed).chain(corrections) {
         let index = field.index(at);
         relaxation.weights[index] = 0.0;
@@ -162,7 +162,7 @@ fn follow(
             (after != before).then_some((at, after))
         })
         .collect();
-    // Where the field changed, its inverse may miss more than before even if it stays.
+    // Where the field changed, its inverse may deviate more than before even if the inverse did not change.
     for (examine, followed) in relaxation.examine[1 - side].marked.iter_mut().zip(&followed.marked) {
         *examine |= followed;
     }
@@ -175,11 +175,12 @@ fn follow(
     }
 }
 
-/// In what a voxel is beyond the limits.
+/// In what way a voxel is beyond the limits.
 #[derive(Debug, Clone, Copy)]
 enum Beyond {
     Folds,
-    /// It misses its inverse, and is drawn to the smoothed field as strongly as this.
+    /// The field deviates from the inverse of the other field, and is blended with the smoothed field with this
+    /// share.
     Misses(f32),
 }
 
@@ -192,7 +193,8 @@ fn beyond(field: &Field, inverse: &Field, limits: &RelaxLimits, at: [usize; 3]) 
     (squared > largest).then(|| Beyond::Misses(pull(squared, largest)))
 }
 
-/// What the field becomes where it misses the other one but can be made the inverse of it.
+/// The corrected displacement at a voxel that deviates from the inverse of the other field; `None` if it cannot be
+/// corrected.
 fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3]) -> Option<[f32; 3]> {
     let shape = field.shape;
     if on_edge(at, shape) {
@@ -207,10 +209,11 @@ fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3])
     (left <= CORRECTED * CORRECTED && by <= CORRECTED_BY * CORRECTED_BY).then_some(better)
 }
 
-/// The weight of a voxel that is moved to unfold it or a neighbour: more than any share of the smoothed field.
+/// The weight of a voxel that is moved to unfold itself or a neighbour: larger than any share of the smoothed field.
 const UNFOLDED: f32 = 2.0;
 
-/// Leaves in `weights` the share of the smoothed field at each voxel within reach, or [`UNFOLDED`], and lists those voxels.
+/// Writes to `weights` the share of the smoothed field at each voxel within reach, or [`UNFOLDED`], and lists those
+/// voxels.
 fn spread(
     beyond: &[([usize; 3], Beyond)],
     round: &RelaxRound,
@@ -232,7 +235,7 @@ fn spread(
                 for i in x.clone() {
                     let offset = [i.abs_diff(centre[0]), j.abs_diff(centre[1]), k.abs_diff(centre[2])];
                     let share = match strength {
-                        // Edges lead to the neighbours along the axes alone.
+                        // A corner's edges lead only to neighbours along the axes.
                         UNFOLDED => {
                             if offset.iter().sum::<usize>() <= 1 {
                                 UNFOLDED
@@ -254,7 +257,7 @@ fn spread(
     reached
 }
 
-/// Reads a field as [`smooth_field`](crate::Backend::smooth_field) would leave it, at single voxels.
+/// Computes at single voxels what [`smooth_field`](crate::Backend::smooth_field) would give.
 struct Smoothing {
     shape: [usize; 3],
     kernels: [Vec<f32>; 3],
@@ -274,7 +277,7 @@ impl Smoothing {
         self.sum(2, at, |k| self.sum(1, at, |j| self.sum(0, at, |i| vectors[field.index([i, j, k])])))
     }
 
-    /// Along one axis, what `value` gives at each index.
+    /// Weighted sum along one axis of `value` at each index.
     fn sum(&self, axis: usize, at: [usize; 3], value: impl Fn(usize) -> [f32; 3]) -> [f32; 3] {
         let (at, last, kernel) = (at[axis], self.shape[axis] - 1, &self.kernels[axis]);
         let mut sum = value(at).map(|v| kernel[0] * v);

@@ -1,4 +1,4 @@
-//! Images on another grid: through an affine map, and through a field followed by an affine map.
+//! Resampling of images: through an affine map, and through a field followed by an affine map.
 
 use antsreg_core::AffineTransform;
 use rayon::prelude::*;
@@ -75,8 +75,8 @@ pub(super) fn warp_by(
     });
 }
 
-/// The image of one row of a grid under an affine map: a straight line, walked in single precision from a start in
-/// double precision.
+/// One row of a grid under an affine map: a straight line, followed in single precision from a start in double
+/// precision.
 #[derive(Clone, Copy)]
 pub(super) struct Line {
     start: [f32; 3],

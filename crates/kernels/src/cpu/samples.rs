@@ -1,7 +1,8 @@
 //! Samples of the moving image under rows of fixed voxels, for joint histograms and moments.
 //!
-//! In single precision and in an order that `cu/points.cuh` and `cu/samples.cuh` repeat, so that both devices see the same numbers:
-//! x = m₀·i + (m₁·j + (m₂·k + m₃)) with fused products; interpolation along y, then z, then x.
+//! The arithmetic is in single precision and in an order that `cu/points.cuh` and `cu/samples.cuh` repeat, so that
+//! both devices get the same numbers: x = m₀·i + (m₁·j + (m₂·k + m₃)) with fused multiply-add; interpolation along y,
+//! then z, then x.
 
 use std::ops::Range;
 
@@ -13,21 +14,21 @@ use super::correlation_ratio::cells::{Cells, LANES, whole};
 use super::correlation_ratio::rows::Row;
 use super::image::Image;
 
-/// How far outside the moving image a row is still looked at, voxels: more than positions are rounded by. What is outside
-/// in single precision has no weight.
+/// Distance outside the moving image up to which a row is still examined, voxels: larger than the rounding of
+/// positions. A sample that is outside in single precision has weight 0.
 const SLACK: f64 = 0.01;
 
 /// One number for each sample of a block.
 pub(super) type Lanes = [[f32; LANES]; Cells::GROUPS];
 
-/// What samples are taken of.
+/// The operands of sampling.
 #[derive(Clone, Copy)]
 pub(super) struct Operands<'a> {
-    /// Of the fixed image.
+    /// Shape of the fixed image.
     pub shape: [usize; 3],
-    /// Of each fixed voxel; one if absent.
+    /// Weight of each fixed voxel; `None` if all are 1.
     pub fixed_weight: Option<&'a [f32]>,
-    /// The part of each fixed row that has weight.
+    /// The part of each fixed row with positive weight.
     pub extents: Option<&'a [[u32; 2]]>,
     pub moving: &'a Image,
     pub moving_weight: Option<&'a Image>,
@@ -41,13 +42,13 @@ pub(super) struct Block<'b> {
     pub first: usize,
     pub count: usize,
     pub weights: &'b Lanes,
-    /// Trilinear moving values, if they were asked for.
+    /// Trilinear moving values, if they were requested.
     pub values: &'b Lanes,
-    /// The voxels around each sample, and where it lies between them.
+    /// The voxels around each sample, and its position between them.
     pub cells: &'b Cells,
 }
 
-/// Takes samples.
+/// Computes samples block by block.
 pub(super) struct Samples<'a> {
     operands: Operands<'a>,
     per_edge: [f32; 3],
@@ -56,7 +57,7 @@ pub(super) struct Samples<'a> {
     values: Lanes,
 }
 
-/// A row of fixed voxels seen in the moving image.
+/// A row of fixed voxels in the moving image, in single precision.
 struct SingleRow {
     base: [f32; 3],
     step: [f32; 3],
@@ -69,7 +70,7 @@ impl<'a> Samples<'a> {
         Samples { operands, per_edge, cells: Cells::new(), weights: zeros, values: zeros }
     }
 
-    /// Gives the samples of `slices` to `each`, block by block; with interpolated values or without.
+    /// Passes the samples of `slices` to `each`, block by block, with or without interpolated values.
     #[inline(always)]
     pub fn visit<const INTERPOLATED: bool>(
         &mut self,
@@ -80,7 +81,7 @@ impl<'a> Samples<'a> {
         let [nx, ny, _] = self.operands.shape;
         let shape = self.operands.moving.shape;
         let finite = fixed_to_moving.matrix.iter().chain(&fixed_to_moving.translation).all(|v| v.is_finite());
-        // A volume one voxel thin is all border.
+        // In a volume one voxel thin, every voxel is at the border.
         if !finite || shape.iter().any(|n| *n < 2) {
             return;
         }
@@ -114,7 +115,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Weights of a block, and values or the voxels that they lie between.
+    /// Computes the weights of a block, and its values or the voxels around its samples.
     #[inline(always)]
     fn fill<const INTERPOLATED: bool>(&mut self, row: &SingleRow, first: usize, count: usize, row_start: usize) {
         let Samples { operands, cells, weights, values, .. } = self;
@@ -161,13 +162,13 @@ fn cell_of(row: &SingleRow, x: usize, shape: [usize; 3]) -> [i32; 3] {
     })
 }
 
-/// Low corner of the cell of a clamped coordinate.
+/// Lower corner of the cell of a clamped coordinate.
 #[inline(always)]
 fn cell(clamped: f32, n: usize) -> f32 {
     clamped.floor().min((n - 2) as f32)
 }
 
-/// Finds the cells of the samples `first..first + count` of a row, and their weights at the edge.
+/// Finds the cells of the samples `first..first + count` of a row, and their weights at the border.
 #[inline(always)]
 fn locate(row: &SingleRow, first: usize, count: usize, shape: [usize; 3], per_edge: [f32; 3], cells: &mut Cells) {
     let strides = [1, shape[0] as u32, (shape[0] * shape[1]) as u32];
@@ -180,7 +181,7 @@ fn locate(row: &SingleRow, first: usize, count: usize, shape: [usize; 3], per_ed
             for lane in 0..LANES {
                 let position = row.step[axis].mul_add(start + lane as f32, row.base[axis]);
                 let distance = position.min(last - position);
-                // On the border without a ramp 0·∞ goes to 1.
+                // Without a ramp, 0·∞ at the border is NaN, and `min` turns it into 1.
                 weight[lane] *= if distance >= 0.0 { (distance * per_edge[axis]).min(1.0) } else { 0.0 };
                 let clamped = position.max(0.0).min(last);
                 let cell = cell(clamped, shape[axis]);

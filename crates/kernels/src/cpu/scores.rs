@@ -1,4 +1,4 @@
-//! What fields are like, their Jacobian determinants and how nearly two of them undo each other; and how alike images are.
+//! Scores: Jacobian determinants and inverse consistency of fields, correlation of images.
 
 use antsreg_core::jacobian::JacobianSummary;
 use rayon::prelude::*;
@@ -26,7 +26,7 @@ impl Statistics {
         Statistics {
             counted: self.counted + 1,
             sum: self.sum + f64::from(value),
-            // What is not a number is no extreme, and not positive either.
+            // NaN is no extreme value, and it is not positive.
             low: self.low.min(value),
             high: self.high.max(value),
             not_positive: self.not_positive + u64::from(value <= 0.0 || value.is_nan()),
@@ -54,7 +54,7 @@ impl Statistics {
         }
     }
 
-    /// Over the voxels where the mask counts, each of which `with` adds: row by row, then the rows in their order.
+    /// Statistics over the voxels inside the mask; `with` adds a voxel. Summed row by row, then the rows in order.
     fn of(
         [nx, ny, nz]: [usize; 3],
         mask: Option<&Image>,
@@ -75,14 +75,14 @@ pub(super) fn jacobian_summary(field: &Field, mask: Option<&Image>) -> JacobianS
     Statistics::of(field.shape, mask, with).jacobian_summary()
 }
 
-/// The distances ‖u(x) + v(x + u(x))‖, u being `first` and v `then`.
+/// The distances ‖u(x) + v(x + u(x))‖; u is `first`, v is `then`.
 pub(super) fn inverse_consistency(first: &Field, then: &Field, mask: Option<&Image>) -> InverseConsistency {
     let then = then.sampler();
     let with = |found: Statistics, at| found.and(squared_residual_at(&then, first, at).sqrt());
     Statistics::of(first.shape, mask, with).inverse_consistency()
 }
 
-/// Pearson's, row by row, then the rows in their order.
+/// Pearson's correlation, summed row by row, then the rows in order.
 pub(super) fn correlation(first: &Image, second: &Image, mask: Option<&Image>) -> f64 {
     let nx = first.shape[0];
     let rows = first.voxels.par_chunks(nx).zip(second.voxels.par_chunks(nx)).enumerate().map(|(row, (a, b))| {

@@ -7,7 +7,7 @@ use super::image::Image;
 use super::{blocks, slab, widest};
 use crate::gaussian;
 
-/// A smoothed copy; the image continues beyond its border with its edge value.
+/// A smoothed copy. Beyond its border the image continues with the border value.
 pub(super) fn image(image: &Image, sigma_voxels: [f64; 3]) -> Image {
     if sigma_voxels == [0.0; 3] {
         return image.clone();
@@ -25,7 +25,8 @@ pub(super) fn field(field: &mut Field, variance_voxels: f64, scratch: &mut Field
         return;
     }
     let shape = field.shape;
-    // The blend needs the unsmoothed field, which the passes overwrite; nobody smooths this little in a hot loop.
+    // The blend needs the unsmoothed field, which the passes overwrite. So small a variance is not used in a hot
+    // loop.
     let blend = (variance_voxels < 0.5).then(|| (field.clone(), (variance_voxels / 0.5) as f32));
     let kernel = gaussian::kernel(variance_voxels);
     let kernels = std::array::from_fn(|axis| if shape[axis] > 1 { kernel.clone() } else { vec![1.0] });
@@ -53,13 +54,14 @@ fn clear_border(field: &mut Field) {
     });
 }
 
-/// Convolves `voxels` (`width` floats each) with one half kernel per axis; the result is in `out`, `voxels` is overwritten.
+/// Convolves `voxels` (`width` floats each) with one half kernel per axis. The result is in `out`; `voxels` is
+/// overwritten.
 fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3], kernels: &[Vec<f32>; 3]) {
     let [nx, ny, nz] = shape;
     let row = nx * width;
     let slice = row * ny;
     let slices = slab(nz);
-    // x into `out`, y back into `voxels`, a slice at a time so that it stays in cache.
+    // x into `out`, y back into `voxels`, slice by slice, so that a slice stays in the cache.
     let margin = width * (kernels[0].len() - 1);
     let padded = || vec![0.0; row + 2 * margin];
     voxels.par_chunks_mut(slice).zip(out.par_chunks_mut(slice)).for_each_init(padded, |padded, (voxels, out)| {
@@ -79,7 +81,7 @@ fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3
             },
         );
     });
-    // z: all slices of one row before the next row, so that the taps stay in cache.
+    // z: all slices of one row before the next row, so that the rows needed stay in the cache.
     let voxels = &*voxels;
     out.par_chunks_mut(slice * slices).enumerate().for_each(|(chunk, out)| {
         widest(
@@ -98,7 +100,7 @@ fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3
     });
 }
 
-/// A row with its first and its last voxel (`width` floats) repeated over the margins.
+/// A row with its first and last voxel (`width` floats) repeated over the margins.
 #[inline(always)]
 fn pad(row: &[f32], width: usize, margin: usize, padded: &mut [f32]) {
     let (before, rest) = padded.split_at_mut(margin);
@@ -119,7 +121,7 @@ fn weighted_sum<'a>(weights: &[f32], taps: impl Fn(usize) -> (&'a [f32], &'a [f3
     }
 }
 
-/// The same for so many values at a time.
+/// As [`weighted_sum`], for `LANES` values at a time.
 #[inline(always)]
 fn weighted_sum_by<'a, const LANES: usize>(
     weights: &[f32],

@@ -1,4 +1,4 @@
-//! The cubic spline through an image, and reading through it.
+//! Cubic spline coefficients of an image, and interpolation by them.
 
 use antsreg_core::AffineTransform;
 

@@ -1,6 +1,6 @@
 //! 3D arrays, read through texture objects and written through surface objects.
 //!
-//! Through `cust::sys`: cust's own arrays have another element type than they say, and hide their handle.
+//! They use `cust::sys` directly: cust's own arrays have a wrong element type and do not give access to their handle.
 
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::buffer::Buffer;
 use super::device::{Device, check};
 use crate::Error;
 
-/// A 3D array of floats and the objects that kernels reach it by.
+/// A 3D array of floats and the texture and surface objects by which kernels access it.
 pub(super) struct Array {
     handle: sys::CUarray,
     shape: [usize; 3],
@@ -29,10 +29,10 @@ unsafe impl Send for Array {}
 // SAFETY: as above.
 unsafe impl Sync for Array {}
 
-/// What a texture returns between voxel centres.
+/// Value of a texture between voxel centres.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filter {
-    /// The voxel's own value.
+    /// The value of the voxel that contains the point.
     Point,
     /// Trilinear with 8-bit weights.
     Linear,
@@ -60,10 +60,10 @@ impl Array {
         Ok(Array { handle, shape, objects: Vec::new(), device: device.clone() })
     }
 
-    /// Copies a volume in.
+    /// Copies a volume into the array.
     pub(super) fn fill(&mut self, voxels: &Buffer<f32>) -> Result<(), Error> {
         let [width, height, depth] = [self.shape[0] * size_of::<f32>(), self.shape[1], self.shape[2]];
-        // Not zeroed: the memory types have no variant 0.
+        // Not zero-initialised: the memory-type enum has no variant 0.
         let copy = sys::CUDA_MEMCPY3D {
             srcXInBytes: 0,
             srcY: 0,
@@ -102,7 +102,7 @@ impl Array {
         resource
     }
 
-    /// A texture object over the array: voxel i is read at i + 0.5, the edge goes on outside.
+    /// A texture object of the array: voxel i is read at i + 0.5; outside, the border value continues.
     pub(super) fn texture(&mut self, filter: Filter) -> Result<u64, Error> {
         let description = sys::CUDA_TEXTURE_DESC {
             addressMode: [sys::CUaddress_mode::CU_TR_ADDRESS_MODE_CLAMP; 3],
@@ -119,7 +119,7 @@ impl Array {
         Ok(object)
     }
 
-    /// A surface object over the array.
+    /// A surface object of the array.
     pub(super) fn surface(&mut self) -> Result<u64, Error> {
         let mut object = 0;
         // SAFETY: as above.
@@ -131,7 +131,7 @@ impl Array {
 
 impl Drop for Array {
     fn drop(&mut self) {
-        // Arrays are not freed in stream order: work that reads this one must be done.
+        // Arrays are not freed in stream order, so work that reads this array must be done before.
         if self.device.synchronize("drop 3D array").is_err() {
             return;
         }
@@ -148,7 +148,7 @@ impl Drop for Array {
     }
 }
 
-/// An image in a 3D array, read exactly or through the texture unit's filter.
+/// An image in a 3D array, interpolated exactly or by the texture unit.
 pub(super) struct Texture {
     array: Array,
     pub(super) exact: u64,
@@ -163,7 +163,7 @@ impl Texture {
         Ok(Texture { array, exact, filtered, current: false })
     }
 
-    /// Copies the image in, unless it is there.
+    /// Copies the image into the array, unless the array is up to date.
     pub(super) fn update(&mut self, voxels: &Buffer<f32>) -> Result<(), Error> {
         if !self.current {
             self.array.fill(voxels)?;

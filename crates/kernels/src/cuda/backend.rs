@@ -1,4 +1,4 @@
-//! [`Backend`] for [`Cuda`]: each operation and the function that does it.
+//! [`Backend`] for [`Cuda`]: the function of each operation.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::intensity::Quantiles;
@@ -305,9 +305,9 @@ impl Backend for Cuda {
     }
 }
 
-/// Results that tests compare between devices and registrations have no use for.
+/// Results that only tests use, to compare devices.
 impl Cuda {
-    /// As [`Cpu::joint_histogram`](crate::Cpu::joint_histogram), and the same bits.
+    /// As [`Cpu::joint_histogram`](crate::Cpu::joint_histogram), with the same bits.
     pub fn joint_histogram(
         &self,
         fixed: &FixedBins,
@@ -320,7 +320,7 @@ impl Cuda {
         self.joint_histogram_of(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
     }
 
-    /// As [`Cpu::jacobian_determinant`](crate::Cpu::jacobian_determinant), and the same bits.
+    /// As [`Cpu::jacobian_determinant`](crate::Cpu::jacobian_determinant), with the same bits.
     pub fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
         self.jacobian(field, out)
     }

@@ -1,4 +1,4 @@
-//! Fixed voxels sorted by bin and cut into segments of one bin each (Li 2015, 3.6.1), once per level.
+//! Fixed voxels sorted by bin and divided into segments of one bin each (Li 2015, 3.6.1), computed once per level.
 
 use super::Cuda;
 use super::buffer::Buffer;
@@ -7,35 +7,35 @@ use super::launch::{Launch, Shape, arguments};
 use super::ratio_bricks::{Binning, FixedBricks};
 use crate::Error;
 
-/// Fixed voxels in the order of their bins.
+/// Fixed voxels sorted by bin.
 pub struct FixedBins {
     pub(super) shape: [usize; 3],
     pub(super) bins: usize,
     /// Index of each counted voxel, bin after bin.
     pub(super) sorted: Buffer<u32>,
-    /// The weight of each, in the same order.
+    /// The weight of each voxel, in the same order.
     pub(super) weights: Option<Buffer<f32>>,
     /// Start and end of each segment in `sorted`.
     pub(super) segments: Buffer<[u32; 2]>,
-    /// The first segment of each bin, and one more: the number of segments.
+    /// The first segment of each bin, followed by the number of segments.
     pub(super) bin_segments: Buffer<u32>,
-    /// How many segments there are.
+    /// Number of segments.
     pub(super) segment_count: usize,
-    /// How many voxels count.
+    /// Number of counted voxels.
     pub(super) counted: usize,
-    /// The same brick by brick, where voxels have no weights.
+    /// The same voxels in bricks, if voxels have no weights.
     pub(super) bricks: Option<FixedBricks>,
 }
 
-/// Voxels on an edge of a brick and bricks in a warp's run, as in `cu/bin_fixed.cu`.
+/// Edge of a brick in voxels, and bricks of a warp's run, as in `cu/bin_fixed.cu`.
 const BRICK: usize = 8;
 const BRICKS_PER_WARP: usize = 4;
 
 /// A warp keeps one counter per bin in 48 KiB of shared memory.
 const MOST_BINS: usize = 48 * 1024 / size_of::<u32>();
 
-/// Voxels of a segment: enough that a block's start and reduction do not show, few enough that all bins together fill
-/// the device.
+/// Voxels of a segment: long enough to hide the start and reduction of a block, short enough that all bins together
+/// fill the device.
 fn segment_length(counted: usize, multiprocessors: u32) -> usize {
     (counted / (16 * multiprocessors as usize)).next_multiple_of(128).clamp(512, 8192)
 }
@@ -107,7 +107,7 @@ impl Cuda {
     }
 }
 
-/// Where bins and their segments start.
+/// Start of each bin and of its segments.
 struct Segments {
     counted: usize,
     starts: Vec<u32>,

@@ -10,7 +10,7 @@ use super::device::{Device, check};
 use super::staging::Staging;
 use crate::Error;
 
-/// Types whose every bit pattern is a value, laid out alike on the host and on the device.
+/// Types for which every bit pattern is a valid value, with the same layout on host and device.
 ///
 /// # Safety
 /// No padding, no pointers, no invalid values.
@@ -32,7 +32,8 @@ unsafe impl Plain for [u32; 2] {}
 // SAFETY: an array of numbers.
 unsafe impl Plain for [f32; 12] {}
 
-/// Elements of one type in device memory. What is done to them goes to the device's stream, in the order of the calls.
+/// Elements of one type in device memory. Operations on a buffer go to the device's stream, in the order of the
+/// calls.
 pub struct Buffer<T> {
     pointer: u64,
     len: usize,
@@ -41,7 +42,7 @@ pub struct Buffer<T> {
 }
 
 impl<T: Plain> Buffer<T> {
-    /// Contents undefined.
+    /// Allocates `len` elements, not initialised.
     pub(super) fn uninitialised(device: &Arc<Device>, len: usize) -> Result<Self, Error> {
         let pointer = device.allocate((len * size_of::<T>()).max(1))?;
         Ok(Buffer { pointer, len, device: device.clone(), element: PhantomData })
@@ -53,12 +54,12 @@ impl<T: Plain> Buffer<T> {
         Ok(buffer)
     }
 
-    /// Sets the bits of these elements to zero, as many as fill whole words of 32 bits.
+    /// Sets the bits of these elements to zero. The elements must fill whole words of 32 bits.
     pub fn clear(&mut self, range: Range<usize>) -> Result<(), Error> {
         self.fill(range, 0)
     }
 
-    /// Sets the bits of elements to those of a number again and again.
+    /// Fills these elements with the repeated 32 bits of a number.
     pub(super) fn fill(&mut self, range: Range<usize>, bits: u32) -> Result<(), Error> {
         let range = range.start.min(self.len)..range.end.min(self.len);
         let (start, words) = (self.pointer + (range.start * size_of::<T>()) as u64, range.len() * size_of::<T>() / 4);
@@ -95,7 +96,7 @@ impl<T: Plain> Buffer<T> {
         check("upload", result)
     }
 
-    /// The first `count` elements, once all earlier work is done.
+    /// Downloads the first `count` elements, after all earlier work of the stream.
     pub fn download(&self, count: usize) -> Result<Vec<T>, Error> {
         let count = count.min(self.len);
         if count * size_of::<T>() < Staging::WORTH {
@@ -130,14 +131,14 @@ impl<T: Plain> Buffer<T> {
         self.device.synchronize("download")
     }
 
-    /// A second buffer with the same contents.
+    /// A copy of the buffer.
     pub(super) fn duplicate(&self) -> Result<Self, Error> {
         let mut copy = Self::uninitialised(&self.device, self.len)?;
         copy.copy_from(self)?;
         Ok(copy)
     }
 
-    /// Overwrites the contents with those of another buffer, as far as both reach.
+    /// Copies from another buffer, up to the shorter length of both.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), Error> {
         let bytes = self.len.min(other.len) * size_of::<T>();
         self.device.bind("copy")?;
@@ -147,17 +148,17 @@ impl<T: Plain> Buffer<T> {
         check("copy", result)
     }
 
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no element.
+    /// Whether the buffer has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The address of the first element on the device, for kernels.
+    /// The address of the first element on the device, as a kernel's argument.
     pub fn pointer(&self) -> u64 {
         self.pointer
     }

@@ -1,28 +1,28 @@
-//! Compiled kernels, committed beside their source in `cu/`: PTX, which the driver compiles for the chip at hand, and machine
-//! code for one kind of chip, which it takes as it is.
+//! Compiled kernels, committed beside their source in `cu/`: PTX, which the driver compiles for any supported chip,
+//! and machine code for one kind of chip, which the driver loads directly.
 
 use std::borrow::Cow;
 use std::io::Read;
 
 use crate::Error;
 
-/// The compute capability that there is machine code for: H100, H200.
+/// The compute capability of the machine code: H100, H200.
 pub(super) const MACHINE: (u32, u32) = (9, 0);
 
-/// The compiled code of one source file, with those of its kernels that are loaded together.
+/// The compiled code of one source file, with the names of the kernels that are loaded together.
 #[derive(Debug, Clone, Copy)]
 pub struct Code {
-    /// The file's name in `cu/`, without its ending.
+    /// Name of the file in `cu/`, without extension.
     pub name: &'static str,
-    /// The whole PTX.
+    /// The complete PTX.
     pub ptx: Ptx,
-    /// The same, compiled for compute capability 9.0.
+    /// Machine code for compute capability 9.0.
     pub cubin: &'static [u8],
-    /// The kernels that are looked up in it.
+    /// Names of the kernels that are looked up.
     pub kernels: &'static [&'static str],
 }
 
-/// The PTX of a source file, as it is embedded.
+/// The embedded PTX of a source file.
 #[derive(Debug, Clone, Copy)]
 pub enum Ptx {
     /// The text itself.
@@ -32,7 +32,7 @@ pub enum Ptx {
 }
 
 impl Ptx {
-    /// The text. Fails with [`Error::BadCode`] where what is embedded is no zlib stream of text.
+    /// The text. Fails with [`Error::BadCode`] if the embedded bytes are no zlib stream of UTF-8 text.
     pub fn text(&self) -> Result<Cow<'static, str>, Error> {
         match self {
             Ptx::Text(text) => Ok(Cow::Borrowed(text)),
@@ -47,7 +47,7 @@ impl Ptx {
     }
 }
 
-/// The code of a file of `cu/`, with the kernels that are looked up in it.
+/// The code of a file of `cu/`, with the names of its kernels.
 macro_rules! code {
     ($file:expr, $kernels:expr) => {
         $crate::cuda::code::Code {
@@ -61,19 +61,19 @@ macro_rules! code {
 pub(super) use code;
 
 impl Code {
-    /// The PTX without the kernels that are not looked up: each would take the driver as long to compile as those that are.
+    /// The PTX without the kernels that are not looked up. Each of them would cost the driver compile time.
     pub(super) fn ptx_without_others(&self) -> Result<Cow<'static, str>, Error> {
         fn entry(line: &str) -> Option<&str> {
             Some(line.strip_prefix(".visible .entry ")?.split_once('(')?.0)
         }
         let text = self.ptx.text()?;
-        let wanted = |kernel: &str| self.kernels.contains(&kernel);
-        if text.lines().filter_map(entry).all(wanted) {
+        let listed = |kernel: &str| self.kernels.contains(&kernel);
+        if text.lines().filter_map(entry).all(listed) {
             return Ok(text);
         }
         let mut within_other = false;
         let kept = text.split_inclusive('\n').filter(|line| {
-            within_other |= entry(line).is_some_and(|kernel| !wanted(kernel));
+            within_other |= entry(line).is_some_and(|kernel| !listed(kernel));
             let keep = !within_other;
             within_other &= line.trim_end() != "}";
             keep

@@ -1,4 +1,4 @@
-//! The correlation ratio of a batch of transforms: brick by brick without weights, by sorted segments with them.
+//! The correlation ratio of a batch of transforms: by bricks without weights, by sorted segments with weights.
 
 use std::sync::atomic::Ordering;
 
@@ -17,14 +17,14 @@ use crate::Error;
 /// Threads that add up one segment.
 const THREADS: u32 = 128;
 
-/// Device memory for the sums of a batch, kept from call to call.
+/// Device memory for the sums of a batch, reused from call to call.
 #[derive(Default)]
 pub(super) struct BatchBuffers {
     maps: Option<Buffer<[f32; 12]>>,
-    /// Four floats a segment and transform.
+    /// Four floats for each segment and transform.
     sums: Option<Buffer<f32>>,
     pub(super) costs: Option<Buffer<f64>>,
-    /// Three sums a bin and one more for each transform.
+    /// Three sums for each bin and one more, for each transform.
     pub(super) totals: Option<Buffer<u64>>,
 }
 
@@ -38,13 +38,13 @@ impl Cuda {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<f64>, Error> {
         Error::check_shapes("correlation_ratio", moving.shape, moving_weight.map(|weight| weight.shape))?;
-        // A volume one voxel thin is all border; without fixed voxels there is nothing to compare.
+        // In a volume one voxel thin every voxel is at the border; without fixed voxels there is nothing to compare.
         let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving);
         let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             return Ok(vec![1.0; fixed_to_moving.len()]);
         };
         let filtered = self.filtered.load(Ordering::Relaxed);
-        // Above a slice there is nothing to read but what a texture repeats.
+        // A slice is sampled as two equal slices only by textures, which repeat it.
         let volume = sampled.shape == moving.shape;
         if let (Some(bricks), None, true) = (&fixed.bricks, moving_weight, volume) {
             let batch = Batch { shape: fixed.shape, bins: fixed.bins, fixed: bricks, moving, edge_voxels, filtered };
@@ -53,7 +53,7 @@ impl Cuda {
         self.by_segments(fixed, moving, moving_weight, edge_voxels, filtered, &sampled)
     }
 
-    /// Where no voxel has a weight of its own.
+    /// The costs if no voxel has a weight.
     fn by_bricks(&self, fixed: &FixedBins, batch: &Batch<'_>, sampled: &Sampled<'_>) -> Result<Vec<f64>, Error> {
         let mut costs = Vec::with_capacity(sampled.maps.len());
         for transforms in sampled.maps.chunks(MOST_TRANSFORMS) {
@@ -116,7 +116,7 @@ impl Cuda {
             grid: [fixed.segment_count as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
             shared: 0,
-            // The fixed list per transform; the moving image once, as it stays in cache.
+            // The list of fixed voxels once per transform; the moving image once, because it stays in the cache.
             bytes: 4 * (fixed.counted * transforms + moving_voxels) as u64,
         };
         let (sorted, segments) = (fixed.sorted.pointer(), fixed.segments.pointer());

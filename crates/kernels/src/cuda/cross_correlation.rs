@@ -1,4 +1,4 @@
-//! Windowed cross-correlation and the directions in which it grows, on sliding tiles.
+//! Windowed cross-correlation and its gradient, on tiles that slide along z.
 
 use std::sync::Arc;
 
@@ -14,38 +14,38 @@ use super::module::Kernel;
 use super::pending::Pending;
 use crate::{CcDerivative, CcParameters, CcScores, Error};
 
-/// Buffers of [`Backend::cc_update`](crate::Backend::cc_update), made when first needed.
+/// Buffers of [`Backend::cc_update`](crate::Backend::cc_update), allocated when first needed.
 pub struct CcWorkspace {
     shape: [usize; 3],
-    /// The exact derivative's five terms per window, a plane each.
+    /// The five terms of the exact derivative for each window, one plane each.
     terms: Option<Buffer<f32>>,
-    /// Textures and surfaces of the direct kernel, for radii that the tiled ones do not cover.
+    /// Textures and surfaces of the direct kernels, for radii that the tiled kernels do not support.
     direct: Option<DirectCc>,
 }
 
-/// Scores of [`Backend::cc_update`](crate::Backend::cc_update) that the device may still be computing.
+/// Scores of a [`Backend::cc_update`](crate::Backend::cc_update). The device may still be computing them.
 pub struct CcPending {
-    /// Sum of the values, number of counted voxels and sum of the windows' weights.
+    /// Sum of the window values, number of counted voxels, sum of the windows' weights.
     sums: Pending,
 }
 
 impl CcPending {
-    /// Room for the sums, which a kernel writes to [`target`](CcPending::target).
+    /// Memory for the sums, which a kernel writes to [`target`](CcPending::target).
     pub(super) fn new(device: &Arc<Device>) -> Result<CcPending, Error> {
         Ok(CcPending { sums: Pending::new(device)? })
     }
 
-    /// Where a kernel writes the sums.
+    /// Address where a kernel writes the sums.
     pub(super) fn target(&mut self) -> u64 {
         self.sums.target()
     }
 
-    /// The kernel that writes the sums has been given to the stream.
+    /// Records that the kernel which writes the sums has been launched.
     pub(super) fn under_way(&mut self) -> Result<(), Error> {
         self.sums.under_way()
     }
 
-    /// The scores, once the kernel is done.
+    /// Waits for the kernel and returns the scores.
     pub(super) fn wait(self) -> Result<CcScores, Error> {
         let [sum, count, weight] = self.sums.wait("cc_scores")?;
         Ok(CcScores {
@@ -91,7 +91,7 @@ impl Pair {
     }
 }
 
-/// Columns of a tile along x and y, a thread each, as in `cu/box_sums.cuh`.
+/// Columns of a tile along x and y, one thread each, as in `cu/box_sums.cuh`.
 const TILE: [usize; 2] = [32, 8];
 
 impl Cuda {
@@ -99,7 +99,7 @@ impl Cuda {
         Ok(CcWorkspace { shape, terms: None, direct: None })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
+    #[expect(clippy::too_many_arguments, reason = "two images, their masks, and both updates")]
     pub(super) fn cc_both_updates(
         &self,
         fixed: &Image,
@@ -166,8 +166,8 @@ impl Cuda {
         Ok(pending)
     }
 
-    /// The launch of a kernel that works through columns of voxels and looks as far as `radius` around each; and the slices
-    /// of a block.
+    /// The launch of a kernel that works along columns of voxels and reads up to `radius` voxels around each, and the
+    /// number of slices per block.
     pub(super) fn tiles<'a>(
         &self,
         kernel: &'a Kernel,

@@ -1,4 +1,4 @@
-//! One device: its context, stream and memory, and the errors of its driver.
+//! One CUDA device: its context, stream and memory, and errors of the driver.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,59 +17,62 @@ use crate::Error;
 /// A device of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// Its number, as [`Cuda::open`](super::Cuda::open) takes it.
+    /// Number of the device, as for [`Cuda::open`](super::Cuda::open).
     pub index: usize,
-    /// Its name, as the vendor gives it.
+    /// Name given by the vendor.
     pub name: String,
     /// Compute capability: 7.0 is Volta.
     pub capability: (u32, u32),
     /// Bytes of memory.
     pub memory: u64,
-    /// Multiprocessors.
+    /// Number of multiprocessors.
     pub multiprocessors: u32,
-    /// The newest CUDA version its driver speaks, such as 12.4.
+    /// The newest CUDA version that the driver supports, such as 12.4.
     pub driver: (u32, u32),
 }
 
 /// Memory of a device, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
-    /// Not in use by anyone.
+    /// Free memory.
     pub free: u64,
-    /// Kept by this process from what it has freed, for its next allocations; not part of `free`.
+    /// Memory that this process has freed but keeps for its next allocations; not part of `free`.
     pub kept: u64,
-    /// All there is.
+    /// Total memory.
     pub total: u64,
 }
 
-/// The kernels are compiled for this capability and later ones.
+/// The oldest compute capability that the kernels are compiled for.
 const OLDEST: (u32, u32) = (7, 0);
 
-/// Dropped last of all that belongs to the device: buffers, kernels and textures hold it.
+/// Context and stream of a device. Buffers, kernels and textures hold a reference, so this is dropped last.
 pub(super) struct Device {
     pub(super) info: DeviceInfo,
-    /// Whether kernels come as machine code where that is for this chip, or are compiled by the driver.
+    /// Whether kernels are loaded as machine code if there is any for this chip, instead of being compiled by the
+    /// driver.
     pub(super) takes_machine_code: bool,
     profile: Mutex<Profile>,
     staging: Staging,
     sums: SpareSums,
     stream: Stream,
-    /// Whether memory comes from the driver's pool, in stream order, or by the plain calls that wait for all work.
+    /// Whether memory comes from the driver's pool, in stream order, or from the plain calls, which wait for all
+    /// work.
     pooled: bool,
     context: Context,
 }
 
-/// The variable of the environment that lists the devices the driver sees, as numbers with commas between them. The driver
-/// reads it when it starts, at the first [`Cuda::open`](super::Cuda::open) or [`Cuda::devices`](super::Cuda::devices).
+/// The environment variable that lists the devices visible to the driver, as numbers separated by commas. The driver
+/// reads it when it starts, at the first [`Cuda::open`](super::Cuda::open) or
+/// [`Cuda::devices`](super::Cuda::devices).
 pub const VISIBLE_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 
-/// The value of [`VISIBLE_DEVICES`] that leaves the first `count` of the devices that are visible by its present value `now`.
-/// `None` where `count` is more than any machine has.
+/// The value of [`VISIBLE_DEVICES`] that keeps only the first `count` devices of its current value `now`. `None` if
+/// `count` is larger than the number of devices of any machine.
 ///
-/// The driver takes 0.1 s longer to start for each device that it sees. A program that knows how many it can use may set the
-/// variable as its first act, before it starts a thread. A library must not: the environment belongs to the whole process.
+/// The driver takes 0.1 s longer to start for each visible device. A program that knows how many devices it can use
+/// may set the variable before it starts a thread. A library must not: the environment belongs to the whole process.
 pub fn first_visible(now: Option<&str>, count: usize) -> Option<String> {
-    /// More than any machine has.
+    /// More devices than any machine has.
     const MOST: usize = 64;
     if count > MOST {
         return None;
@@ -81,12 +84,12 @@ pub fn first_visible(now: Option<&str>, count: usize) -> Option<String> {
     })
 }
 
-/// Keeps the calling thread's context: it is current again when this is dropped. For work on a thread of a program that uses
-/// the driver as well, and expects its own device to stay current.
+/// Saves the calling thread's CUDA context and restores it on drop. For work on a thread of a program that uses the
+/// driver itself and expects its own device to stay current.
 pub struct KeptContext(Option<sys::CUcontext>);
 
 impl KeptContext {
-    /// The context that is current now, if there is a driver.
+    /// Saves the current context, if there is a driver.
     pub fn new() -> KeptContext {
         let mut context = std::ptr::null_mut();
         let there = antsreg_cuda_driver::load().is_ok();
@@ -105,16 +108,17 @@ impl Default for KeptContext {
 impl Drop for KeptContext {
     fn drop(&mut self) {
         if let Some(context) = self.0 {
-            // SAFETY: it was current on this thread, or is null, which stands for none. The driver refuses one that is gone.
+            // SAFETY: the context was current on this thread, or is null, which means none. The driver refuses a
+            // destroyed context.
             let _ = unsafe { sys::cuCtxSetCurrent(context) };
         }
     }
 }
 
-/// Opens the driver and counts devices.
+/// Starts the driver and counts the devices.
 fn count() -> Result<usize, Error> {
     antsreg_cuda_driver::load().map_err(|reason| Error::NoDriver { reason })?;
-    // Not through cust, which forgets codes that it has no name for, such as 803 of a driver that does not match its kernel.
+    // Not through cust, which loses codes that it does not know, such as 803 (driver and kernel module do not match).
     // SAFETY: takes no pointer.
     match unsafe { sys::cuInit(0) } {
         sys::CUresult::CUDA_ERROR_NO_DEVICE => return Err(Error::NoDevice { index: 0, count: 0 }),
@@ -175,12 +179,12 @@ impl Device {
         })
     }
 
-    /// Makes this device the calling thread's.
+    /// Makes this device's context current on the calling thread.
     pub(super) fn bind(&self, operation: &'static str) -> Result<(), Error> {
         CurrentContext::set_current(&self.context).map_err(|error| driver_error(operation, error))
     }
 
-    /// Where all work goes.
+    /// The stream of all work.
     pub(super) fn stream(&self) -> &Stream {
         &self.stream
     }
@@ -208,7 +212,7 @@ impl Device {
         Ok(Memory { free: free as u64, kept: self.kept(), total: total as u64 })
     }
 
-    /// The memory pool, where there is one.
+    /// The memory pool, if there is one.
     fn pool(&self) -> Option<sys::CUmemoryPool> {
         let device = CudaDevice::get_device(self.info.index as u32).ok().filter(|_| self.pooled)?;
         let mut pool = std::ptr::null_mut();
@@ -217,7 +221,7 @@ impl Device {
         (found == sys::CUresult::CUDA_SUCCESS).then_some(pool)
     }
 
-    /// Bytes that the pool has reserved and nothing uses. 0 where the driver does not tell.
+    /// Bytes that the pool has reserved and that are not in use; 0 if the driver does not report this.
     fn kept(&self) -> u64 {
         use sys::CUmemPool_attribute::{CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_CURRENT};
         let Some(pool) = self.pool() else { return 0 };
@@ -231,7 +235,7 @@ impl Device {
         reserved.zip(used).map_or(0, |(reserved, used)| reserved.saturating_sub(used))
     }
 
-    /// Gives the memory that is kept back to the system.
+    /// Returns the memory that the pool keeps to the system.
     pub(super) fn release_kept_memory(&self) -> Result<(), Error> {
         self.synchronize("release memory")?;
         match self.pool() {
@@ -241,7 +245,7 @@ impl Device {
         }
     }
 
-    /// Device memory of this many bytes, its contents undefined.
+    /// Allocates device memory, not initialised.
     pub(super) fn allocate(&self, bytes: usize) -> Result<u64, Error> {
         self.bind("allocate")?;
         let mut pointer = 0;
@@ -259,7 +263,7 @@ impl Device {
         Ok(pointer)
     }
 
-    /// Gives memory back. A failure can only be one of an earlier launch, which its own caller sees.
+    /// Frees memory. An error here can only come from an earlier launch, whose caller receives it.
     ///
     /// # Safety
     /// `pointer` came from [`allocate`](Device::allocate) and is not used by later calls.
@@ -276,7 +280,7 @@ impl Device {
     }
 }
 
-/// Tells the device's memory pool to keep what is freed for the next allocation. False where there is no pool.
+/// Lets the device's memory pool keep freed memory for the next allocations. False if there is no pool.
 fn keep_freed_memory(device: sys::CUdevice) -> bool {
     let (mut supported, mut pool) = (0, std::ptr::null_mut());
     let mut everything = u64::MAX;
@@ -294,7 +298,7 @@ fn keep_freed_memory(device: sys::CUdevice) -> bool {
     }
 }
 
-/// The driver's answer as a result.
+/// Converts the driver's return code to a result.
 pub(super) fn check(operation: &'static str, result: sys::CUresult) -> Result<(), Error> {
     match result {
         sys::CUresult::CUDA_SUCCESS => Ok(()),
@@ -307,7 +311,7 @@ pub(super) fn driver_error(operation: &'static str, error: CudaError) -> Error {
 }
 
 fn code_error(operation: &'static str, code: u32) -> Error {
-    /// cust's code for one that it does not know.
+    /// The code by which cust reports a code that it does not know.
     const UNKNOWN: u32 = 999;
     let code = match (code, antsreg_cuda_driver::last_unlisted_error()) {
         (UNKNOWN, unlisted) if unlisted != 0 => unlisted,

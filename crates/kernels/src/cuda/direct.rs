@@ -1,5 +1,5 @@
-//! The windowed cross-correlation of Luo et al. 2015: images in 3D textures, means, A, B and C in 3D surfaces, a thread
-//! a voxel. It checks the tiled kernels, is what they are timed against, and covers radii that they do not.
+//! The windowed cross-correlation of Luo et al. 2015: images in 3D textures; means, A, B and C in 3D surfaces; one
+//! thread per voxel. It is used to check and time the tiled kernels, and for radii that they do not support.
 
 use super::Cuda;
 use super::arrays::Array;
@@ -22,7 +22,7 @@ pub struct DirectCc {
 struct Surfaces([u64; 5]);
 impl Argument for Surfaces {}
 
-/// As the paper has it.
+/// Block size as in the paper.
 const BLOCK: [u32; 3] = [8, 8, 1];
 
 impl Cuda {
@@ -40,7 +40,8 @@ impl Cuda {
 }
 
 impl DirectCc {
-    /// [`Backend::cc_update`](crate::Backend::cc_update) with the centre's term and without masks.
+    /// [`Backend::cc_update`](crate::Backend::cc_update) with the derivative of the window's centre and without
+    /// masks.
     pub fn update(
         &self,
         cuda: &Cuda,

@@ -1,9 +1,9 @@
-//! Kernels of other crates: their code is loaded, their memory kept, their launches given to the stream of a [`Cuda`] and
-//! timed.
+//! Support for kernels of other crates: loading code, allocating memory, launching on the stream of a [`Cuda`], and
+//! timing.
 //!
-//! A crate that brings kernels of its own compiles them as `tools/ptx` does, embeds the PTX and the machine code in a
-//! [`Code`], and loads it as a [`Module`]. A launch is `unsafe`: only its caller knows what the kernel reads and
-//! writes. All else here is safe.
+//! A crate with its own kernels compiles them as `tools/ptx` does, embeds PTX and machine code in a [`Code`], and
+//! loads it as a [`Module`]. A launch is `unsafe`, because only its caller knows what the kernel reads and writes.
+//! Everything else here is safe.
 
 use std::ffi::c_void;
 
@@ -22,40 +22,42 @@ use super::launch::Launch;
 use super::module::Loaded;
 use crate::Error;
 
-/// Kernels that were loaded together. They are unloaded with this value, once all work of their device's stream is done.
+/// Kernels that were loaded together. They are unloaded when this value is dropped, after all work of the device's
+/// stream.
 pub struct Module {
     kernels: Vec<Kernel>,
     _loaded: Loaded,
 }
 
 impl Module {
-    /// Loads the machine code where it is for this device, else the PTX, and looks all of its kernels up.
+    /// Loads the machine code if it is for this device, otherwise the PTX, and looks up all its kernels.
     ///
-    /// Fails where the driver refuses the code, or a kernel is not in it.
+    /// # Errors
+    /// The driver refuses the code, or a kernel is missing.
     pub fn load(cuda: &Cuda, code: &Code) -> Result<Module, Error> {
         let loaded = Loaded::new(code, &cuda.device)?;
         let kernels = code.kernels.iter().map(|name| loaded.kernel(name)).collect::<Result<Vec<_>, _>>()?;
         Ok(Module { kernels, _loaded: loaded })
     }
 
-    /// The kernel of this name, if it is one of those that were looked up.
+    /// The kernel with this name, if it is in the module's list.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 }
 
-/// The size of a launch.
+/// Blocks, threads and shared memory of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
     /// Blocks along each axis.
     pub blocks: [u32; 3],
     /// Threads of a block along each axis.
     pub threads: [u32; 3],
-    /// Shared memory of a block besides the kernel's own, bytes.
+    /// Shared memory of a block in addition to the kernel's static shared memory, bytes.
     pub shared: u32,
 }
 
-/// Time between two places in the work of a device's stream.
+/// Measures the time between two points in the work of a device's stream.
 pub struct Timer<'a> {
     cuda: &'a Cuda,
     start: Event,
@@ -63,12 +65,12 @@ pub struct Timer<'a> {
 }
 
 impl Timer<'_> {
-    /// Marks the start: after all work that the stream has been given so far.
+    /// Marks the start: after all work queued on the stream so far.
     pub fn start(&self) -> Result<(), Error> {
         self.start.record(self.cuda.device.stream()).map_err(timing_error)
     }
 
-    /// Marks the end, waits for it, and returns the seconds between both.
+    /// Marks the end, waits for it, and returns the seconds in between.
     pub fn stop(self) -> Result<f64, Error> {
         self.end.record(self.cuda.device.stream()).map_err(timing_error)?;
         self.cuda.synchronize()?;
@@ -81,33 +83,35 @@ fn timing_error(error: cust::error::CudaError) -> Error {
 }
 
 impl Cuda {
-    /// Device memory for so many elements, contents undefined.
+    /// Allocates device memory for `len` elements, not initialised.
     pub fn uninitialised<T: Plain>(&self, len: usize) -> Result<Buffer<T>, Error> {
         Buffer::uninitialised(&self.device, len)
     }
 
-    /// Device memory for so many elements, all bits zero.
+    /// Allocates device memory for `len` elements, all bits zero.
     pub fn zeroed<T: Plain>(&self, len: usize) -> Result<Buffer<T>, Error> {
         Buffer::zeroed(&self.device, len)
     }
 
-    /// Device memory that holds these elements.
+    /// Allocates device memory and copies `values` into it.
     pub fn holding<T: Plain>(&self, values: &[T]) -> Result<Buffer<T>, Error> {
         Buffer::from_slice(&self.device, values)
     }
 
-    /// The address of an image's voxels on the device, x fastest, for kernels that read them while the image is there.
+    /// The address of an image's voxels on the device, x fastest. Valid as long as the image exists.
     pub fn voxels_of(&self, image: &Image) -> u64 {
         image.read()
     }
 
-    /// A texture object over an image, read trilinearly with weights of eight bits: voxel i lies at i + 0.5, and the outermost
-    /// voxels go on outside. It is there as long as the image, and as the image is now.
+    /// A texture object of an image, interpolated trilinearly with weights of eight bits. Voxel i is at i + 0.5;
+    /// outside, the border value continues. The texture is valid as long as the image exists, and shows the image's
+    /// current values.
     pub fn filtered_texture(&self, image: &Image) -> Result<u64, Error> {
         Ok(image.texture(&self.device)?.filtered)
     }
 
-    /// The most shared memory a block can have on this device, bytes, once [`allow_shared`](Cuda::allow_shared) was called.
+    /// The most shared memory that a block can have on this device, bytes, after
+    /// [`allow_shared`](Cuda::allow_shared).
     pub fn most_shared(&self) -> Result<usize, Error> {
         let which = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
         let mut bytes = 0;
@@ -118,14 +122,15 @@ impl Cuda {
         Ok(bytes as usize)
     }
 
-    /// Lets a kernel use so many bytes of shared memory besides its own.
+    /// Allows a kernel to use this many bytes of shared memory in addition to its static shared memory.
     ///
-    /// Fails with [`Error::SharedMemory`] where a block cannot have both.
+    /// # Errors
+    /// [`Error::SharedMemory`] if a block cannot have both.
     pub fn allow_shared(&self, kernel: &Kernel, bytes: usize) -> Result<(), Error> {
         use sys::CUfunction_attribute::{
             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
         };
-        /// What a block can have without asking, bytes.
+        /// Shared memory that a block can have without this call, bytes.
         const USUAL: usize = 48 << 10;
         let (mut own, most) = (0, self.most_shared()?);
         // SAFETY: `own` is valid for writing, the function belongs to a loaded module.
@@ -144,28 +149,28 @@ impl Cuda {
         check(kernel.name, unsafe { sys::cuFuncSetAttribute(kernel.function(), which, most) })
     }
 
-    /// Blocks of so many threads and bytes of shared memory that the whole device holds at once, at least one for each
-    /// multiprocessor.
+    /// Number of blocks of this many threads and bytes of shared memory that the whole device holds at once, at least
+    /// one per multiprocessor.
     pub fn resident_blocks(&self, kernel: &Kernel, threads: u32, shared: usize) -> Result<usize, Error> {
         self.device.bind(kernel.name)?;
         Ok(kernel.resident_with_shared(threads, shared)? * self.info().multiprocessors as usize)
     }
 
-    /// A timer, neither started nor stopped.
+    /// A new timer.
     pub fn timer(&self) -> Result<Timer<'_>, Error> {
         self.device.bind("timer")?;
         let event = || Event::new(EventFlags::DEFAULT).map_err(timing_error);
         Ok(Timer { cuda: self, start: event()?, end: event()? })
     }
 
-    /// Gives a launch to the stream, behind all earlier work, and does not wait for it.
+    /// Queues a launch on the stream, after all earlier work, and does not wait for it.
     ///
     /// # Safety
     /// - The kernel's module was loaded on this device.
-    /// - The arguments have the number, the order and the layout of the kernel's parameters.
-    /// - Addresses among them are of memory that covers all that the kernel touches under this grid, and that is neither
-    ///   freed nor, where the kernel writes, lent out by a reference, before the stream has come so far. Buffers of this
-    ///   device may be dropped at once: their memory is freed in the order of the stream.
+    /// - The arguments have the number, order and layout of the kernel's parameters.
+    /// - Addresses among them point to memory that covers everything the kernel accesses under this grid. Until the
+    ///   launch is done, this memory is not freed, and where the kernel writes, not borrowed. Buffers of this device
+    ///   may be dropped at once, because their memory is freed in stream order.
     pub unsafe fn launch_kernel(
         &self,
         kernel: &Kernel,

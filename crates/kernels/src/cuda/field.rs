@@ -1,5 +1,5 @@
-//! Displacement fields on the device: three planes, one a component, so that neighbouring threads read neighbouring
-//! floats; composition, steps, other grids.
+//! Displacement fields on the device: three planes, one per component, so that neighbouring threads read neighbouring
+//! floats. Composition, steps, resampling on other grids.
 
 use std::sync::Arc;
 
@@ -17,23 +17,24 @@ use crate::Error;
 /// Displacements in voxels, one plane per component.
 pub struct Field {
     pub(super) shape: [usize; 3],
-    /// The planes of this field, and of others made with it.
+    /// The planes of this field, and of other fields allocated with it.
     components: Arc<Buffer<f32>>,
-    /// Which of those fields it is.
+    /// Index of this field in that allocation.
     number: usize,
 }
 
-/// Floats from one plane to the next. There is room behind each plane, and four floats at a time come out even.
+/// Number of floats from one plane to the next. There is padding behind each plane, and the number is a multiple of
+/// four.
 pub(super) fn plane(shape: [usize; 3]) -> usize {
     (shape.iter().product::<usize>() + 1).next_multiple_of(64)
 }
 
-/// Kernels address the bytes of a plane with 32 bits.
+/// Most voxels of a plane: kernels use 32-bit byte offsets.
 const MOST_VOXELS: usize = (1 << 30) - 64;
-/// They find the voxel of a coordinate by adding 2²³ to it.
+/// Longest axis: kernels find the voxel of a coordinate by adding 2²³ to it.
 const LONGEST: usize = 1 << 22;
 
-/// `count` planes of this shape, zeroed or with undefined voxels.
+/// Allocates `count` planes of this shape, zero or not initialised.
 pub(super) fn planes(
     device: &Arc<Device>,
     shape: [usize; 3],
@@ -52,7 +53,7 @@ pub(super) fn planes(
     Ok(planes)
 }
 
-/// Zeroes what stands behind the last voxel of each plane: kernels may read it, at a weight of zero.
+/// Sets the padding behind each plane to zero: kernels may read it with weight zero.
 fn clear_behind_planes(planes: &mut Buffer<f32>, shape: [usize; 3], count: usize) -> Result<(), Error> {
     let voxels: usize = shape.iter().product();
     (0..count).try_for_each(|n| planes.clear(n * plane(shape) + voxels..(n + 1) * plane(shape)))
@@ -63,38 +64,38 @@ impl Field {
         Ok(Field { shape, components: Arc::new(planes(device, shape, 3, false)?), number: 0 })
     }
 
-    /// Whether the planes of another field follow on this one's.
+    /// Whether the planes of `other` directly follow those of this field.
     pub(super) fn is_before(&self, other: &Field) -> bool {
         Arc::ptr_eq(&self.components, &other.components) && self.number + 1 == other.number
     }
 
-    /// Voxels of the field.
+    /// Number of voxels.
     pub(super) fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Bytes of its vectors.
+    /// Size of the vectors, bytes.
     pub(super) fn bytes(&self) -> u64 {
         12 * self.len() as u64
     }
 
-    /// Where a kernel reads.
+    /// Address for reading.
     pub(super) fn read(&self) -> u64 {
         self.components.pointer() + (12 * self.number * plane(self.shape)) as u64
     }
 
-    /// Where a kernel writes.
+    /// Address for writing.
     pub(super) fn write(&mut self) -> u64 {
         self.read()
     }
 }
 
-/// A matrix as kernels take it.
+/// A matrix in the layout of the kernels.
 fn rows(matrix: &Matrix3<f32>) -> [Vector; 3] {
     [0, 1, 2].map(|row| Vector([0, 1, 2].map(|column| matrix[(row, column)])))
 }
 
-/// A thread a voxel, in the order of memory.
+/// A launch of one thread per voxel, in memory order.
 fn over_list<'a>(kernel: &'a Kernel, field: &Field) -> Launch<'a> {
     Launch::over_elements(kernel, field.len(), 256, 2 * field.bytes())
 }
@@ -104,13 +105,13 @@ impl Cuda {
         Ok(Field { shape, components: Arc::new(planes(&self.device, shape, 3, true)?), number: 0 })
     }
 
-    /// Two fields whose planes follow on each other.
+    /// Two fields, with the planes of the second directly behind those of the first.
     pub(super) fn new_fields(&self, shape: [usize; 3]) -> Result<[Field; 2], Error> {
         let components = Arc::new(planes(&self.device, shape, 6, true)?);
         Ok([0, 1].map(|number| Field { shape, components: components.clone(), number }))
     }
 
-    /// Vectors as they are, or each multiplied by a matrix.
+    /// Uploads vectors, multiplied by a matrix if one is given.
     pub(super) fn upload_vectors(
         &self,
         shape: [usize; 3],
@@ -134,7 +135,7 @@ impl Cuda {
         Ok(field)
     }
 
-    /// Vectors as they are, or each multiplied by a matrix.
+    /// Downloads vectors, multiplied by a matrix if one is given.
     pub(super) fn download_vectors(
         &self,
         field: &Field,
@@ -163,16 +164,16 @@ impl Cuda {
         unsafe { self.launch(launch, arguments![a, b, result, shape, slices]) }
     }
 
-    /// A launch of threads that walk through slices, and how many those are.
+    /// A launch of threads that process several slices each, and their number of slices.
     fn walk<'a>(&self, kernel: &'a Kernel, field: &Field, sides: usize) -> (Launch<'a>, i32) {
-        /// Longer walks leave too few threads.
+        /// More slices per thread leave too few threads.
         const MOST_SLICES: usize = 8;
         let slices = self.slices_of_threads(sides * field.len(), MOST_SLICES);
         let launch = Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, 3 * field.bytes());
         (launch.for_sides(sides), slices)
     }
 
-    /// One field or two, of one shape. The steps' scales stay on the device, so nothing waits for them.
+    /// Advances one field or two of one shape. The scales of the steps stay on the device, so the host does not wait.
     pub(super) fn advance_fields<const N: usize>(
         &self,
         fields: [&Field; N],
@@ -184,7 +185,7 @@ impl Cuda {
         let found = fields.iter().chain(&updates).map(|field| field.shape).chain(out.iter().map(|out| out.shape));
         Error::check_shapes("advance_both", first.shape, found)?;
         let mut scratch = self.scratch();
-        // Threads of four voxels.
+        // Threads of four voxels each.
         let blocks = (first.len().div_ceil(4 * 256) as u32).min(8 * self.device.info.multiprocessors / N as u32);
         scratch.reserve(&self.device, N * blocks as usize)?;
         let launch = Launch::of_blocks(&self.kernels.max_norm.max_norm, blocks, 256, first.bytes());

@@ -1,4 +1,4 @@
-//! The edges of an image.
+//! The gradient magnitude of an image.
 
 use super::Cuda;
 use super::image::Image;

@@ -1,4 +1,4 @@
-//! A scalar volume on the device, and its copy in a texture.
+//! A scalar volume on the device, with a copy in a texture.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,18 +14,18 @@ use crate::Error;
 pub struct Image {
     pub(super) shape: [usize; 3],
     voxels: Buffer<f32>,
-    /// Made when an operation first reads the image as a texture; out of date once the image was written.
+    /// Created when an operation first reads the image as a texture; out of date after the image has been written.
     texture: Mutex<Option<Texture>>,
-    /// Where it is zero: made when first asked for, forgotten once the image was written.
+    /// Where the image is zero. Computed when first needed, dropped when the image is written.
     backdrop: Mutex<Option<Arc<Backdrop>>>,
 }
 
 /// The texture objects of an image.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextureObjects {
-    /// Point reads.
+    /// Reads single voxels.
     pub(super) exact: u64,
-    /// The texture unit's own trilinear filter.
+    /// Interpolates trilinearly in the texture unit.
     pub(super) filtered: u64,
 }
 
@@ -42,17 +42,17 @@ impl Image {
         Ok(Image::of(self.shape, self.voxels.duplicate()?))
     }
 
-    /// Voxels of the volume.
+    /// Number of voxels.
     pub(super) fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Where a kernel reads.
+    /// Address for reading.
     pub(super) fn read(&self) -> u64 {
         self.voxels.pointer()
     }
 
-    /// Where a kernel writes.
+    /// Address for writing.
     pub(super) fn write(&mut self) -> u64 {
         if let Some(texture) = self.texture.get_mut().unwrap_or_else(PoisonError::into_inner) {
             texture.current = false;
@@ -61,7 +61,7 @@ impl Image {
         self.voxels.pointer()
     }
 
-    /// The image as a texture, brought up to date if need be.
+    /// The image as a texture, updated if necessary.
     pub(super) fn texture(&self, device: &Arc<Device>) -> Result<TextureObjects, Error> {
         let mut texture = self.texture.lock().unwrap_or_else(PoisonError::into_inner);
         let texture = match &mut *texture {

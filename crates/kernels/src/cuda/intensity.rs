@@ -1,4 +1,4 @@
-//! The intensities of an image: quantiles, and all of them kept to a range.
+//! Quantiles, clipping and rescaling of intensities.
 
 use antsreg_core::intensity::{HALVES, Quantiles, quantiles_by};
 
@@ -16,7 +16,7 @@ impl Cuda {
         quantiles_by(|upper| self.count_keys(image, upper), low, high)
     }
 
-    /// How many finite voxels have each half of their key, as `quantiles_by` wants it.
+    /// Counts the finite voxels for each half of their sort key, as `quantiles_by` requires.
     fn count_keys(&self, image: &Image, upper: Option<u16>) -> Result<Vec<u32>, Error> {
         let table = Buffer::<u32>::zeroed(&self.device, HALVES)?;
         let blocks = self.blocks_for(image.len(), THREADS);

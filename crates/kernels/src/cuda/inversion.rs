@@ -1,4 +1,4 @@
-//! The inverse of a displacement field by fixed-point steps.
+//! Inversion of displacement fields by fixed-point and Newton steps.
 
 use super::Cuda;
 use super::field::Field;
@@ -6,7 +6,7 @@ use super::launch::{Launch, Shape, arguments, sides};
 use crate::{Error, InversionLimits};
 
 impl Cuda {
-    /// One field or two, of one shape.
+    /// Inverts one field or two of one shape.
     pub(super) fn invert_fields<const N: usize>(
         &self,
         fields: [&Field; N],

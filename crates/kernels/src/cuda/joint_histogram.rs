@@ -25,14 +25,14 @@ impl Argument for Joint {}
 /// Threads that fill one row.
 const THREADS: u32 = 128;
 
-/// Shared memory for the copies of a row: enough for a copy a lane up to 128 bins, little enough that many blocks share a
-/// multiprocessor.
+/// Shared memory for the copies of a row: enough for one copy per lane up to 128 bins, and little enough that many
+/// blocks share a multiprocessor.
 const ROW_BYTES: usize = 16 << 10;
 
-/// Device memory for rows and histograms; a larger batch is done in parts.
+/// Device memory for rows and histograms. A larger batch is done in parts.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// Device memory of a batch, kept from call to call.
+/// Device memory of a batch, reused from call to call.
 #[derive(Default)]
 pub(super) struct JointBuffers {
     maps: Option<Buffer<[f32; 12]>>,
@@ -73,7 +73,7 @@ impl Cuda {
         Error::check_joint_bins(fixed.bins, parameters.bins)?;
         let cells = fixed.bins * parameters.bins;
         let maps = std::slice::from_ref(fixed_to_moving);
-        // A volume one voxel thin is all border; without fixed voxels there is nothing to compare.
+        // In a volume one voxel thin every voxel is at the border; without fixed voxels there is nothing to compare.
         let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, maps);
         let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             return Ok(vec![0; cells]);
@@ -131,7 +131,8 @@ impl Cuda {
         Ok(all)
     }
 
-    /// Leaves the histograms of a batch in `buffers`: addresses of their counters and of the sums of their rows.
+    /// Computes the histograms of a batch in `buffers`. Returns the addresses of their counters and of the sums of
+    /// their rows.
     fn fill_counts(
         &self,
         buffers: &mut JointBuffers,
@@ -157,7 +158,7 @@ impl Cuda {
             grid: [segments as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
             shared: joint.shared_bytes(),
-            // The fixed list per transform; the moving image once, as it stays in cache.
+            // The list of fixed voxels once per transform; the moving image once, because it stays in the cache.
             bytes: 4 * (fixed.counted * transforms + moving_voxels) as u64,
         };
         let (sorted, table) = (fixed.sorted.pointer(), fixed.segments.pointer());

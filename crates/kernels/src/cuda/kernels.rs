@@ -66,7 +66,7 @@ module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
 module!(Relax, "relax", [examine, unfold_listed, smooth_listed, change_listed, follow_marked]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
-/// The kernels of the windowed cross-correlation, one after the other as `CC_TILED` names them.
+/// The kernels of the windowed cross-correlation, in the order of `CC_TILED`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CcKernel {
     Centre,
@@ -91,11 +91,11 @@ macro_rules! cc_tiled {
     };
 }
 
-/// Radius 1 first.
+/// One element per radius, from radius 1.
 pub(super) const CC_TILED: [Code; CcParameters::MOST_TILED_RADIUS] = cc_tiled!(1, 2, 3, 4, 5);
 
-/// All kernels of a device. Modules that nearly every registration needs are loaded when it is opened, side by side: where the
-/// driver has not kept them from an earlier run, it compiles each.
+/// All kernels of a device. Modules that nearly every registration needs are loaded in parallel when the device is
+/// opened: the driver compiles each of them, unless it has cached the result of an earlier run.
 macro_rules! load_at_once {
     ($($field:ident: $type:ident),+ $(,)?) => {
         pub(super) struct Kernels {
@@ -121,7 +121,7 @@ macro_rules! load_at_once {
     };
 }
 
-/// Modules that are loaded when first used: each takes the driver a while to compile.
+/// Modules that are loaded when first used, because each costs the driver compile time.
 macro_rules! load_later {
     ($($field:ident: $type:ident),+ $(,)?) => {
         #[derive(Default)]
@@ -186,12 +186,12 @@ impl Kernels {
     }
 }
 
-/// Every compiled source file, with the kernels that are loaded together of it.
+/// Every compiled source file, with the kernels that are loaded from it.
 fn groups() -> impl Iterator<Item = &'static Code> {
     [AT_ONCE, LATER, &CC_TILED].into_iter().flatten()
 }
 
-/// Every compiled source file by its name.
+/// Every compiled source file, by name.
 pub fn all_code() -> BTreeMap<&'static str, &'static Code> {
     groups().map(|code| (code.name, code)).collect()
 }

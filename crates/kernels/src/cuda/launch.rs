@@ -1,4 +1,4 @@
-//! Launching a kernel: grid sizes, and arguments as the kernels declare them.
+//! Kernel launches: grid sizes, and arguments in the layout that the kernels declare.
 
 use std::ffi::c_void;
 
@@ -11,7 +11,7 @@ use super::field::plane;
 use super::module::Kernel;
 use crate::Error;
 
-/// A kernel's launch. `bytes` is what it must read and write at least once, for the profile.
+/// A launch of a kernel. `bytes` is the number of bytes that it must read and write at least, for the profile.
 #[derive(Clone, Copy)]
 pub(super) struct Launch<'a> {
     pub(super) kernel: &'a Kernel,
@@ -22,25 +22,25 @@ pub(super) struct Launch<'a> {
 }
 
 impl<'a> Launch<'a> {
-    /// A block of `voxel()` in `cu/volume.cuh`.
+    /// Block size of `voxel()` in `cu/volume.cuh`.
     const VOXEL_BLOCK: [u32; 3] = [32, 4, 2];
 
-    /// So many blocks of so many threads.
+    /// A launch of `blocks` blocks of `threads` threads.
     pub(super) fn of_blocks(kernel: &'a Kernel, blocks: u32, threads: u32, bytes: u64) -> Launch<'a> {
         Launch { kernel, grid: [blocks, 1, 1], block: [threads, 1, 1], shared: 0, bytes }
     }
 
-    /// A thread for each of so many elements, those of the last block beyond them.
+    /// A launch of one thread per element; the last block may have threads beyond the last element.
     pub(super) fn over_elements(kernel: &'a Kernel, count: usize, threads: u32, bytes: u64) -> Launch<'a> {
         Launch::of_blocks(kernel, count.div_ceil(threads as usize) as u32, threads, bytes)
     }
 
-    /// A thread a voxel.
+    /// A launch of one thread per voxel.
     pub(super) fn over_voxels(kernel: &'a Kernel, shape: [usize; 3], bytes: u64) -> Launch<'a> {
         Launch::over_blocks(kernel, shape, Launch::VOXEL_BLOCK, 1, bytes)
     }
 
-    /// In blocks of this size, a thread for so many voxels in successive slices.
+    /// A launch in blocks of this size, with one thread for `slices` voxels in consecutive slices.
     pub(super) fn over_blocks(
         kernel: &'a Kernel,
         shape: [usize; 3],
@@ -53,7 +53,8 @@ impl<'a> Launch<'a> {
         Launch { kernel, grid, block, shared: 0, bytes }
     }
 
-    /// The same for so many operands of one shape, one after the other along z, as `side_of_block` of `cu/volume.cuh` counts.
+    /// The same launch for `sides` operands of one shape, one after the other along z, as in `side_of_block` of
+    /// `cu/volume.cuh`.
     pub(super) fn for_sides(self, sides: usize) -> Launch<'a> {
         let [x, y, z] = self.grid;
         Launch { grid: [x, y, z * sides as u32], bytes: self.bytes * sides as u64, ..self }
@@ -64,7 +65,7 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// `Shape` of `cu/volume.cuh`: voxels along each axis, and what follows from them.
+/// `Shape` of `cu/volume.cuh`: voxels along each axis, and derived numbers.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
@@ -126,7 +127,7 @@ impl Affine {
     }
 }
 
-/// The rows of a map, its translation last in each.
+/// The rows of a map, each with its translation last.
 pub(super) fn elements(map: &AffineTransform) -> [f64; 12] {
     std::array::from_fn(|element| match (element / 4, element % 4) {
         (row, 3) => map.translation[row],
@@ -134,10 +135,10 @@ pub(super) fn elements(map: &AffineTransform) -> [f64; 12] {
     })
 }
 
-/// A value that a kernel takes as it is: a number, an address, or a `#[repr(C)]` struct of them that is laid out as the
-/// kernel's parameter.
+/// A value passed to a kernel as it is: a number, an address, or a `#[repr(C)]` struct of these with the layout of
+/// the kernel's parameter.
 pub trait Argument {
-    /// Where the value is on the host. The driver copies it from there when it is given the launch.
+    /// Address of the value on the host. The driver copies the value at launch.
     fn address(&self) -> *mut c_void {
         std::ptr::from_ref(self).cast_mut().cast()
     }
@@ -156,7 +157,7 @@ impl Argument for [f32; 2] {}
 /// As a `Sides` of `cu/volume.cuh`.
 impl Argument for [u64; 2] {}
 
-/// `Sides` of `cu/volume.cuh`: the addresses of one operand or two; a lone one stands twice.
+/// `Sides` of `cu/volume.cuh`: the addresses of one or two operands; a single address is repeated.
 pub(super) fn sides<T, const N: usize>(operands: [T; N], address: impl FnMut(T) -> u64) -> [u64; 2] {
     let addresses = operands.map(address);
     [addresses[0], addresses[N - 1]]
@@ -169,21 +170,21 @@ macro_rules! arguments {
 pub(super) use arguments;
 
 impl Cuda {
-    /// Blocks whose threads share so many elements: no more than fill the device.
+    /// Number of blocks whose threads share this many elements: at most as many as fill the device.
     pub(super) fn blocks_for(&self, elements: usize, threads: u32) -> u32 {
         (elements.div_ceil(threads as usize) as u32).min(8 * self.device.info.multiprocessors)
     }
 
-    /// Slices that a thread takes: one where there are hardly enough threads, more of many voxels.
+    /// Number of slices per thread: one for small volumes, which have few threads, more for large volumes.
     pub(super) fn slices_of_threads(&self, voxels: usize, most: usize) -> i32 {
-        /// Threads that a multiprocessor should have in turn before one of them does the work of two.
+        /// Threads per multiprocessor above which a thread takes more than one slice.
         const ENOUGH: usize = 4096;
         let enough = ENOUGH * self.device.info.multiprocessors as usize;
         (voxels / enough).clamp(1, most) as i32
     }
 
-    /// Slices a block takes of a column of `slices` when `columns` of them are cut alike and every block works through
-    /// `margin` slices more than it has: as many as make the last block finish soonest.
+    /// Number of slices per block, for `columns` columns of `slices` slices. Every block also processes `margin`
+    /// further slices. The number is chosen so that the last block ends as early as possible.
     pub(super) fn depth_of_blocks(
         &self,
         kernel: &Kernel,
@@ -199,11 +200,11 @@ impl Cuda {
         Ok(depths.min_by_key(|depth| rounds(*depth)).unwrap_or(1))
     }
 
-    /// Gives a launch to the stream.
+    /// Queues a launch on the stream.
     ///
     /// # Safety
-    /// The arguments have the number and types of the kernel's parameters, and the memory they point to covers what the
-    /// kernel touches under this grid.
+    /// The arguments have the number and types of the kernel's parameters, and the memory they point to covers what
+    /// the kernel accesses under this grid.
     pub(super) unsafe fn launch(&self, launch: Launch<'_>, arguments: &mut [*mut c_void]) -> Result<(), Error> {
         let Launch { kernel, grid, block, shared, bytes } = launch;
         self.device.bind(kernel.name)?;

@@ -1,4 +1,4 @@
-//! A place in the work of a stream, which the host can wait for.
+//! A point in the work of a stream, for which the host can wait.
 
 use cust::stream::Stream;
 use cust::sys;
@@ -6,7 +6,7 @@ use cust::sys;
 use super::device::check;
 use crate::Error;
 
-/// A driver's event without a clock, which makes it cheap.
+/// An event of the driver without timing, which makes it cheap.
 pub(super) struct Mark {
     event: sys::CUevent,
 }
@@ -17,7 +17,7 @@ unsafe impl Send for Mark {}
 unsafe impl Sync for Mark {}
 
 impl Mark {
-    /// The device's context must be current.
+    /// A new event. The device's context must be current.
     pub(super) fn new() -> Result<Mark, Error> {
         let mut event = std::ptr::null_mut();
         let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
@@ -26,13 +26,13 @@ impl Mark {
         Ok(Mark { event })
     }
 
-    /// Stands from now on behind all work that the stream has been given so far.
+    /// Places the mark after all work queued on the stream so far.
     pub(super) fn set(&self, stream: &Stream) -> Result<(), Error> {
         // SAFETY: both are alive.
         check("event", unsafe { sys::cuEventRecord(self.event, stream.as_inner()) })
     }
 
-    /// Waits until the work before it is done.
+    /// Waits until all work before the mark is done.
     pub(super) fn wait(&self, operation: &'static str) -> Result<(), Error> {
         // SAFETY: the event is alive.
         check(operation, unsafe { sys::cuEventSynchronize(self.event) })

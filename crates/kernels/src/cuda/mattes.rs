@@ -1,4 +1,4 @@
-//! Mutual information after Mattes, and the directions in which it grows.
+//! Mutual information after Mattes, and its gradient.
 
 use super::Cuda;
 use super::buffer::Buffer;
@@ -16,14 +16,14 @@ pub struct MiWorkspace {
     bins: usize,
     /// The moving side's histogram, then the fixed side's.
     counts: Buffer<u64>,
-    /// The scaled logarithms of both.
+    /// Scaled logarithms of both histograms.
     logarithms: Buffer<f32>,
 }
 
-/// Shared memory that every device gives a block.
+/// Shared memory that a block has on every device.
 const SHARED_BYTES: usize = 48 << 10;
 
-/// Threads of a block that counts.
+/// Threads of a counting block.
 const COUNTING: usize = 1024;
 
 impl Cuda {
@@ -37,7 +37,7 @@ impl Cuda {
         })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "two images, where they count, and what comes of both")]
+    #[expect(clippy::too_many_arguments, reason = "two images, their masks, and both updates")]
     pub(super) fn mi_both_updates(
         &self,
         fixed: &Image,
@@ -63,7 +63,7 @@ impl Cuda {
         workspace.counts.clear(0..2 * bins * bins)?;
         let resident = kernels.mattes_histograms.resident_blocks(COUNTING as u32)?;
         let filling = resident * self.device.info.multiprocessors as usize;
-        // A count of 32 bits takes this many voxels, whatever their values.
+        // Number of voxels that cannot overflow a 32-bit count, whatever their values.
         let safe = voxels.div_ceil((u32::MAX / UNIT) as usize / COUNTING * COUNTING);
         let blocks = filling.min(voxels.div_ceil(COUNTING)).max(safe);
         let launch = Launch {

@@ -1,4 +1,4 @@
-//! Several updates made one: their magnitudes, and their weighted sum.
+//! Magnitudes and weighted sums of updates.
 
 use super::Cuda;
 use super::field::Field;

@@ -1,8 +1,9 @@
-//! An NVIDIA GPU: every operation of [`Backend`](crate::Backend) as kernels. `backend.rs` names the function of each
-//! operation, `kernels.rs` the kernels of each source file in `cu/`.
+//! The CUDA backend: every operation of [`Backend`](crate::Backend) as kernels on an NVIDIA GPU. `backend.rs` names
+//! the function of each operation, `kernels.rs` the kernels of each source file in `cu/`.
 //!
-//! The one place with `unsafe`: kernels take raw pointers. Each launch stands in a function that takes typed operands and
-//! says which bound makes it sound. All work goes to one stream, in the order of the calls.
+//! Kernels take raw pointers, so this module has `unsafe`. Each launch is inside a function that takes typed
+//! operands, and a comment says which bound makes the launch sound. All work goes to one stream, in the order of the
+//! calls.
 #![expect(unsafe_code, reason = "kernel launches and driver calls take raw pointers")]
 
 mod arrays;
@@ -70,39 +71,43 @@ pub struct Cuda {
     device: Arc<Device>,
 }
 
-/// Where reductions leave their parts and results. One operation at a time uses it.
+/// Memory for partial sums and results of reductions. One operation at a time uses it.
 struct Scratch {
-    /// Up to three numbers per block, as large as any launch needed so far.
+    /// Up to three numbers per block, for the largest launch so far.
     partial: Buffer<f64>,
-    /// Counts finished blocks; every kernel leaves it at zero.
+    /// Number of finished blocks; every kernel resets it to zero.
     counter: Buffer<u32>,
-    /// What comes back to the host.
+    /// Results that are copied to the host.
     result: Buffer<f64>,
-    /// What updates are multiplied by; they stay on the device.
+    /// Scales of updates; they stay on the device.
     scales: Buffer<f32>,
-    /// Of the correlation ratio.
+    /// Buffers of the correlation ratio.
     batch: correlation_ratio::BatchBuffers,
-    /// Of joint histograms.
+    /// Buffers of joint histograms.
     joint: joint_histogram::JointBuffers,
-    /// Of moments.
+    /// Buffers of moments.
     moments: moments::MomentBuffers,
 }
 
 impl Cuda {
-    /// The largest window of the tiled cross-correlation. Wider ones are for the centre's term without masks only.
+    /// The largest radius of the tiled cross-correlation. Larger radii support only the derivative of the window's
+    /// centre, without masks.
     pub const MOST_CC_RADIUS: usize = crate::CcParameters::MOST_TILED_RADIUS;
 
-    /// Every device of this machine, or why there is none.
+    /// All devices of this machine.
+    ///
+    /// # Errors
+    /// No driver, or a driver that fails.
     pub fn devices() -> Result<Vec<DeviceInfo>, Error> {
         device::list()
     }
 
-    /// Prepares the device of this index: context, stream, kernels.
+    /// Opens the device with this index: context, stream, kernels.
     pub fn open(index: usize) -> Result<Cuda, Error> {
         Cuda::load(Device::open(index)?)
     }
 
-    /// The same, but the driver compiles all kernels from PTX, as it does on chips that no machine code is shipped for.
+    /// As [`Cuda::open`], but the driver compiles all kernels from PTX, as on chips without shipped machine code.
     pub fn open_compiling(index: usize) -> Result<Cuda, Error> {
         let mut device = Device::open(index)?;
         device.takes_machine_code = false;
@@ -115,7 +120,7 @@ impl Cuda {
         Cuda::with(device, kernels)
     }
 
-    /// The same device for another worker: the same kernels, a stream of its own.
+    /// The same device for another worker: the same kernels, with a separate stream.
     pub fn beside(&self) -> Result<Cuda, Error> {
         Cuda::with(Arc::new(Device::open(self.info().index)?), self.kernels.clone())
     }
@@ -125,17 +130,17 @@ impl Cuda {
         Ok(Cuda { kernels, scratch, filtered: AtomicBool::new(false), device })
     }
 
-    /// The device in use.
+    /// The open device.
     pub fn info(&self) -> &DeviceInfo {
         &self.device.info
     }
 
-    /// Free and total memory of the device now.
+    /// Current free and total memory of the device.
     pub fn memory(&self) -> Result<Memory, Error> {
         self.device.memory()
     }
 
-    /// Gives memory that this process keeps for its next allocations back to the system, once all work is done.
+    /// Waits for all work, then returns the memory that this process keeps for its next allocations to the system.
     ///
     /// # Errors
     /// A device that fails.
@@ -143,28 +148,29 @@ impl Cuda {
         self.device.release_kept_memory()
     }
 
-    /// Lets the correlation ratio sample the moving image through the texture unit's own filter, whose weights have eight
-    /// bits (1/256 voxel), instead of by eight reads and weights in single precision, which is the default.
+    /// Sets whether the correlation ratio interpolates the moving image in the texture unit, whose weights have eight
+    /// bits (1/256 voxel). The default, `false`, is eight reads and weights in single precision.
     pub fn filter_by_texture(&self, filtered: bool) {
         self.filtered.store(filtered, Ordering::Relaxed);
     }
 
-    /// Bytes a second, read and written, of a copy within device memory: the ceiling for kernels that move data.
+    /// Bytes per second, read plus written, of a copy within device memory: the upper limit for kernels that move
+    /// data.
     pub fn copy_bandwidth(&self) -> Result<f64, Error> {
         profile::copy_bandwidth(&self.device)
     }
 
-    /// Waits until all work is done; an error of any earlier launch arrives here at the latest.
+    /// Waits until all work is done. Reports an error of an earlier launch, if it was not reported before.
     pub fn synchronize(&self) -> Result<(), Error> {
         self.device.synchronize("synchronize")
     }
 
-    /// From now on, times every launch. What was timed before is dropped.
+    /// Starts timing every launch. Earlier times are dropped.
     pub fn start_profile(&self) {
         self.device.profile().start();
     }
 
-    /// Stops timing: launches, time and bytes of each kernel since [`start_profile`](Cuda::start_profile).
+    /// Stops timing. Returns launches, time and bytes of each kernel since [`start_profile`](Cuda::start_profile).
     pub fn finish_profile(&self) -> Result<Vec<KernelTime>, Error> {
         self.device.bind("profile")?;
         self.device.synchronize("profile")?;
@@ -189,7 +195,7 @@ impl Scratch {
         })
     }
 
-    /// Room for three numbers from each of `blocks` blocks.
+    /// Ensures memory for three numbers from each of `blocks` blocks.
     fn reserve(&mut self, device: &Arc<Device>, blocks: usize) -> Result<(), Error> {
         if self.partial.len() < 3 * blocks {
             self.partial = Buffer::zeroed(device, 3 * blocks.next_power_of_two())?;

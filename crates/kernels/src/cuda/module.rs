@@ -1,4 +1,4 @@
-//! Modules: kernels that the driver compiles together, every name resolved when it is loaded.
+//! Modules: kernels that are compiled together. All names are looked up when a module is loaded.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +13,7 @@ use crate::Error;
 pub struct Kernel {
     pub(super) name: &'static str,
     function: sys::CUfunction,
-    /// Blocks that share a multiprocessor, by their warps.
+    /// Number of blocks that fit on a multiprocessor, by their number of warps.
     resident: [OnceLock<usize>; 33],
 }
 
@@ -27,7 +27,7 @@ impl Kernel {
         self.function
     }
 
-    /// Blocks of so many threads, whole warps of them, that share a multiprocessor, at least one.
+    /// Number of blocks of this many threads (whole warps) that fit on a multiprocessor, at least one.
     pub(super) fn resident_blocks(&self, threads: u32) -> Result<usize, Error> {
         let known = self.resident.get(threads as usize / 32);
         if let Some(blocks) = known.and_then(OnceLock::get) {
@@ -37,7 +37,8 @@ impl Kernel {
         Ok(known.map_or(blocks, |known| *known.get_or_init(|| blocks)))
     }
 
-    /// The same where each block has so many bytes of shared memory besides the kernel's own.
+    /// As [`Kernel::resident_blocks`], with this many bytes of shared memory per block in addition to the kernel's
+    /// own.
     pub(super) fn resident_with_shared(&self, threads: u32, shared: usize) -> Result<usize, Error> {
         let mut blocks = 0;
         // SAFETY: `blocks` is valid for writing, the function belongs to a loaded module.
@@ -49,14 +50,14 @@ impl Kernel {
     }
 }
 
-/// Kernels compiled together; they are unloaded before their device goes.
+/// Kernels compiled together. They are unloaded before their device is dropped.
 pub(super) struct Loaded {
     module: Option<Module>,
     device: Arc<Device>,
 }
 
 impl Loaded {
-    /// Takes the machine code where it is for this chip, and PTX where it is not or the driver does not know its form.
+    /// Loads the machine code if there is any for this chip and the driver accepts its format, otherwise the PTX.
     pub(super) fn new(code: &Code, device: &Arc<Device>) -> Result<Loaded, Error> {
         device.bind(code.name)?;
         let ready = device.takes_machine_code.then(|| Module::from_cubin(code.cubin, &[]).ok()).flatten();
@@ -78,7 +79,7 @@ impl Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        // Unloading needs the context; if it is gone, so is the module.
+        // Unloading needs the context; without the context, the module no longer exists.
         if self.device.synchronize("unload").is_err() {
             std::mem::forget(self.module.take());
         }
@@ -92,7 +93,7 @@ pub(super) struct Alone {
 }
 
 impl Alone {
-    /// The kernel of this number in the file.
+    /// Loads the kernel with this number in the file.
     pub(super) fn load(code: &Code, number: usize, device: &Arc<Device>) -> Result<Alone, Error> {
         let name = code.kernels[number];
         let loaded = Loaded::new(&Code { kernels: &code.kernels[number..=number], ..*code }, device)?;
@@ -100,7 +101,7 @@ impl Alone {
     }
 }
 
-/// The value of a cell, made if it is empty. Two threads may both make it; one is kept.
+/// The value of a cell, computed if the cell is empty. If two threads compute it, one value is kept.
 pub(super) fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
     if let Some(value) = cell.get() {
         return Ok(value);

@@ -22,15 +22,15 @@ struct Ranges {
 }
 impl Argument for Ranges {}
 
-/// Voxels on an edge of a brick and voxels of a block, as in `cu/moments.cu`.
+/// Edge of a brick in voxels, and voxels of a block, as in `cu/moments.cu`.
 const BRICK: usize = 8;
 const RUN: usize = 4096;
 
-/// Device memory of a batch, kept from call to call.
+/// Device memory of a batch, reused from call to call.
 #[derive(Default)]
 pub(super) struct MomentBuffers {
     maps: Option<Buffer<[f32; 12]>>,
-    /// Eight floats a block and transform.
+    /// Eight floats for each block and transform.
     sums: Option<Buffer<f32>>,
     totals: Option<Buffer<f64>>,
 }
@@ -46,7 +46,7 @@ impl Cuda {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<Moments>, Error> {
         Error::check_shapes("moments", fixed.shape, fixed_weight.map(|weight| weight.shape))?;
-        // A volume one voxel thin is all border.
+        // In a volume one voxel thin, every voxel is at the border.
         let Some(sampled) = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving) else {
             return Ok(vec![Moments::default(); fixed_to_moving.len()]);
         };

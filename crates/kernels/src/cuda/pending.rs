@@ -1,4 +1,5 @@
-//! Sums that a kernel leaves for the host, read when they are there: nothing else has to wait for them.
+//! Sums that a kernel writes to page-locked memory. The host reads them when they are complete, without waiting for
+//! other work.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +10,10 @@ use super::device::{Device, check};
 use super::mark::Mark;
 use crate::Error;
 
-/// Three numbers in page-locked memory, which kernels reach by its address.
+/// Three numbers in page-locked memory, which kernels can address.
 pub(super) struct Pending {
     sums: *mut [f64; 3],
-    /// Behind the kernel that writes them; `None` before the first one.
+    /// Mark after the kernel that writes them; `None` before the first kernel.
     written: Option<Mark>,
     device: Arc<Device>,
 }
@@ -29,12 +30,12 @@ impl Pending {
         Ok(Pending { sums, written, device: device.clone() })
     }
 
-    /// Where a kernel writes the sums. Host and device share one range of addresses.
+    /// Address where a kernel writes the sums. Host and device use the same addresses.
     pub(super) fn target(&mut self) -> u64 {
         self.sums as u64
     }
 
-    /// The kernel that writes them has been given to the stream.
+    /// Records that the kernel which writes the sums has been launched.
     pub(super) fn under_way(&mut self) -> Result<(), Error> {
         let mark = match &self.written {
             Some(mark) => mark,
@@ -43,7 +44,7 @@ impl Pending {
         mark.set(self.device.stream())
     }
 
-    /// The sums, once they are there.
+    /// Waits for the kernel and returns the sums.
     pub(super) fn wait(&self, operation: &'static str) -> Result<[f64; 3], Error> {
         self.device.bind(operation)?;
         if let Some(mark) = &self.written {
@@ -56,7 +57,7 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        // A kernel may still write to the memory. Where that cannot be ruled out, the memory is not used again.
+        // A kernel may still be writing. If this cannot be excluded, the memory is not reused.
         let written = self.written.take();
         let done = |mark: &Mark| self.device.bind("free").is_ok() && mark.wait("free").is_ok();
         if written.as_ref().is_none_or(done) {
@@ -65,15 +66,15 @@ impl Drop for Pending {
     }
 }
 
-/// Memory for one [`Pending`] and its mark, which are made once and used again.
+/// Memory of one [`Pending`] and its mark, which are reused.
 struct Spare {
     sums: *mut [f64; 3],
     /// `None` until first used.
     written: Option<Mark>,
 }
 
-/// Memory for sums that is not in use. The driver takes as long to give page-locked memory, and to take it back, as a coarse
-/// level takes; so it is kept, and is freed with the device's context.
+/// A pool of memory for sums. Allocating or freeing page-locked memory takes the driver as long as a coarse level
+/// takes, so memory is reused and freed only with the device's context.
 #[derive(Default)]
 pub(super) struct SpareSums(Mutex<Vec<Spare>>);
 
@@ -83,19 +84,19 @@ unsafe impl Send for SpareSums {}
 unsafe impl Sync for SpareSums {}
 
 impl SpareSums {
-    /// More than are in use at once.
+    /// Number of sums that are allocated together, more than are in use at once.
     const COUNT: usize = 256;
     /// Bytes of `COUNT` sums.
     pub(super) const BYTES: usize = Self::COUNT * size_of::<[f64; 3]>();
 
-    /// Adds `BYTES` of page-locked memory, aligned for the sums, that nothing else uses.
+    /// Adds `BYTES` bytes of unused page-locked memory, aligned for the sums.
     pub(super) fn add(&self, memory: *mut c_void) {
         let first: *mut [f64; 3] = memory.cast();
         let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         spare.extend((0..Self::COUNT).map(|n| Spare { sums: first.wrapping_add(n), written: None }));
     }
 
-    /// The device's context must be current.
+    /// Takes memory from the pool, allocating more if necessary. The device's context must be current.
     fn take(&self) -> Result<Spare, Error> {
         loop {
             if let Some(spare) = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop() {
@@ -108,7 +109,7 @@ impl SpareSums {
         }
     }
 
-    /// What [`take`](SpareSums::take) gave, once no kernel writes there.
+    /// Returns memory from [`take`](SpareSums::take) after the last kernel has written to it.
     fn give_back(&self, spare: Spare) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
     }

@@ -1,4 +1,4 @@
-//! How long each kernel took.
+//! Times of kernels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::Error;
 pub struct KernelTime {
     /// The kernel.
     pub name: &'static str,
-    /// How often it ran.
+    /// Number of launches.
     pub launches: usize,
-    /// Time on the device in all, seconds.
+    /// Total time on the device, seconds.
     pub seconds: f64,
     /// The shortest launch, seconds.
     pub fastest: f64,
     /// The median launch, seconds.
     pub median: f64,
-    /// Bytes that the launches must move at least, in all.
+    /// Total number of bytes that the launches must move at least.
     pub bytes: u64,
 }
 
-/// Events around every launch, while it is on.
+/// Events around every launch while profiling is on.
 #[derive(Default)]
 pub(super) struct Profile {
     on: bool,
@@ -51,7 +51,7 @@ impl Profile {
         self.launches.clear();
     }
 
-    /// Marks the start of a launch; returns whether its end is to be marked.
+    /// Marks the start of a launch. Returns whether its end must be marked.
     pub(super) fn before(&mut self, name: &'static str, bytes: u64, stream: &Stream) -> Result<bool, Error> {
         if self.on {
             let (start, end) = (new_event()?, new_event()?);
@@ -68,7 +68,7 @@ impl Profile {
         }
     }
 
-    /// Sums by kernel; the stream must be idle.
+    /// Sums by kernel. The stream must be idle.
     pub(super) fn finish(&mut self) -> Result<Vec<KernelTime>, Error> {
         self.on = false;
         let mut kernels: BTreeMap<&'static str, (Vec<f64>, u64)> = BTreeMap::new();
@@ -94,7 +94,7 @@ impl Profile {
     }
 }
 
-/// The best of a few copies between two buffers far larger than any cache.
+/// The fastest of a few copies between two buffers far larger than any cache.
 pub(super) fn copy_bandwidth(device: &Arc<Device>) -> Result<f64, Error> {
     const WORDS: usize = 1 << 27;
     let wrap = |error| driver_error("copy bandwidth", error);

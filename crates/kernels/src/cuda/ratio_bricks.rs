@@ -1,5 +1,5 @@
-//! The correlation ratio of a batch of transforms without weights, brick by brick: what does not depend on the transforms,
-//! and the launches (`cu/correlation_ratio_bricks.cu`).
+//! The correlation ratio of a batch of transforms without weights, by bricks: the data that does not depend on the
+//! transforms, and the launches (`cu/correlation_ratio_bricks.cu`).
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use super::launch::{Argument, Launch, Size, Vector, arguments};
 use super::samples::{grown, per_edge};
 use crate::Error;
 
-/// Voxels of a brick along each axis and bricks of a run, as in `cu/bricks.cuh`; bricks of a block, as the kernels have it.
+/// Voxels of a brick along each axis and bricks of a run, as in `cu/bricks.cuh`; most bricks of a block, as in the
+/// kernels.
 const BRICK: [usize; 3] = [8, 8, 4];
 const RUN: usize = 8;
 const MOST_BRICKS: usize = 120;
@@ -20,9 +21,9 @@ const MOST_BRICKS: usize = 120;
 const CELL: usize = 2;
 /// Threads of a block.
 const THREADS: u32 = 256;
-/// More bins than that would leave a multiprocessor with few blocks.
+/// Most bins: more would leave few blocks on a multiprocessor.
 const MOST_BINS: usize = 1024;
-/// Waves of blocks that a batch is cut into, about.
+/// Approximate number of waves of blocks for a batch.
 const WAVES: usize = 2;
 
 /// `Binning` of `cu/binning.cuh`.
@@ -55,18 +56,18 @@ struct Operands {
 }
 impl Argument for Operands {}
 
-/// Fixed bins brick by brick.
+/// Fixed bins in bricks.
 pub(super) struct FixedBricks {
     placed: Buffer<u16>,
-    /// Voxels of each bin.
+    /// Number of voxels of each bin.
     in_bin: Buffer<u32>,
-    /// The bin with most.
+    /// The bin with the most voxels.
     hot: usize,
 }
 
-/// Where a moving image is zero.
+/// Distance from the voxels of a moving image that are not zero.
 pub(super) struct Backdrop {
-    /// How many cells away from each the nearest one is that is not.
+    /// For each cell, the distance in cells to the nearest cell with a voxel that is not zero.
     distance: Buffer<u16>,
     /// The bits of the largest magnitude.
     largest: Buffer<u32>,
@@ -76,14 +77,15 @@ fn count(shape: [usize; 3], of: [usize; 3]) -> [usize; 3] {
     std::array::from_fn(|axis| shape[axis].div_ceil(of[axis]))
 }
 
-/// Blocks a transform: enough to fill the device, so many that none takes more bricks than it can, no more than runs.
+/// Number of blocks per transform: enough to fill the device and to keep each block within its maximum of bricks, at
+/// most the number of runs.
 fn blocks(bricks: usize, transforms: usize, resident: usize) -> usize {
     let runs = bricks.div_ceil(RUN);
     (WAVES * resident).div_ceil(transforms).min(runs).max(runs.div_ceil(MOST_BRICKS / RUN))
 }
 
-/// A weight of 1 in units: as many as a block's sums of 31 bits and the sums of squares of 64 bits have room for, and as a
-/// number in single precision can be rounded to by adding.
+/// Integer units of a weight of 1: the largest number for which the 31-bit sums of a block and the 64-bit sums of
+/// squares cannot overflow, and for which rounding by addition in single precision is exact.
 fn unit(bricks: usize, blocks: usize) -> f32 {
     let voxels = |bricks: usize| bricks * BRICK.iter().product::<usize>();
     let of_block = voxels(bricks.div_ceil(RUN).div_ceil(blocks.max(1)) * RUN).max(1);
@@ -93,7 +95,7 @@ fn unit(bricks: usize, blocks: usize) -> f32 {
 }
 
 impl FixedBricks {
-    /// Of an image without weights; `None` where there are too many bins.
+    /// Bricks of an image without weights; `None` if there are too many bins.
     pub(super) fn of(
         cuda: &Cuda,
         fixed: &Image,
@@ -145,7 +147,7 @@ impl Backdrop {
     }
 }
 
-/// What a batch is made of.
+/// The operands of a batch.
 pub(super) struct Batch<'b> {
     pub(super) shape: [usize; 3],
     pub(super) bins: usize,
@@ -156,7 +158,7 @@ pub(super) struct Batch<'b> {
 }
 
 impl Batch<'_> {
-    /// The costs under maps that are on the device; NaN for those that sums by bricks do not suffice for.
+    /// The costs under maps on the device. NaN for a cost that the integer sums cannot represent accurately.
     pub(super) fn costs(
         &self,
         cuda: &Cuda,
@@ -200,7 +202,7 @@ impl Batch<'_> {
             grid: [blocks as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
             shared: 12 * self.bins as u32,
-            // The fixed bins per transform; the moving image once, as it stays in cache.
+            // The fixed bins once per transform; the moving image once, because it stays in the cache.
             bytes: (2 * self.shape.iter().product::<usize>() * transforms + 4 * self.moving.len()) as u64,
         };
         // SAFETY: the blocks of a transform share its bricks, at most `MOST_BRICKS` each; shared memory has three words a bin,

@@ -1,4 +1,4 @@
-//! Draws two fields closer to being inverse to each other, brick by brick.
+//! Relaxation of two fields where they fold or are not inverse to each other, brick by brick.
 
 use super::Cuda;
 use super::buffer::Buffer;
@@ -8,22 +8,22 @@ use super::smooth::Weights;
 use crate::relax::{AIM_ABOVE, BRICK, CORRECTED, CORRECTED_BY, MARGIN, UNFOLDED_BY, bricks};
 use crate::{Error, RelaxRound, gaussian};
 
-/// Bricks that a block looks after, as in `cu/relax.cu`.
+/// Number of bricks that a block processes, as in `cu/relax.cu`.
 const BRICKS: usize = 8;
 
-/// Which bricks of the two fields are still to be examined; scratch memory.
+/// The bricks of both fields that are still to be examined, and scratch memory.
 pub struct Relaxation {
     shape: [usize; 3],
-    /// Of either field, a mark a brick: those that are examined next, and those that are marked meanwhile.
+    /// For each field, one mark per brick: bricks that are examined next, and bricks marked during the round.
     examine: [[Buffer<u32>; 2]; 2],
-    /// Bricks of the inverse that are to follow.
+    /// Bricks in which the inverse must be computed again.
     following: Buffer<u32>,
-    /// What the listed voxels become.
+    /// New vectors of the listed voxels.
     target: Field,
-    /// What a voxel is drawn by; zero between half rounds.
+    /// Share of the smoothed field at each voxel; zero between half rounds.
     weights: Buffer<f32>,
     list: Buffer<u32>,
-    /// Of either half round, how many voxels were beyond the limits, and how many are listed.
+    /// For each half round: number of voxels beyond the limits, number of listed voxels.
     counts: Buffer<u32>,
 }
 

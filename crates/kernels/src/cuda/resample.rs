@@ -1,4 +1,4 @@
-//! Images on another grid: through an affine map, and through a field followed by an affine map.
+//! Resampling of images: through an affine map, and through a field followed by an affine map.
 
 use antsreg_core::AffineTransform;
 
@@ -8,7 +8,7 @@ use super::image::Image;
 use super::launch::{Affine, Argument, Launch, Shape, arguments};
 use crate::{Error, Sampling};
 
-/// As in `cu/warp.cu`.
+/// Most slices per thread, as in `cu/warp.cu`.
 const MOST_SLICES: usize = 2;
 
 /// `Warp` of `cu/warp.cu`.
@@ -39,7 +39,7 @@ impl Cuda {
         unsafe { self.launch(launch, arguments![source, source_shape, map, outside, target, shape]) }
     }
 
-    /// One image or two, each through a field of its own, onto grids of one shape.
+    /// Warps one image or two, each through its own field, onto grids of one shape.
     pub(super) fn warp_images<const N: usize>(
         &self,
         images: [&Image; N],

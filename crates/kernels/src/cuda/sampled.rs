@@ -1,4 +1,5 @@
-//! Slices as the kernels of the linear stage's costs sample them, which read between two voxels along every axis.
+//! Slices as volumes for the kernels of the linear stage's costs, which interpolate between two voxels along every
+//! axis.
 
 use std::borrow::Cow;
 
@@ -6,16 +7,17 @@ use antsreg_core::AffineTransform;
 
 use crate::slices::{is_slice, within_slice};
 
-/// The shape under which the moving image is sampled, and the maps to it: a slice as two equal slices, anything else as it is.
+/// The shape under which the moving image is sampled, and the maps to it. A slice is sampled as two equal slices, any
+/// other image as it is.
 pub(crate) struct Sampled<'m> {
-    /// Of the moving image; what lies above a slice repeats it.
+    /// Shape of the moving image. A texture repeats a slice to give the second slice.
     pub shape: [usize; 3],
-    /// To the moving image.
+    /// Maps to the moving image.
     pub maps: Cow<'m, [AffineTransform]>,
 }
 
 impl<'m> Sampled<'m> {
-    /// How to sample it; nothing where the image is one voxel thin and no slice.
+    /// How to sample the moving image; `None` if it is one voxel thin and no slice.
     pub(crate) fn of(
         fixed_shape: [usize; 3],
         moving_shape: [usize; 3],

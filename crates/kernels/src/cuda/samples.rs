@@ -11,7 +11,7 @@ use super::image::Image;
 use super::launch::{Argument, Shape, Vector, elements};
 use crate::Error;
 
-/// Transforms of one launch at most: the grid's second dimension.
+/// Most transforms of one launch: the limit of the grid's second dimension.
 pub(super) const MOST_TRANSFORMS: usize = 65_535;
 
 /// `Moving` of `cu/samples.cuh`.
@@ -27,7 +27,7 @@ pub(super) struct Moving {
 impl Argument for Moving {}
 
 impl Moving {
-    /// `shape` is that of [`Sampled`](super::sampled::Sampled): textures repeat a slice above itself.
+    /// `shape` is that of [`Sampled`](super::sampled::Sampled): textures repeat a slice.
     pub(super) fn new(
         cuda: &Cuda,
         moving: &Image,
@@ -46,13 +46,13 @@ impl Moving {
         })
     }
 
-    /// To be read through the texture unit's filter.
+    /// The same operands, interpolated by the texture unit.
     pub(super) fn filtered(self, cuda: &Cuda, moving: &Image) -> Result<Moving, Error> {
         Ok(Moving { image: moving.texture(&cuda.device)?.filtered, ..self })
     }
 }
 
-/// 1 / width of the ramp at the moving image's edge.
+/// 1 / width of the ramp at the moving image's border.
 pub(super) fn per_edge(edge_voxels: [f64; 3]) -> Vector {
     Vector(edge_voxels.map(|edge| (1.0 / edge) as f32))
 }
@@ -62,7 +62,7 @@ pub(super) fn map(transform: &AffineTransform) -> [f32; 12] {
     elements(transform).map(|element| element as f32)
 }
 
-/// Where the maps of a batch are on the device, once they are there.
+/// Uploads the maps of a batch and returns their address.
 pub(super) fn uploaded(
     buffer: &mut Option<Buffer<[f32; 12]>>,
     transforms: &[AffineTransform],
@@ -73,7 +73,7 @@ pub(super) fn uploaded(
     Ok(buffer.pointer())
 }
 
-/// The buffer, replaced by a larger one if it has less than `len` elements.
+/// The buffer, replaced by a larger one if it has fewer than `len` elements.
 pub(super) fn grown<'b, T: Plain>(
     buffer: &'b mut Option<Buffer<T>>,
     len: usize,

@@ -1,4 +1,4 @@
-//! What fields are like, their Jacobian determinants and how nearly two of them undo each other; and how alike images are.
+//! Scores: Jacobian determinants and inverse consistency of fields, correlation of images.
 
 use antsreg_core::jacobian::JacobianSummary;
 
@@ -51,7 +51,8 @@ impl Cuda {
         Ok(PairSums { counted: counted as u64, a, b, aa, bb, ab }.correlation())
     }
 
-    /// Launches a kernel that says what a number of each voxel comes to, and waits for it. All operands have one shape.
+    /// Launches a kernel that computes statistics of one number per voxel, and waits for it. All operands have one
+    /// shape.
     fn statistics(
         &self,
         kernel: &Kernel,
@@ -59,7 +60,7 @@ impl Cuda {
         other: Option<&Field>,
         mask: Option<&Image>,
     ) -> Result<Statistics, Error> {
-        /// Longer columns leave too few threads.
+        /// More slices per thread leave too few threads.
         const MOST_SLICES: usize = 8;
         let slices = self.slices_of_threads(field.len(), MOST_SLICES);
         let fields = 1 + u64::from(other.is_some());

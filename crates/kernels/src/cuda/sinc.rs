@@ -1,4 +1,4 @@
-//! Reading through a windowed sinc.
+//! Windowed sinc interpolation through a field.
 
 use antsreg_core::AffineTransform;
 

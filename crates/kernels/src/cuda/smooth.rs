@@ -7,14 +7,15 @@ use super::launch::{Argument, Launch, Shape, arguments};
 use super::module::Kernel;
 use crate::{Error, gaussian};
 
-/// A kernel of `cu/smooth.cuh` that does all axes at once: the reach of its Gaussian, and the rows of its tiles.
+/// A kernel of `cu/smooth.cuh` that smooths along all axes in one pass: the radius of its Gaussian, and the rows of
+/// its tiles.
 struct Fused<'a> {
     kernel: &'a Kernel,
     reach: usize,
     rows: usize,
 }
 
-/// Threads of its blocks at most, one for each column of a tile and its margins.
+/// Most threads of its blocks, one per column of a tile with margins.
 const MOST_THREADS: usize = 192;
 
 /// `Weights` of `cu/smooth.cuh`: half kernels, zero beyond their end.
@@ -33,7 +34,7 @@ impl Weights {
     }
 }
 
-/// What to convolve with, and what to do with the result.
+/// The half kernels of the convolution, and how the result is blended.
 struct Plan {
     weights: Weights,
     radius: usize,
@@ -49,7 +50,7 @@ impl Plan {
     }
 }
 
-/// What is smoothed: so many planes of one shape.
+/// The operand of smoothing: a number of planes of one shape.
 #[derive(Clone, Copy)]
 struct Planes {
     shape: [usize; 3],
@@ -62,7 +63,7 @@ impl Planes {
     }
 }
 
-/// A thread a voxel of all planes.
+/// A launch of one thread per voxel of all planes.
 fn over_planes(kernel: &Kernel, planes: Planes, bytes: u64) -> Launch<'_> {
     let mut launch = Launch::over_voxels(kernel, planes.shape, bytes);
     launch.grid[2] *= planes.count;
@@ -99,7 +100,7 @@ impl Cuda {
         Ok(())
     }
 
-    /// As [`smooth_vectors`](Cuda::smooth_vectors), of two fields; at once where their planes follow on each other.
+    /// As [`smooth_vectors`](Cuda::smooth_vectors), for two fields; in one launch if their planes are adjacent.
     pub(super) fn smooth_both_vectors(
         &self,
         fields: [&mut Field; 2],
@@ -123,13 +124,15 @@ impl Cuda {
         Ok(())
     }
 
-    /// Smooths into another field. A kernel wider than the fused ones uses `field` as scratch.
+    /// Smooths into another field. For a radius beyond the fused kernels, `field` is used as scratch memory.
     pub(super) fn smooth_into(&self, field: &mut Field, variance_voxels: f64, out: &mut Field) -> Result<(), Error> {
         let planes = Planes { shape: field.shape, count: 3 };
         // SAFETY: both fields have this shape and do not overlap.
         unsafe { self.smooth_planes(field.write(), variance_voxels, out.write(), planes) }
     }
 
+    /// Smooths planes.
+    ///
     /// # Safety
     /// `from` and `to` hold the planes and do not overlap.
     unsafe fn smooth_planes(&self, from: u64, variance_voxels: f64, to: u64, planes: Planes) -> Result<(), Error> {
@@ -143,13 +146,12 @@ impl Cuda {
                 self.smooth_fused(kernel, from, to, planes, &plan)?;
                 self.blend(from, to, planes, &plan)
             },
-            // Kernels this wide are of variances that are not blended.
-            // SAFETY: as above.
+            // Variances with kernels this wide are not blended. SAFETY: as above.
             None => unsafe { self.smooth_by_axis(from, to, planes, &plan) },
         }
     }
 
-    /// The kernel that does all axes at once, if the radius is not too wide for it.
+    /// The kernel that smooths along all axes in one pass; `None` if the radius is too large for it.
     fn fused(&self, radius: usize) -> Result<Option<Fused<'_>>, Error> {
         let (kernels, device) = (&self.kernels, &self.device);
         let fused = |kernel, reach, rows| Some(Fused { kernel, reach, rows });
@@ -163,6 +165,8 @@ impl Cuda {
         })
     }
 
+    /// Smooths planes by a fused kernel.
+    ///
     /// # Safety
     /// `from` and `to` hold the planes and do not overlap.
     unsafe fn smooth_fused(
@@ -174,7 +178,7 @@ impl Cuda {
         plan: &Plan,
     ) -> Result<(), Error> {
         let [nx, ny, nz] = planes.shape;
-        // Tiles as narrow as their number allows. Along x a thread smooths as many voxels as a tile has rows.
+        // The narrowest tiles for their number. Along x a thread smooths as many voxels as a tile has rows.
         let columns = nx.div_ceil(MOST_THREADS - 2 * reach);
         let width = nx.div_ceil(columns);
         let threads = (width + 2 * reach).max(width.next_multiple_of(rows)).next_multiple_of(32) as u32;
@@ -195,7 +199,7 @@ impl Cuda {
         unsafe { self.launch(launch, arguments![from, to, shape, weights, width, chunks, depth, clear]) }
     }
 
-    /// Mixes what was smoothed with what was there before, if the plan says so.
+    /// Blends the smoothed planes with those before, if the plan requires it.
     ///
     /// # Safety
     /// As [`smooth_fused`](Cuda::smooth_fused).
@@ -209,7 +213,7 @@ impl Cuda {
         unsafe { self.launch(launch, arguments![before, smoothed, shape, share, clear]) }
     }
 
-    /// One axis after the other: `from` → `to` → `from` → `to`.
+    /// Smooths one axis after the other: `from` → `to` → `from` → `to`.
     ///
     /// # Safety
     /// As [`smooth_fused`](Cuda::smooth_fused); `from` is overwritten.

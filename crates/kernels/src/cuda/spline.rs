@@ -1,4 +1,4 @@
-//! The cubic spline through an image, and reading through it.
+//! Cubic spline coefficients of an image, and interpolation by them.
 
 use antsreg_core::AffineTransform;
 
@@ -8,20 +8,20 @@ use super::image::Image;
 use super::launch::{Affine, Launch, Shape, arguments};
 use crate::Error;
 
-/// Rows that a warp of `spline_rows` takes, and warps of its blocks; as in `cu/spline.cu`.
+/// Rows that a warp of `spline_rows` processes, and warps of a block, as in `cu/spline.cu`.
 const ROWS: usize = 32;
 const WARPS: usize = 4;
 /// Threads of a block of `spline_lines`.
 const LINES: u32 = 64;
 
-/// Lines through a volume, as `spline_lines` of `cu/spline.cu` takes them.
+/// Lines through a volume, in the layout of `spline_lines` in `cu/spline.cu`.
 struct Lines {
-    /// How many there are.
+    /// Number of lines.
     count: usize,
-    /// Those that begin one after the other in memory, and from one such group to the next.
+    /// Number of lines that begin next to each other in memory, and the distance between two such groups.
     group: usize,
     group_stride: usize,
-    /// Voxels of a line, and from one to the next.
+    /// Voxels of a line, and the distance between two of them in memory.
     length: usize,
     stride: usize,
 }

@@ -1,6 +1,6 @@
-//! Large volumes on their way to the device and back: by several threads at once, each through a piece of page-locked memory.
+//! Transfer of large volumes to and from the device by several threads, each through a piece of page-locked memory.
 //!
-//! The driver copies from and to ordinary memory by one thread, which also has the system find every page of a result.
+//! The driver copies from and to ordinary memory with one thread, which also triggers the page faults of a result.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -13,25 +13,25 @@ use super::mark::Mark;
 use super::pending::SpareSums;
 use crate::Error;
 
-/// Bytes that are on their way in one piece: a huge page, where the system has them. Of a result each is one thread's, as the
-/// system clears a page for every thread that finds it at once.
+/// Bytes of a piece: a huge page, where the system has huge pages. Each page of a result is first written by one
+/// thread, because a page that several threads touch first at the same time is cleared several times.
 const PIECE: usize = 2 << 20;
-/// Pieces under way at most, each by a thread of its own.
+/// Most pieces in transfer, each with its own thread.
 const LANES: usize = 8;
-/// Of these, pieces under way to the device. Nothing has to be found for them, so that few are enough; where six workers on two
-/// devices begin at once, more would wait for each other.
+/// Most pieces in transfer to the device. Uploads cause no page faults, so few are enough; with more, six workers on
+/// two devices that start together would wait for each other.
 const SENDING: usize = 3;
 
-/// Page-locked memory, made when the device is opened. It goes with the device's context.
+/// Page-locked memory, allocated when the device is opened and freed with the device's context.
 pub(super) struct Staging {
     lanes: Mutex<Vec<Lane>>,
 }
 
-/// One thread's way.
+/// Page-locked memory of one thread.
 struct Lane {
-    /// Of a piece.
+    /// Memory of one piece.
     memory: *mut u8,
-    /// Behind what was copied from or to it last.
+    /// Mark after the last copy from or to this memory.
     arrived: Mark,
 }
 
@@ -39,11 +39,11 @@ struct Lane {
 unsafe impl Send for Lane {}
 
 impl Staging {
-    /// Fewer bytes travel faster by themselves.
+    /// Smallest transfer that uses staging, bytes: smaller transfers are faster without it.
     pub(super) const WORTH: usize = PIECE / 2;
 
-    /// The device's context must be current. The memory for `sums` comes with the lanes': the driver takes its time to find
-    /// page-locked memory, however little it is.
+    /// The device's context must be current. The memory of `sums` is allocated together with that of the lanes,
+    /// because each allocation of page-locked memory takes the driver a long time, whatever its size.
     pub(super) fn new(sums: &SpareSums) -> Result<Staging, Error> {
         let mut memory: *mut c_void = std::ptr::null_mut();
         // SAFETY: `memory` is valid for writing.
@@ -55,7 +55,7 @@ impl Staging {
         Ok(Staging { lanes: Mutex::new((0..LANES).map(lane).collect::<Result<_, Error>>()?) })
     }
 
-    /// Fills `to` from device memory, once all earlier work of the stream is done.
+    /// Copies device memory to `to`, after all earlier work of the stream.
     ///
     /// # Safety
     /// `from` is device memory of at least as many bytes.
@@ -80,7 +80,7 @@ impl Staging {
         })
     }
 
-    /// Has device memory filled with `from`, which is free again at once, after all earlier work of the stream.
+    /// Copies `from` to device memory, after all earlier work of the stream. `from` may be reused at once.
     ///
     /// # Safety
     /// `to` is device memory of at least as many bytes.
@@ -99,8 +99,8 @@ impl Staging {
         })
     }
 
-    /// Has so many lanes do `one` for each piece in turn, each once nothing is under way by it. No piece is empty or longer than
-    /// a lane's memory.
+    /// Calls `one` for each piece in turn on `count` threads, each with its own lane, after the last transfer of that
+    /// lane is done. No piece is empty or longer than a lane's memory.
     fn carry<T: Send>(
         &self,
         device: &Device,
@@ -122,7 +122,7 @@ impl Staging {
                 one(lane, piece)
             })
         };
-        // Threads of their own: one of rayon's might take up other work here that waits for the same lock.
+        // Separate threads: a thread of rayon might start other work here that waits for the same lock.
         std::thread::scope(|scope| {
             let work = &work;
             let at_work = lanes.iter_mut().zip(of_lanes).filter(|(_, pieces)| !pieces.is_empty());
@@ -133,7 +133,7 @@ impl Staging {
     }
 }
 
-/// Asks for huge pages, where the system has them: each page is found when it is first written.
+/// Asks the system for huge pages, which reduce the number of page faults.
 fn advise_huge_pages(memory: &mut [MaybeUninit<u8>]) {
     #[cfg(target_os = "linux")]
     {

@@ -1,7 +1,8 @@
-//! Where the moving image is nothing but backdrop: samples there have a value known without reading.
+//! The backdrop of the moving image: parts with one constant value, where samples are known without reading the
+//! image.
 //!
-//! Most of a brain image is background. The image is cut into blocks of cells; a summed table of the blocks that hold
-//! anything else answers for any box of blocks at once.
+//! Most of a brain image is background. The image is divided into blocks of cells. A summed-area table of the blocks
+//! that contain another value answers the question for any box of blocks at once.
 
 use std::ops::Range;
 
@@ -13,13 +14,13 @@ use crate::cpu::image::Image;
 /// Cells along each edge of a block.
 const BLOCK: usize = 8;
 
-/// The parts of an image that have one value, that of its first voxel.
+/// The parts of an image that have only one value, the value of its first voxel.
 #[derive(Debug)]
 pub(in crate::cpu) struct Backdrop {
     pub value: f32,
-    /// Entries along each axis: blocks and one.
+    /// Entries along each axis: blocks + 1.
     size: [usize; 3],
-    /// How many blocks before each corner hold anything but the value.
+    /// Number of blocks before each corner that contain another value.
     filled: Vec<u32>,
 }
 
@@ -38,7 +39,7 @@ impl Backdrop {
                 for i in 0..blocks[0] {
                     before += u32::from(layer[i + j * blocks[0]]);
                     let corner = i + 1 + row * (j + 1) + plane * (k + 1);
-                    // All blocks of the layers below and of the rows before, and those of this row.
+                    // All blocks of the layers below and of the rows before, and the blocks of this row.
                     filled[corner] =
                         before + filled[corner - row] + filled[corner - plane] - filled[corner - row - plane];
                 }
@@ -47,14 +48,14 @@ impl Backdrop {
         Backdrop { value, size, filled }
     }
 
-    /// Whether the samples of part of a row, which lies inside the image, all have the backdrop's value.
+    /// Whether all samples of part of a row, which lies inside the image, have the backdrop's value.
     #[inline(always)]
     pub fn covers(&self, row: &Row, range: &Range<usize>) -> bool {
         let cell = |x: usize| std::array::from_fn(|axis| (row.start[axis] + x as f64 * row.step[axis]) as i32);
         self.covers_cells(cell(range.start), cell(range.end - 1))
     }
 
-    /// Whether the samples in all cells of the box between two cells have the backdrop's value.
+    /// Whether all samples in the box of cells between two cells have the backdrop's value.
     #[inline(always)]
     pub fn covers_cells(&self, one: [i32; 3], other: [i32; 3]) -> bool {
         let (mut low, mut high) = ([0; 3], [0; 3]);
@@ -73,7 +74,8 @@ impl Backdrop {
     }
 }
 
-/// Which blocks of a layer hold anything but `value`. The cells of a block reach the voxels at its far faces.
+/// The blocks of a layer that contain a value other than `value`. The cells of a block include the voxels at its
+/// upper faces.
 fn filled_blocks(image: &Image, value: f32, blocks: [usize; 3], layer: usize) -> Vec<bool> {
     let [nx, ny, nz] = image.shape;
     let mut filled = vec![false; blocks[0] * blocks[1]];

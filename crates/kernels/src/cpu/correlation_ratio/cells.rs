@@ -1,4 +1,5 @@
-//! Trilinear samples along a row, many at a time: coordinates and interpolation run in vectors, reads one by one.
+//! Trilinear samples along a row, many at a time: coordinates and interpolation are vectorised, reads are done one by
+//! one.
 
 use super::rows::Row;
 use crate::cpu::image::Image;
@@ -6,27 +7,27 @@ use crate::cpu::image::Image;
 /// Samples in one step of a vector loop.
 pub(in crate::cpu) const LANES: usize = 16;
 
-/// 1.5·2²³: adding it to a small float rounds that to a whole number, which then stands in the low bits.
+/// 1.5·2²³: adding it to a small float rounds the float to an integer, which is then in the low bits.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// The bits in which it stands.
+/// The bits of that integer.
 const INDEX_BITS: u32 = 0x3f_ffff;
 
-/// A whole number of 0…2²² as an integer.
+/// An integer-valued float of 0…2²² as an integer.
 #[inline(always)]
 pub(in crate::cpu) fn whole(number: f32) -> u32 {
     (number + ROUNDER).to_bits() & INDEX_BITS
 }
 
-/// Cells of the moving image in which a block of samples lies, and where in them.
+/// The cells of the moving image that contain a block of samples, and the positions within the cells.
 ///
-/// A block is long enough for a value to reach memory before the next loop reads it back in a vector.
+/// A block is long enough for a value to reach memory before the next loop reads it as part of a vector.
 pub(in crate::cpu) struct Cells {
     pub offset: [[u32; LANES]; Cells::GROUPS],
     pub fraction: [[[f32; LANES]; Cells::GROUPS]; 3],
-    /// Product over the axes of the ramp at the edge of the field of view.
+    /// Product over the axes of the ramp at the border of the field of view.
     pub edge_weight: [[f32; LANES]; Cells::GROUPS],
-    /// The voxels around each sample: four pairs of neighbours in x.
+    /// The voxels around each sample: four pairs of neighbours along x.
     pub pairs: [[[[f32; 2]; LANES]; 4]; Cells::GROUPS],
 }
 
@@ -44,7 +45,8 @@ impl Cells {
         }
     }
 
-    /// Finds the cells of the samples `first..first + count` of a row. Lanes behind the last are kept inside the image.
+    /// Finds the cells of the samples `first..first + count` of a row. Lanes after the last sample get cells inside
+    /// the image.
     #[inline(always)]
     pub fn locate<const WEIGHTED: bool>(
         &mut self,

@@ -1,4 +1,4 @@
-//! The inner loop: rows of one slab under one transform, sampled and accumulated.
+//! The inner loop of the correlation ratio: the rows of one slab under one transform, sampled and accumulated.
 
 use std::ops::Range;
 
@@ -14,19 +14,20 @@ use crate::cpu::image::Image;
 /// Σw, Σwy, Σwy² of a bin.
 pub(super) type Moments = [f64; 3];
 
-/// The operands of one task, and its tables.
+/// The operands of one task, and its tables of sums.
 pub(super) struct Piece<'a> {
     fixed: &'a FixedBins,
     moving: &'a Image,
     moving_weight: Option<&'a Image>,
     edge_voxels: [f64; 3],
     backdrop: &'a Backdrop,
-    /// Twice the sums of each bin, taken in turns: neighbours in one bin need not wait for each other's store.
+    /// Two sums for each bin, used alternately, so that neighbouring samples in one bin need not wait for each
+    /// other's store.
     table: Vec<[[f64; 4]; 2]>,
     scratch: Scratch,
 }
 
-/// What one block of samples goes through.
+/// Buffers for one block of samples.
 struct Scratch {
     cells: Cells,
     values: [[f32; LANES]; Cells::GROUPS],
@@ -57,7 +58,7 @@ impl<'a> Piece<'a> {
     pub fn moments(&mut self, slices: Range<usize>, fixed_to_moving: &AffineTransform) -> Vec<Moments> {
         self.table.fill([[0.0; 4]; 2]);
         let finite = fixed_to_moving.matrix.iter().chain(&fixed_to_moving.translation).all(|v| v.is_finite());
-        // A volume one voxel thin is all border.
+        // In a volume one voxel thin, every voxel is at the border.
         if finite && self.moving.shape.iter().all(|n| *n >= 2) {
             crate::cpu::widest(
                 #[inline(always)]
@@ -94,7 +95,8 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// The part of a row whose samples count as one each; where both images are backdrop, many are counted together.
+    /// The part of a row whose samples have weight 1. Where both images are backdrop, many samples are counted at
+    /// once.
     #[inline(always)]
     fn inner(&mut self, number: usize, row: &Row, range: Range<usize>) {
         let mut pending = range.start;
@@ -117,7 +119,7 @@ impl<'a> Piece<'a> {
         self.segment::<false>(number, row, pending..range.end);
     }
 
-    /// Part of a row. Without `WEIGHTED` every sample counts as one.
+    /// Accumulates part of a row. Without `WEIGHTED` every sample has weight 1.
     #[inline(always)]
     fn segment<const WEIGHTED: bool>(&mut self, number: usize, row: &Row, range: Range<usize>) {
         let base = number * self.fixed.shape[0];

@@ -1,10 +1,10 @@
-//! Which part of a row of fixed voxels falls inside the moving image.
+//! The part of a row of fixed voxels that is mapped into the moving image.
 
 use std::ops::Range;
 
 use nalgebra::Vector3;
 
-/// A row of fixed voxels seen in the moving image: voxel x is at `start + x·step` (voxel indices).
+/// A row of fixed voxels in the moving image: voxel x is mapped to `start + x·step` (voxel indices).
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cpu) struct Row {
     pub start: Vector3<f64>,
@@ -12,7 +12,8 @@ pub(in crate::cpu) struct Row {
 }
 
 impl Row {
-    /// The voxels of `within` that lie at least `margin` inside the border voxel centres of a volume of this shape.
+    /// The voxels of `within` that are mapped at least `margin` inside the outermost voxel centres of a volume of
+    /// this shape.
     pub fn inside(&self, shape: [usize; 3], margin: [f64; 3], within: Range<usize>) -> Range<usize> {
         let (mut first, mut last) = (within.start as f64, within.end as f64 - 1.0);
         for axis in 0..3 {

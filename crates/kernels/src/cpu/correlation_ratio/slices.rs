@@ -1,22 +1,23 @@
-//! Two-dimensional images: the slice is put twice above itself, and read in between as anything else is.
+//! Slices: a slice is stacked twice to a volume of two voxels depth, which is then sampled like any other volume.
 
 use antsreg_core::AffineTransform;
 
 use crate::cpu::image::Image;
 use crate::slices::{is_slice, within_slice};
 
-/// What stands for slices.
+/// Moving image and maps for slices.
 pub(in crate::cpu) struct Slices {
-    /// The moving slice, twice.
+    /// The moving slice, stacked twice.
     pub moving: Image,
-    /// Its weight, twice.
+    /// Its weight, stacked twice.
     pub weight: Option<Image>,
-    /// The maps; one that leaves the slice leads nowhere.
+    /// The maps. A map that leaves the slice is replaced by a map outside the volume.
     pub maps: Vec<AffineTransform>,
 }
 
 impl Slices {
-    /// Of a moving image one voxel deep, unless there is an edge along its depth: then nothing of it counts anyway.
+    /// `Some` if the moving image is one voxel deep and there is no edge along its depth. With an edge, no voxel of a
+    /// slice counts.
     pub fn of(
         fixed_shape: [usize; 3],
         moving: &Image,

@@ -1,4 +1,4 @@
-//! The correlation ratio against its definition, written down naively in double precision.
+//! The correlation ratio against a naive implementation of its definition in double precision.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
@@ -19,7 +19,7 @@ struct Pair {
     moving_weight: Vec<f32>,
 }
 
-/// Uncorrelated bits of a number (splitmix64).
+/// A hash with uncorrelated bits (splitmix64).
 fn hash(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -36,7 +36,7 @@ fn pair() -> Pair {
     let (fixed_len, moving_len) = (fixed_shape.iter().product(), moving_shape.iter().product());
     let fixed: Vec<f32> = noise(1, fixed_len).iter().map(|v| 100.0 * v - 20.0).collect();
     let moving = noise(2, moving_len).iter().map(|v| 1000.0 * v + 300.0).collect();
-    // A third of the fixed weights are zero, among them whole rows and the ends of rows.
+    // A third of the fixed weights are zero, including whole rows and the ends of rows.
     let fixed_weight = noise(3, fixed_len)
         .iter()
         .enumerate()
@@ -63,7 +63,7 @@ fn trilinear(shape: [usize; 3], values: &[f32], at: &Point3<f64>) -> f64 {
     sum
 }
 
-/// The formula of the trait's documentation, two passes.
+/// The formula of the trait's documentation, in two passes.
 fn oracle(pair: &Pair, weights: [bool; 2], edge: [f64; 3], map: &AffineTransform) -> f64 {
     let [nx, ny, _] = pair.fixed_shape;
     let mut samples: Vec<Vec<(f64, f64)>> = vec![Vec::new(); BINS];
@@ -109,7 +109,7 @@ fn compute(pair: &Pair, weights: [bool; 2], edge: [f64; 3], maps: &[AffineTransf
     costs(&bins, &moving, weights[1].then_some(&moving_weight), edge, maps).expect("costs")
 }
 
-/// Maps from the fixed to the moving volume: centred, turned by any angle, stretched, partly outside.
+/// Maps from the fixed to the moving volume: centred, with rotations, stretches and partial overlap.
 fn maps() -> Vec<AffineTransform> {
     (0..40)
         .map(|i| {
@@ -131,7 +131,7 @@ fn is_what_its_definition_says() {
             let costs = compute(&pair, weights, edge, &maps);
             for (map, cost) in maps.iter().zip(costs) {
                 let expected = oracle(&pair, weights, edge, map);
-                // Positions in single precision are off by 1e-6 voxel, values by that times the gradient.
+                // Rounding: positions in single precision have errors of 1e-6 voxel, values that times the gradient.
                 assert!((cost - expected).abs() < 2e-5, "{cost} for {expected}: {weights:?} {edge:?} {map:?}");
             }
         }
@@ -154,7 +154,7 @@ fn rows_along_an_axis_end_exactly_at_the_border() {
     }
 }
 
-/// Both volumes are noise in a ball and constant around it, at `backdrop`.
+/// Two volumes of noise in a ball with the constant `backdrop` around it.
 fn balls(backdrop: f32) -> Pair {
     let (fixed_shape, moving_shape) = ([67, 19, 21], [61, 33, 29]);
     let ball = |seed: u64, shape: [usize; 3], backdrop: f32, radius: f32| -> Vec<f32> {
@@ -209,7 +209,7 @@ fn backdrop_covers_no_sample_near_anything_else() {
         covered += 1;
         for x in range {
             let at = Point3::from(row.start + x as f64 * row.step);
-            // The oracle's eight weights add up to one but for rounding.
+            // The oracle's eight weights add up to 1, except for rounding.
             assert!((trilinear(pair.moving_shape, &pair.moving, &at) - 1.5).abs() < 1e-9, "at {at}");
         }
     }
@@ -218,7 +218,7 @@ fn backdrop_covers_no_sample_near_anything_else() {
 
 #[test]
 fn is_smooth_while_voxels_enter_and_leave() {
-    // Blobs wide enough for their own second differences to be small.
+    // Blobs wide enough that their own second differences are small.
     let shape = [41, 37, 39];
     let blobs = |shift: f64| -> Vec<f32> {
         (0..shape.iter().product::<usize>())
@@ -244,8 +244,8 @@ fn is_smooth_while_voxels_enter_and_leave() {
         let range = costs.iter().fold(0.0, |most: f64, cost| most.max((cost - costs[0]).abs()));
         costs.windows(3).map(bend).fold(0.0, f64::max) / range
     };
-    // Over the 120 steps the cost of a parabola bends by 1/7200 of its range a step; planes of voxels that cross the
-    // ramps' ends add to that.
+    // Over 120 steps the cost of a parabola has second differences of 1/7200 of its range; planes of voxels that pass
+    // the ends of the ramps add to that.
     let (hard, soft) = (roughness(0.0), roughness(2.0));
     assert!(soft < 1e-3, "{soft}");
     assert!(hard > 3.0 * soft, "without ramps {hard}, with them {soft}");
@@ -267,7 +267,7 @@ fn costs_one_where_nothing_overlaps_or_varies() {
 fn is_zero_for_an_image_and_itself() {
     let mut pair = pair();
     pair.moving_shape = pair.fixed_shape;
-    // One value per bin, so that nothing varies within a bin.
+    // One value per bin, so that the variance within a bin is 0.
     pair.fixed.iter_mut().for_each(|v| *v = 5.0 * (*v / 5.0).round().clamp(-2.0, 13.0));
     pair.moving.clone_from(&pair.fixed);
     pair.moving_weight.clone_from(&pair.fixed_weight);

@@ -1,49 +1,51 @@
-//! What the windowed cross-correlation finds in one window, and what is added up over all of them.
+//! The terms of windowed cross-correlation for one window, and their sums over all windows.
 
 use wide::f32x8;
 
-/// A variance sum at most this share of the sum of squares is rounding, not structure: single precision adds up to
-/// 11³ squares with a relative error of about 1e-6.
+/// A variance sum of at most this share of the sum of squares is rounding: single precision adds up to 11³ squares
+/// with a relative error of about 1e-6.
 const ROUNDING: f32 = 4e-6;
 
 /// A, B, C and means of eight windows.
 pub(super) struct Terms {
     pub(super) fixed_mean: f32x8,
     pub(super) moving_mean: f32x8,
-    /// 2C/(A·B), 0 where the window says nothing.
+    /// 2C/(A·B); 0 for a window without variance.
     pub(super) slope: f32x8,
     /// C/A and C/B.
     pub(super) on_fixed: f32x8,
     pub(super) on_moving: f32x8,
     pub(super) value: f32x8,
-    /// AB/((A+n)(B+n)): how much of the window's structure is no noise.
+    /// AB/((A+n)(B+n)): the share of the window's variance that is not noise.
     pub(super) weight: f32x8,
 }
 
 impl Terms {
-    /// From the sums of I, J, I², J², IJ over `count` voxels of each window; zeros where no bit of `wanted` is set.
+    /// The terms from the sums of I, J, I², J², IJ over `count` voxels of each window; zero where `inside` has no bit
+    /// set.
     #[inline(always)]
-    pub(super) fn of([i, j, ii, jj, ij]: [f32x8; 5], count: f32x8, noise_variance: f32, wanted: f32x8) -> Terms {
+    pub(super) fn of([i, j, ii, jj, ij]: [f32x8; 5], count: f32x8, noise_variance: f32, inside: f32x8) -> Terms {
         let (fixed_mean, moving_mean) = (i / count, j / count);
         let a = ii - i * fixed_mean;
         let b = jj - j * moving_mean;
         let c = ij - i * moving_mean;
-        let counts = a.simd_gt(ii * ROUNDING) & b.simd_gt(jj * ROUNDING) & wanted;
+        let counts = a.simd_gt(ii * ROUNDING) & b.simd_gt(jj * ROUNDING) & inside;
         let noise = count * noise_variance;
         let (per_a, per_b) = (counts & (1.0 / (a + noise)), counts & (1.0 / (b + noise)));
-        let (on_fixed, on_moving) = (wanted & (c * per_a), wanted & (c * per_b));
+        let (on_fixed, on_moving) = (inside & (c * per_a), inside & (c * per_b));
         Terms {
-            fixed_mean: wanted & fixed_mean,
-            moving_mean: wanted & moving_mean,
+            fixed_mean: inside & fixed_mean,
+            moving_mean: inside & moving_mean,
             slope: 2.0 * on_fixed * per_b,
             on_fixed,
             on_moving,
             value: on_fixed * on_moving,
-            weight: wanted & (a * per_a * (b * per_b)),
+            weight: inside & (a * per_a * (b * per_b)),
         }
     }
 
-    /// What the exact derivative sums over windows: P, P·C/A, P·C/B and what stands beside the images for both sides.
+    /// The five terms that the exact derivative sums over windows: P, P·C/A, P·C/B, and the terms without the images
+    /// for both sides.
     #[inline(always)]
     pub(super) fn exact(&self) -> [f32x8; 5] {
         let (p_a, p_b) = (self.slope * self.on_fixed, self.slope * self.on_moving);
@@ -57,7 +59,7 @@ impl Terms {
     }
 }
 
-/// What is added up over the windows of counted voxels.
+/// Sums over the windows of counted voxels.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
     pub(super) value: f64,
