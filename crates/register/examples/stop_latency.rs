@@ -1,7 +1,7 @@
-//! Measures how long a registration on the CPU runs on after it was told to stop: `stop_latency FIXED MOVING`.
+//! Measures how long a registration on the CPU continues after it was told to stop: `stop_latency FIXED MOVING`.
 //!
-//! Prints the longest times between two calls of the observer, and for nine moments of the run: when the observer next was
-//! called, and when the registration then returned.
+//! Prints the longest times between two calls of the observer. For nine times during the run it prints when the
+//! observer was called next, and when the registration then returned.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ use antsreg_core::io::nifti;
 use antsreg_core::report::{Observer, Report, Step};
 use antsreg_register::{Device, Error, Preset, Progress, Recipe, Side, register};
 
-/// Stops at the first call after a time, and keeps the times between calls.
+/// An observer that stops the run at its first call after a given time, and records the times between calls.
 struct Stop {
     at: Option<Duration>,
     start: Instant,
     last: Instant,
-    /// Between two calls, with the last report before.
+    /// Times between two calls, each with the last report before.
     gaps: Vec<(Duration, Option<Step>)>,
     step: Option<Step>,
 }

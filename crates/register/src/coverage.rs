@@ -1,13 +1,14 @@
-//! How much of the fixed image the moving one covers: a search that fails may end where the images hardly overlap.
+//! The share of the fixed image that the moving image covers. If a search fails, the images may hardly overlap in the
+//! end.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use nalgebra::Point3;
 use serde::{Deserialize, Serialize};
 
-/// Points along an axis at which the overlap is sampled, at most.
+/// Most points along an axis at which the overlap is sampled.
 const POINTS: usize = 40;
 
-/// The share of the fixed voxels that count, in the mask or all of them, which lie within the moving image's grid.
+/// The share of the counted fixed voxels (in the mask, or all) that lie within the moving image's grid.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
     /// Under the start alone.
@@ -17,19 +18,19 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Of a start and a result, fixed → moving, RAS mm.
+    /// The coverage under a start and under a result, both fixed → moving, RAS mm.
     pub fn of(fixed: &Grid, mask: Option<&Volume>, moving: &Grid, [start, found]: [&AffineTransform; 2]) -> Coverage {
         let share = |affine| share(fixed, mask, moving, affine);
         Coverage { at_start: share(start), now: share(found) }
     }
 }
 
-/// The share under one affine, at points `step` voxels apart; `None` where no point counts.
+/// The share under one affine, at points `step` voxels apart; `None` if no point counts.
 fn share(fixed: &Grid, mask: Option<&Volume>, moving: &Grid, affine: &AffineTransform) -> Option<f64> {
     let map = moving.world_to_voxel().after(affine).after(&fixed.voxel_to_world());
     let [nx, ny, nz] = fixed.shape;
     let step = fixed.shape.map(|n| n.div_ceil(POINTS).max(1));
-    // Where slices lie along their normal does not matter.
+    // The position of a slice along its normal does not matter.
     let axes = if moving.is_slice() { 2 } else { 3 };
     let (mut counted, mut covered) = (0usize, 0usize);
     for k in (step[2] / 2..nz).step_by(step[2]) {
@@ -63,7 +64,8 @@ mod tests {
         let fixed = Grid::axis_aligned([100, 20, 3], [1.0, 2.0, 5.0]);
         let covered = |moving: &Grid, mask: Option<&Volume>, shift| share(&fixed, mask, moving, &shift);
         assert_eq!(covered(&fixed, None, shift(0.0, 0.0, 0.0)), Some(1.0));
-        // By 30 of 100 voxels, 5 of 20 and one of 3; every third voxel along x is looked at, from the second on.
+        // Shifted by 30 of 100 voxels, 5 of 20 and one of 3. Every third voxel along x is sampled, from the second
+        // on.
         let expected = [23.0 / 33.0, 0.75, 2.0 / 3.0];
         for (n, shift) in
             [shift(30.0, 0.0, 0.0), shift(0.0, -10.0, 0.0), shift(0.0, 0.0, 5.0)].into_iter().enumerate()
@@ -73,7 +75,7 @@ mod tests {
         }
         let mut mask = Volume::filled(fixed.clone(), 0.0);
         assert_eq!(covered(&fixed, Some(&mask), shift(0.0, 0.0, 0.0)), None);
-        // Half of the mask leaves the moving image.
+        // Half of the mask lies outside the moving image.
         (0..fixed.len()).filter(|n| n % 100 < 40).for_each(|n| mask.voxels[n] = 1.0);
         let found = covered(&fixed, Some(&mask), shift(-20.0, 0.0, 0.0)).expect("voxels count");
         assert!((found - 0.5).abs() < 0.04, "{found}");

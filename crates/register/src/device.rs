@@ -1,4 +1,4 @@
-//! Devices that compute: listed, chosen and opened. The one place that knows their names.
+//! Devices: listing, choosing and opening them. Names of devices are defined here only.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The device that is asked for.
+/// The device that the user asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceChoice {
@@ -22,11 +22,11 @@ pub enum DeviceChoice {
     Auto,
     /// The CPU's cores.
     Cpu,
-    /// The NVIDIA GPU of this number, or nothing.
+    /// The NVIDIA GPU with this number.
     Cuda(usize),
 }
 
-/// A text that names no device.
+/// A text that is no name of a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {}, found `{found}`", DeviceChoice::NAMES)]
 pub struct UnknownDevice {
@@ -35,10 +35,10 @@ pub struct UnknownDevice {
 }
 
 impl DeviceChoice {
-    /// Every valid name, for messages.
+    /// All valid names, for messages.
     pub const NAMES: &'static str = "auto, cpu, cuda or cuda:N";
 
-    /// Refuses a number that no GPU of this machine has.
+    /// Checks that a GPU with this number exists.
     ///
     /// # Errors
     /// [`Error::NoDevice`].
@@ -51,11 +51,11 @@ impl DeviceChoice {
         }
     }
 
-    /// Opens the device; a GPU takes up to a second. `Auto` takes the CPU where the first GPU cannot be used, and
-    /// [`Opened::instead_of_gpu`] holds the reason.
+    /// Opens the device; this takes up to a second for a GPU. `Auto` uses the CPU if the first GPU cannot be used;
+    /// [`Opened::instead_of_gpu`] then holds the reason.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if the GPU of this number cannot be used.
+    /// [`Error::NoDevice`] if the GPU with this number cannot be used.
     pub fn open(self) -> Result<Opened, Error> {
         let began = Instant::now();
         let index = match self {
@@ -71,7 +71,7 @@ impl DeviceChoice {
     }
 
     fn refused(self, reason: kernels::Error) -> Error {
-        // A driver without any device does not know which one was asked for.
+        // A driver that finds no device at all does not know which device was asked for.
         let reason = match (reason, self) {
             (kernels::Error::NoDevice { count, .. }, DeviceChoice::Cuda(index)) => {
                 kernels::Error::NoDevice { index, count }
@@ -109,7 +109,7 @@ impl Display for DeviceChoice {
     }
 }
 
-/// A device that is ready to compute. Clones share it; a GPU is released with the last of them.
+/// An open device. Clones share it; a GPU is released when the last clone is dropped.
 #[derive(Clone)]
 pub struct Device {
     pub(crate) on: On,
@@ -124,7 +124,7 @@ pub(crate) enum On {
     Cuda(Arc<Cuda>),
 }
 
-/// Runs an expression with the backend of a device, whichever it is.
+/// Evaluates an expression with the backend of a device.
 macro_rules! with_backend {
     ($device:expr, $backend:ident => $run:expr) => {
         match &$device.on {
@@ -142,37 +142,37 @@ pub(crate) use with_backend;
 /// Memory of a device, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
-    /// Not in use by any program.
+    /// Free memory.
     pub free: u64,
-    /// Kept by this process from what it has freed, for what comes next; not part of `free`.
+    /// Memory that this process has freed but keeps for its next allocations; not part of `free`.
     pub kept: u64,
-    /// All there is.
+    /// Total memory.
     pub total: u64,
 }
 
 impl Device {
-    /// The CPU: all threads of the rayon pool in which a registration is called.
+    /// The CPU, with all threads of the rayon pool in which a registration is called.
     pub fn cpu() -> Device {
         Device { on: On::Cpu(Cpu), description: Description::Cpu }
     }
 
-    /// The CPU under the description of another device: for tests of what is done with many of them.
+    /// The CPU with the description of another device, for tests with several devices.
     #[doc(hidden)]
     pub fn cpu_described_as(description: Description) -> Device {
         Device { on: On::Cpu(Cpu), description }
     }
 
-    /// What the device is.
+    /// Description of the device.
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// Whether it is a GPU.
+    /// Whether the device is a GPU.
     pub fn is_gpu(&self) -> bool {
         self.description != Description::Cpu
     }
 
-    /// The same device for another thread, with streams of its own on a GPU.
+    /// The same device for another thread; on a GPU with a separate stream.
     ///
     /// # Errors
     /// A GPU that fails.
@@ -200,7 +200,8 @@ impl Device {
         }
     }
 
-    /// Gives memory of a GPU that this process keeps for what comes next back to the system, once all work is done.
+    /// Waits for all work, then returns the GPU memory that this process keeps for its next allocations to the
+    /// system.
     ///
     /// # Errors
     /// A GPU that fails.
@@ -212,14 +213,14 @@ impl Device {
         }
     }
 
-    /// Runs work that uses GPUs, and makes the GPU that was the calling thread's own its own again.
+    /// Runs work that uses GPUs, then restores the calling thread's current CUDA context.
     pub fn keeping_the_threads<T>(work: impl FnOnce() -> T) -> T {
         #[cfg(feature = "cuda")]
         let _kept = kernels::cuda::KeptContext::new();
         work()
     }
 
-    /// The GPU, if it is one: for measurements of kernels.
+    /// The CUDA backend, if the device is a GPU; for measurements of kernels.
     #[cfg(feature = "cuda")]
     pub fn cuda(&self) -> Option<&Cuda> {
         match &self.on {
@@ -243,14 +244,14 @@ impl std::fmt::Debug for Device {
     }
 }
 
-/// A device that is ready, and how it was chosen.
+/// An open device, and how it was chosen.
 #[derive(Debug)]
 pub struct Opened {
     /// The device.
     pub device: Device,
-    /// Seconds that a GPU took to get ready.
+    /// Seconds that a GPU took to open.
     pub seconds: Option<f64>,
-    /// Why [`DeviceChoice::Auto`] did not take a GPU.
+    /// Why [`DeviceChoice::Auto`] did not use a GPU.
     pub instead_of_gpu: Option<kernels::Error>,
 }
 
@@ -268,7 +269,7 @@ impl Opened {
     }
 }
 
-/// What a device is, for people and for records.
+/// The description of a device, for messages and records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Description {
@@ -276,15 +277,15 @@ pub enum Description {
     Cpu,
     /// An NVIDIA GPU.
     Cuda {
-        /// Its number.
+        /// Number of the GPU.
         index: usize,
-        /// Its name, as the vendor gives it.
+        /// Name given by the vendor.
         name: String,
-        /// Such as 9.0.
+        /// Compute capability, such as 9.0.
         compute_capability: String,
         /// The newest CUDA version of its driver, such as 13.0.
         driver_cuda: String,
-        /// All its memory.
+        /// Total memory.
         memory_bytes: u64,
     },
 }
@@ -326,10 +327,10 @@ impl Display for Description {
     }
 }
 
-/// Every NVIDIA GPU of this machine.
+/// All NVIDIA GPUs of this machine.
 ///
 /// # Errors
-/// The reason why there is none that can be used.
+/// Why no GPU can be used.
 #[cfg(feature = "cuda")]
 pub fn gpus() -> Result<Vec<Description>, kernels::Error> {
     match Cuda::devices()?.as_slice() {
@@ -338,17 +339,17 @@ pub fn gpus() -> Result<Vec<Description>, kernels::Error> {
     }
 }
 
-/// Every NVIDIA GPU of this machine: none that this build could use.
+/// All NVIDIA GPUs of this machine: none, because this build has no CUDA.
 ///
 /// # Errors
-/// Always: GPUs are left out of this build.
+/// Always.
 #[cfg(not(feature = "cuda"))]
 pub fn gpus() -> Result<Vec<Description>, kernels::Error> {
     Err(WITHOUT_CUDA)
 }
 
 #[cfg(not(feature = "cuda"))]
-const WITHOUT_CUDA: kernels::Error = kernels::Error::NoDriver { reason: "this build does without CUDA" };
+const WITHOUT_CUDA: kernels::Error = kernels::Error::NoDriver { reason: "this program was built without CUDA" };
 
 #[cfg(feature = "cuda")]
 fn open_gpu(index: usize) -> Result<Device, kernels::Error> {
@@ -362,7 +363,7 @@ fn open_gpu(_: usize) -> Result<Device, kernels::Error> {
     Err(WITHOUT_CUDA)
 }
 
-/// Choices that this machine has, in words, for messages.
+/// The devices of this machine, as text for messages.
 pub fn there() -> String {
     let gpus = gpus().unwrap_or_default();
     let names = gpus.iter().map(|gpu| gpu.choice().to_string());

@@ -6,27 +6,27 @@ use antsreg_syn as syn;
 
 use crate::{TooLittleMemory, TooWide};
 
-/// A registration was refused or failed.
+/// Why a registration is refused or fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is nothing to do.
+    /// The list of stages is empty.
     #[error("the list of stages is empty, expected at least one")]
     NoStage,
-    /// A linear stage would have to move warps that exist already.
+    /// A linear stage follows a deformable one.
     #[error("stage {stage} is linear and follows a deformable stage; expected linear stages first")]
     LinearAfterDeformable {
-        /// Which, counted from 1.
+        /// Number of the stage, counted from 1.
         stage: usize,
     },
-    /// Masks for each stage, but not one for each.
+    /// The number of masks differs from the number of stages.
     #[error("the {side} side has masks for {found} stages, expected {expected}")]
     Masks {
         /// Fixed or moving.
         side: linear::Side,
-        /// Stages there are.
+        /// Number of stages.
         expected: usize,
-        /// Masks that were given.
+        /// Number of masks.
         found: usize,
     },
     /// One image has two dimensions, the other three.
@@ -48,19 +48,19 @@ pub enum Error {
         factor: usize,
         /// Voxels along the shortest axis of the fixed image.
         extent: usize,
-        /// Voxels that must be left.
+        /// Least number of voxels after shrinking.
         least: usize,
     },
-    /// Nothing of the moving image lies where the fixed image is.
+    /// The images do not overlap at the start.
     #[error("the images do not overlap at the start")]
     NoOverlapAtStart,
     /// The start cannot be inverted.
     #[error("the start is singular (determinant {determinant:e}): all of space becomes a plane, a line or a point")]
     SingularStart {
-        /// Of its linear part.
+        /// Determinant of the start's linear part.
         determinant: f64,
     },
-    /// A window of the correlation that the GPU's kernels do not have.
+    /// A window of the cross-correlation that the GPU's kernels do not support.
     #[error(transparent)]
     Window(#[from] TooWide),
     /// The device that was asked for cannot be used.
@@ -101,7 +101,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A linear stage failed, `place` counted from 0; or was stopped.
+    /// The error of a linear stage, `place` counted from 0; [`Error::Stopped`] if the observer stopped it.
     pub(crate) fn linear(place: usize, source: linear::Error) -> Error {
         match source {
             linear::Error::Stopped => Error::Stopped,
@@ -109,7 +109,7 @@ impl Error {
         }
     }
 
-    /// A deformable stage failed, `place` counted from 0; or was stopped.
+    /// The error of a deformable stage, `place` counted from 0; [`Error::Stopped`] if the observer stopped it.
     pub(crate) fn deformable(place: usize, source: syn::Error) -> Error {
         match source {
             syn::Error::Stopped => Error::Stopped,

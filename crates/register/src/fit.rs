@@ -1,4 +1,4 @@
-//! The device on which a registration fits: its windows, and its memory.
+//! Checks that a registration fits a device: its windows and its memory.
 
 use std::fmt::{Display, Formatter};
 
@@ -6,12 +6,12 @@ use antsreg_kernels as kernels;
 
 use crate::{Device, DeviceChoice, Error, Grids, Opened, Options, TooLittleMemory, TooWide};
 
-/// Why [`DeviceChoice::Auto`] took the CPU.
+/// Why [`DeviceChoice::Auto`] used the CPU.
 #[derive(Debug)]
 pub enum WhyCpu {
     /// No GPU can be used.
     NoGpu(kernels::Error),
-    /// No GPU has such a window.
+    /// No GPU supports this window.
     Window(TooWide),
     /// The GPU has too little free memory.
     Memory(TooLittleMemory),
@@ -30,9 +30,9 @@ impl Display for WhyCpu {
 /// Memory of a GPU, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlannedMemory {
-    /// What a registration is expected to take.
+    /// Memory that a registration is expected to need.
     pub planned_bytes: u64,
-    /// What is free before it.
+    /// Free memory before the registration.
     pub free_bytes: u64,
 }
 
@@ -41,14 +41,14 @@ pub struct PlannedMemory {
 pub struct Fitted {
     /// The device.
     pub device: Device,
-    /// Memory of the GPU, if it is one.
+    /// Memory of the GPU; `None` on the CPU.
     pub memory: Option<PlannedMemory>,
-    /// Why it is the CPU, though a GPU would have been taken.
+    /// Why the CPU is used although a GPU was preferred.
     pub instead_of_gpu: Option<WhyCpu>,
 }
 
 impl Fitted {
-    /// Refuses a GPU with too little free memory.
+    /// Checks that the GPU has enough free memory.
     ///
     /// # Errors
     /// [`Error::DeviceMemory`].
@@ -62,8 +62,8 @@ impl Fitted {
 }
 
 impl Opened {
-    /// This device for a registration, or the CPU where [`DeviceChoice::Auto`] was asked for and the GPU lacks a window of
-    /// the correlation or has too little free memory. A GPU that was asked for by its number stays: see
+    /// This device for a registration. With [`DeviceChoice::Auto`], the CPU if the GPU does not support the window of
+    /// the cross-correlation or has too little free memory. A GPU chosen by its number is kept: see
     /// [`Options::check_device`] and [`Fitted::check_memory`].
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Opened {
     }
 }
 
-/// The CPU, for this reason.
+/// The CPU, with the reason.
 fn on_cpu(reason: WhyCpu) -> Fitted {
     Fitted { device: Device::cpu(), memory: None, instead_of_gpu: Some(reason) }
 }
@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    /// The CPU under the name of a GPU, which is all that is looked at.
+    /// The CPU with the description of a GPU, which is all that these tests read.
     fn opened() -> Opened {
         Opened { device: Device::cpu(), seconds: None, instead_of_gpu: None }
     }

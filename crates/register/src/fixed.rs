@@ -1,4 +1,4 @@
-//! A prepared fixed side: everything of the fixed images that many registrations share.
+//! A prepared fixed side: the data of the fixed images that many registrations share.
 
 use antsreg_kernels::{Backend, Cpu};
 
@@ -10,8 +10,8 @@ use crate::registration::Computed;
 use crate::run::{FixedStages, OnDevice, Progress, run};
 use crate::{Error, Grids, Options, Registration, Side};
 
-/// A fixed side on a device, prepared once for any number of registrations with the same options. What was registered to it
-/// before does not change a result.
+/// A fixed side on a device, prepared once for any number of registrations with the same options. Earlier
+/// registrations do not change a result.
 pub struct Fixed {
     device: Device,
     side: Side,
@@ -26,7 +26,7 @@ enum Stages {
     Cuda(std::sync::Arc<Cuda>, FixedStages<Cuda>),
 }
 
-/// Runs an expression with the backend of prepared stages and the stages.
+/// Evaluates an expression with the backend and the prepared stages.
 macro_rules! with_stages {
     ($stages:expr, ($backend:ident, $prepared:ident) => $run:expr) => {
         match &$stages {
@@ -40,11 +40,11 @@ macro_rules! with_stages {
     };
 }
 
-/// Work on a device, whatever its backend.
+/// Work on a device, generic over its backend.
 pub trait Task {
     /// The result.
     type Output;
-    /// Why it fails.
+    /// Its error.
     type Error;
 
     /// Runs on a backend.
@@ -54,14 +54,14 @@ pub trait Task {
     fn run<B: Backend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
 }
 
-/// Work on the result of a registration while its warps are still on the device.
+/// Work on the result of a registration, while its warps are still on the device.
 pub trait Continuation {
     /// The result.
     type Output;
-    /// Why it fails.
+    /// Its error.
     type Error: From<Error>;
 
-    /// Runs on the backend that registered.
+    /// Runs on the backend of the registration.
     ///
     /// # Errors
     /// Those of the work.
@@ -88,12 +88,12 @@ impl Fixed {
         &self.side
     }
 
-    /// The options it was prepared for.
+    /// The options of all registrations to this side.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The device that holds it.
+    /// The device of this side.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -106,8 +106,8 @@ impl Fixed {
         self.compute(moving, progress)?.finish([&self.side, moving], &self.options)
     }
 
-    /// The part of [`register`](Fixed::register) that needs the device. What is left is done by [`Computed::finish`], on
-    /// another thread if wanted.
+    /// The part of [`register`](Fixed::register) that needs the device. [`Computed::finish`] does the rest, also on
+    /// another thread.
     ///
     /// # Errors
     /// Those of [`register`].
@@ -120,7 +120,7 @@ impl Fixed {
         })
     }
 
-    /// Registers `moving` to this side and goes on with the result where its warps are.
+    /// Registers `moving` to this side and continues with the result on the device.
     ///
     /// # Errors
     /// Those of [`register`] and of the continuation.
@@ -141,13 +141,13 @@ impl Fixed {
 
 /// Registers `moving` to `fixed` on a device.
 ///
-/// The stages run in order. A fixed point goes through the warp, if there is a deformable stage, then through the affine, to
-/// the moving point; both are in RAS mm. `progress` follows every iteration and can stop the registration; nothing is
-/// left of a registration that was stopped.
+/// The stages run in order. A fixed point is mapped by the warp, if there is a deformable stage, then by the affine,
+/// to the moving point; both are in RAS mm. `progress` is called in every iteration and can stop the registration. A
+/// stopped registration leaves no result.
 ///
 /// # Errors
-/// Options out of range or that do not go together; a slice beside a volume; images without contrast or overlap; masks on
-/// other grids than their images; [`Error::Stopped`]; a device that fails or lacks memory.
+/// Options out of range or inconsistent; a slice with a volume; images without contrast or overlap; masks on other
+/// grids than their images; [`Error::Stopped`]; a device that fails or has too little memory.
 pub fn register(
     fixed: &Side,
     moving: &Side,
@@ -177,7 +177,7 @@ pub fn compute(
     })
 }
 
-/// Refuses what cannot be registered before anything is computed.
+/// Checks everything that can be checked before the computation.
 fn check(device: &Device, sides: [&Side; 2], options: &Options) -> Result<(), Error> {
     options.check()?;
     options.check_sides(sides)?;

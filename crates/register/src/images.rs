@@ -1,4 +1,4 @@
-//! The warped images of a registration, and how similar the images are: on a GPU, or on the CPU.
+//! The warped images of a registration and the correlation of the images, computed on a GPU or on the CPU.
 
 use antsreg_core::compare::Comparison;
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
@@ -8,12 +8,12 @@ use antsreg_syn as syn;
 use crate::resample::{Kernel, Sampler};
 use crate::{Similarity, WarpedImages};
 
-/// The images that a registration makes.
+/// The warped images and the correlation.
 #[derive(Debug)]
 pub(crate) struct Images {
-    /// The moving image on the fixed grid, if wanted.
+    /// The moving image on the fixed grid, if requested.
     pub warped: Option<Volume>,
-    /// The fixed image on the moving grid, if wanted.
+    /// The fixed image on the moving grid, if requested.
     pub inverse_warped: Option<Volume>,
     /// Correlation of the fixed and the moving image.
     pub similarity: Similarity,
@@ -23,17 +23,17 @@ pub(crate) struct Images {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair<'a> {
     pub fixed: &'a Volume,
-    /// Fixed voxels that count in the similarity.
+    /// Mask of the correlation, on the fixed grid.
     pub mask: Option<&'a Volume>,
     pub moving: &'a Volume,
     /// The start of the registration.
     pub start: AffineTransform,
-    /// The affine of its result.
+    /// The affine of the result.
     pub affine: AffineTransform,
 }
 
 impl Images {
-    /// Computed by a backend; `None` where it has no kernel for the interpolation.
+    /// Computes the images on a backend; `None` if the backend has no kernel for the interpolation.
     pub fn on_device<B: Backend>(
         backend: &B,
         pair: &Pair,
@@ -70,7 +70,7 @@ impl Images {
         let warped = wanted.warped.then(|| fetch(&out, &fixed.grid)).transpose()?;
         drop((sampler, extent, out, both));
         let inverse_warped = || {
-            // The inverse warp on the moving grid, in its voxels.
+            // The inverse warp on the moving grid, in voxels of that grid.
             let field = |warps: &syn::Warps<B>| {
                 let [from, to] = [&moving.grid, &fixed.grid];
                 let map = to.world_to_voxel().after(&back).after(&from.voxel_to_world());
@@ -89,7 +89,8 @@ impl Images {
         Ok(Some(Images { warped, inverse_warped, similarity }))
     }
 
-    /// Computed by the CPU in double precision, through the chains of the result: moving → fixed, fixed → moving.
+    /// Computes the images on the CPU in double precision, through the chains of the result: moving → fixed, fixed →
+    /// moving.
     pub fn on_cpu(pair: &Pair, [forward, backward]: [&TransformChain; 2], wanted: WarpedImages) -> Images {
         let Pair { fixed, mask, moving, start, .. } = pair;
         let read = |image: &Volume, onto, chain: &_, outside| {

@@ -1,9 +1,9 @@
-//! How images are read between voxels.
+//! Interpolation of images.
 
 use antsreg_kernels::apply;
 use serde::{Deserialize, Serialize};
 
-/// How an image is read between voxels.
+/// Interpolation of an image between voxels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]

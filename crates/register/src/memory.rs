@@ -1,4 +1,4 @@
-//! Memory that a registration takes, estimated from grids and options before anything is computed.
+//! Estimates of the memory that a registration needs, from grids and options alone.
 
 use antsreg_core::Grid;
 use antsreg_linear as linear;
@@ -12,13 +12,13 @@ const SCALAR: usize = 4;
 /// Scalars of a displacement.
 const FIELD: usize = 3;
 
-/// Sums of batches and of blocks on a GPU, and what its driver's pool rounds up, bytes.
+/// Sums of batches and blocks on a GPU, and rounding up by the driver's pool, bytes.
 const DEVICE_SCRATCH: usize = 100_000_000;
 
-/// The program itself, and buffers of readers and writers, bytes.
+/// The program itself, and buffers for reading and writing, bytes.
 const PROGRAM: usize = 20_000_000;
 
-/// The grids of a registration: all that its memory depends on, beside its options.
+/// The grids of a registration. Together with the options they determine its memory.
 #[derive(Debug, Clone)]
 pub struct Grids<'a> {
     /// Grids of the first images, fixed and moving.
@@ -30,7 +30,7 @@ pub struct Grids<'a> {
 }
 
 impl<'a> Grids<'a> {
-    /// Of two sides.
+    /// The grids of two sides.
     pub fn of(sides: [&'a Side; 2]) -> Grids<'a> {
         Grids {
             images: sides.map(Side::grid),
@@ -46,8 +46,8 @@ impl<'a> Grids<'a> {
 }
 
 impl Options {
-    /// Main memory that a registration takes at its peak where the CPU computes, bytes. Measured peaks at 1 and 2 mm differ
-    /// by less than a tenth.
+    /// Peak main memory of a registration on the CPU, bytes. Measured peaks at 1 and 2 mm differ by less than a
+    /// tenth.
     pub fn host_bytes(&self, grids: &Grids) -> usize {
         let [fixed, moving] = grids.images;
         let masks = grids.masked.iter().filter(|masked| **masked).count();
@@ -63,7 +63,7 @@ impl Options {
         PROGRAM + inputs + channels + stages.max().unwrap_or(0)
     }
 
-    /// Memory of a GPU that a registration takes at its peak, bytes.
+    /// Peak GPU memory of a registration, bytes.
     pub fn device_bytes(&self, grids: &Grids) -> u64 {
         let further = grids.further();
         let stages = self.stages.iter().zip(self.stages_before()).map(|(stage, from)| match stage {
@@ -77,7 +77,7 @@ impl Options {
         (DEVICE_SCRATCH + stages.max().unwrap_or(0).max(images)) as u64
     }
 
-    /// Memory of a GPU that a prepared fixed side keeps between registrations, bytes.
+    /// GPU memory that a prepared fixed side keeps between registrations, bytes.
     pub fn prepared_device_bytes(&self, grids: &Grids) -> u64 {
         let (fixed, masked) = (grids.images[0], grids.masked[0]);
         let stages = self.stages.iter().map(|stage| match stage {
@@ -89,7 +89,7 @@ impl Options {
         stages.sum::<usize>() as u64
     }
 
-    /// For each stage, the shrink factor of the fields from which a deformable stage would go on.
+    /// For each stage, the shrink factor of the fields from which a deformable stage would continue.
     fn stages_before(&self) -> impl Iterator<Item = Option<usize>> {
         self.stages.iter().scan(None, |from, stage| {
             let before = *from;
@@ -101,10 +101,11 @@ impl Options {
     }
 }
 
-/// Memory of a GPU that resampling the images takes, bytes, without scratch.
+/// GPU memory for resampling the images, bytes, without scratch memory.
 fn images_bytes([fixed, moving]: [&Grid; 2], masked: bool, warped: bool, wanted: WarpedImages) -> usize {
     let Some(kernel) = Kernel::of(wanted.interpolation) else { return 0 };
-    // An image and its coefficients; the result; a field on that grid, of zeros where there is none but one is needed.
+    // An image and its coefficients; the result; a field on that grid, which is zero if there is no warp but the
+    // kernel needs a field.
     let (coefficients, zeros) = (usize::from(kernel == Kernel::Spline), kernel != Kernel::Linear);
     let reading = |image: &Grid, onto: &Grid, field: bool| {
         image.len() * (1 + coefficients) + onto.len() * (1 + FIELD * usize::from(field))
@@ -125,9 +126,9 @@ pub struct TooLittleMemory {
 }
 
 impl TooLittleMemory {
-    /// So many bytes are needed, and fewer are free.
+    /// The error for these numbers of bytes.
     pub fn new(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> TooLittleMemory {
-        // Rounded apart, so that the two numbers are never shown equal.
+        // One number is rounded up and the other down, so that they are never shown as equal.
         TooLittleMemory { device, needed_mb: needed_bytes.div_ceil(1_000_000), free_mb: free_bytes / 1_000_000 }
     }
 

@@ -1,4 +1,4 @@
-//! What a registration is asked for: a start, a list of stages, and which results are wanted. Plain data.
+//! The options of a registration: a start, a list of stages, and the requested results. Plain data.
 
 use antsreg_core::{AffineTransform, Grid};
 use antsreg_linear::{self as linear, Start};
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 use crate::run::check_start;
 use crate::{Device, Error, Grids, Interpolation, Side};
 
-/// A registration as data: it can be stored, compared and read again.
+/// The options of a registration. They can be stored, compared and read again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Where the first stage begins.
+    /// The transform at which the first stage begins.
     pub start: Start,
-    /// The stages, in the order in which they run. A linear stage starts from the result of the stage before it; a
-    /// deformable stage goes on from the fields of the deformable stage before it.
+    /// The stages, in order. A linear stage begins at the result of the stage before; a deformable stage continues
+    /// from the fields of the deformable stage before.
     pub stages: Vec<Stage>,
-    /// Whether the inverse warp is wanted.
+    /// Whether to return the inverse warp.
     pub inverse_warp: bool,
-    /// Whether the Jacobian determinants and the inverse consistency of the warps are wanted.
+    /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,
-    /// The warped images that are wanted.
+    /// The warped images to compute.
     pub images: Option<WarpedImages>,
 }
 
@@ -29,17 +29,17 @@ pub struct Options {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// Translation to affine.
+    /// A linear stage: translation to affine.
     Linear(linear::Options),
-    /// Symmetric diffeomorphic (SyN).
+    /// A deformable stage: symmetric diffeomorphic (SyN).
     Deformable(syn::Options),
 }
 
-/// The warped images that are wanted. Without either of them the similarity of the images is still computed.
+/// The warped images to compute. If both are false, the correlation of the images is still computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarpedImages {
-    /// How the images are read between voxels.
+    /// Interpolation of the images.
     pub interpolation: Interpolation,
     /// The moving image on the fixed grid.
     pub warped: bool,
@@ -47,11 +47,11 @@ pub struct WarpedImages {
     pub inverse_warped: bool,
 }
 
-/// Voxels that a level of a deformable stage keeps at least along every axis.
+/// Least number of voxels along every axis on a level of a deformable stage.
 pub const LEAST_VOXELS: usize = 6;
 
 impl Default for Options {
-    /// An affine stage and a deformable one, with everything that can be had of the result.
+    /// An affine and a deformable stage, with all results.
     fn default() -> Options {
         Options {
             start: Start::CentreOfMass,
@@ -80,12 +80,12 @@ impl Options {
         })
     }
 
-    /// The number of the last stage; its masks are those that scores and similarity look at.
+    /// Number of the last stage. Its masks are used for scores and correlation.
     pub(crate) fn last_stage(&self) -> usize {
         self.stages.len().saturating_sub(1)
     }
 
-    /// Refuses options that are out of range or do not go together, whatever the images are.
+    /// Checks the options, independently of the images.
     ///
     /// # Errors
     /// No stage; a linear stage after a deformable one; options that a stage refuses.
@@ -104,8 +104,8 @@ impl Options {
         })
     }
 
-    /// Refuses sides that these options cannot register: channels or masks too many or too few, a slice beside a volume,
-    /// levels coarser than the image allows.
+    /// Checks that these options can register the sides: numbers of channels and masks, no slice with a volume,
+    /// levels not too coarse for the image.
     pub(crate) fn check_sides(&self, sides: [&Side; 2]) -> Result<(), Error> {
         for (side, name) in sides.into_iter().zip([linear::Side::Fixed, linear::Side::Moving]) {
             if let crate::Mask::PerStage(masks) = &side.mask
@@ -121,7 +121,7 @@ impl Options {
         self.check_levels(fixed)
     }
 
-    /// Refuses what cannot be registered, before a device is there: options, sides and a start that does not suit.
+    /// Checks everything that can be checked before a device is open: options, sides, and overlap at the start.
     ///
     /// # Errors
     /// Those of [`register`](crate::register) that concern neither voxels nor the device.
@@ -129,7 +129,8 @@ impl Options {
         self.check()?;
         self.check_sides(sides)?;
         match self.start {
-            // Stages weight the voxels by masks and a robust range; but images of very different sizes hardly meet anyway.
+            // The stages weight voxels by masks and a robust range, so their centres differ from these. But images of
+            // very different sizes hardly overlap in either case.
             Start::CentreOfMass => {
                 let [fixed, moving] =
                     sides.map(|side| side.image.centre_of_mass().unwrap_or_else(|| side.grid().centre()));
@@ -141,10 +142,10 @@ impl Options {
         }
     }
 
-    /// Refuses a device that cannot run these options.
+    /// Checks that a device can run these options.
     ///
     /// # Errors
-    /// A window that a GPU does not have.
+    /// A window that the GPU does not support.
     pub fn check_device(&self, device: &Device, grids: &Grids) -> Result<(), Error> {
         let masked = grids.masked.contains(&true);
         match self.too_wide_for_gpu(masked).filter(|_| device.is_gpu()) {
@@ -153,7 +154,7 @@ impl Options {
         }
     }
 
-    /// Refuses levels whose grid would be too small.
+    /// Checks that no level has too small a grid.
     ///
     /// # Errors
     /// A shrink factor above 1 that leaves fewer than [`LEAST_VOXELS`] along an axis.
@@ -173,7 +174,7 @@ pub(crate) fn shortest_axis(shape: [usize; 3]) -> usize {
     shape.into_iter().take(axes).min().unwrap_or(0)
 }
 
-/// Whether a level of this shrink factor keeps enough voxels of an axis of this extent.
+/// Whether a level with this shrink factor keeps enough voxels of an axis of this extent.
 pub(crate) fn level_fits(shrink: usize, extent: usize) -> bool {
     shrink <= 1 || extent / shrink >= LEAST_VOXELS
 }

@@ -1,4 +1,4 @@
-//! Named sets of defaults, and the lists of stages that they make.
+//! Presets: named sets of defaults, and the stages that they give.
 
 use antsreg_core::schedule::Level;
 use antsreg_linear::{self as linear, AngleSearch, Dof, Search, Start};
@@ -24,7 +24,7 @@ pub enum Preset {
     Multimodal,
 }
 
-/// What the images may do to match: the stages that a preset makes.
+/// The kind of transform, and so the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -63,19 +63,19 @@ impl Model {
         }
     }
 
-    /// Where a registration starts unless it is told: one without a linear stage has no search that could make up for a
-    /// start that is off, and goes by the headers.
+    /// The default start: centres of mass, or the headers if there is no linear stage, which could correct a wrong
+    /// start.
     pub fn usual_start(self) -> Start {
         if self == Model::SynOnly { Start::Headers } else { Start::CentreOfMass }
     }
 
-    /// Whether there is a deformable stage.
+    /// Whether the model has a deformable stage.
     pub fn is_deformable(self) -> bool {
         matches!(self, Model::Syn | Model::SynOnly)
     }
 }
 
-/// A volume with an axis longer than this starts one level coarser, as antsRegistrationSyN.sh has it.
+/// A volume with a longer axis than this starts one level coarser, as in antsRegistrationSyN.sh.
 const LARGE_AXIS: usize = 256;
 
 impl Preset {
@@ -100,12 +100,13 @@ impl Preset {
         match self {
             Preset::Fast => linear::Options { finest_mm: 2.0, ..defaults },
             Preset::Default => defaults,
-            // Of one modality too: more overlap than by the correlation ratio on all pairs measured.
+            // Also for images of one modality: more overlap than with the correlation ratio on all measured pairs.
             Preset::Best | Preset::Multimodal => linear::Options::of(linear::Cost::NormalisedMutualInformation),
         }
     }
 
-    /// The same for a fixed grid of this shape: slices are searched all round their normal.
+    /// Defaults of the linear stage for a fixed grid of this shape: for slices, all rotations about their normal are
+    /// searched.
     pub fn linear_for(self, shape: [usize; 3]) -> linear::Options {
         let mut options = self.linear();
         if let (1, Search::Angles(angles)) = (shape[2], &mut options.search) {
@@ -148,7 +149,7 @@ impl Preset {
         }
     }
 
-    /// The same with the levels that suit a fixed grid of this shape.
+    /// Defaults of the deformable stage, with the levels for a fixed grid of this shape.
     pub fn syn_for(self, shape: [usize; 3]) -> syn::Options {
         let extent = shortest_axis(shape);
         let mut levels = self.levels_for(shape);
@@ -156,8 +157,8 @@ impl Preset {
         syn::Options { levels, ..self.syn() }
     }
 
-    /// The levels of [`syn`](Preset::syn) for a fixed grid of this shape: one more for large grids. Small images may have no
-    /// room for the coarsest of them.
+    /// The levels of [`syn`](Preset::syn) for a fixed grid of this shape: one more for large grids. Small images may
+    /// be too small for the coarsest level.
     pub fn levels_for(self, shape: [usize; 3]) -> Vec<Level> {
         let mut levels = self.syn().levels;
         if shape.iter().any(|axis| *axis > LARGE_AXIS)

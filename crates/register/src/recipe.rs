@@ -1,4 +1,4 @@
-//! A registration before its images are known: a preset, and what differs from it.
+//! Recipes: options of a registration before its images are known, as a preset with changes.
 
 use antsreg_core::schedule::Level;
 use antsreg_linear::{self as linear, AngleSearch, Dof, Search, Start};
@@ -8,36 +8,37 @@ use serde::{Deserialize, Serialize};
 use crate::options::{level_fits, shortest_axis};
 use crate::{Model, Options, Preset, Stage, WarpedImages};
 
-/// A registration before its images are known. [`Recipe::options`] fills in what suits the fixed image: the levels, the
-/// rotations searched, and the meaning of a number of degrees of freedom.
+/// Options of a registration before its images are known. [`Recipe::options`] fills in what depends on the fixed
+/// image: the levels, the range of rotations, and the meaning of a number of degrees of freedom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// The preset that gives the levels.
     pub preset: Preset,
-    /// The stages.
+    /// The kind of transform, and so the stages.
     pub model: Model,
-    /// Degrees of freedom of the linear stage as a number of volumes or of slices; `None` for those of the model.
+    /// Number of degrees of freedom of the linear stage, counted as for volumes or slices; `None` for those of the
+    /// model.
     pub dof: Option<u8>,
-    /// Where the first stage begins.
+    /// The transform at which the first stage begins.
     pub start: Start,
     /// The linear stage. Its degrees of freedom are not used.
     pub linear: linear::Options,
-    /// Rotations searched about x, y and z, ± degrees; `None` for those that suit the images.
+    /// Rotations searched about x, y and z, ± degrees; `None` for the default of the images.
     pub search_degrees: Option<[f64; 3]>,
     /// The deformable stage. Its levels are not used.
     pub syn: syn::Options,
     /// The levels of the deformable stage.
     pub schedule: Schedule,
-    /// Whether the inverse warp is wanted.
+    /// Whether to return the inverse warp.
     pub inverse_warp: bool,
-    /// Whether the Jacobian determinants and the inverse consistency of the warps are wanted.
+    /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,
-    /// The warped images that are wanted.
+    /// The warped images to compute.
     pub images: Option<WarpedImages>,
 }
 
-/// Levels, coarse to fine; `None` for the part of the preset's levels that suits the fixed image.
+/// The levels, coarse to fine; `None` for the preset's values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Schedule {
@@ -45,48 +46,48 @@ pub struct Schedule {
     pub shrink_factors: Option<Vec<usize>>,
     /// Standard deviations of the smoothing, voxels of the full grid.
     pub smoothing_sigmas: Option<Vec<f64>>,
-    /// Most iterations.
+    /// Most iterations of each level.
     pub iterations: Option<Vec<usize>>,
-    /// Iterations from one re-inversion of the fields to the next: one for each level, or one for all.
+    /// Number of iterations between two re-inversions of the fields: one for each level, or one for all.
     pub reinvert_every: Option<Vec<usize>>,
 }
 
-/// A recipe that does not go together, or does not suit the images.
+/// Why a recipe is inconsistent, or does not fit the images.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecipeError {
-    /// A number of degrees of freedom that the images do not have.
+    /// A number of degrees of freedom that these images cannot have.
     #[error("{found} degrees of freedom: {images} have {expected}")]
     Dof {
-        /// What was asked for.
+        /// The number given.
         found: u8,
         /// Volumes or slices.
         images: &'static str,
-        /// What they can have.
+        /// Possible numbers.
         expected: &'static str,
     },
-    /// Parts of the levels of different lengths.
+    /// Lists of different lengths for the levels.
     #[error("the levels do not match: shrink factors {shrink:?}, sigmas {sigmas:?}, iterations {iterations:?}")]
     Levels {
         /// Shrink factors, given or of the preset.
         shrink: Vec<usize>,
-        /// Sigmas, alike.
+        /// Sigmas, given or of the preset.
         sigmas: Vec<f64>,
-        /// Iterations, alike.
+        /// Iterations, given or of the preset.
         iterations: Vec<usize>,
     },
     /// Re-inversions for another number of levels.
     #[error("re-inversions are given for {found} levels, expected {levels} or one for all")]
     Reinversions {
-        /// Values given.
+        /// Number of values given.
         found: usize,
-        /// Levels there are.
+        /// Number of levels.
         levels: usize,
     },
 }
 
 impl Recipe {
-    /// A preset as it is.
+    /// A preset without changes.
     pub fn new(preset: Preset) -> Recipe {
         let Options { start, inverse_warp, scores, images, .. } = Options::default();
         Recipe {
@@ -104,10 +105,10 @@ impl Recipe {
         }
     }
 
-    /// The registration to a fixed grid of this shape.
+    /// The options for a fixed grid of this shape.
     ///
     /// # Errors
-    /// Degrees of freedom that the images do not have; levels that do not match.
+    /// Degrees of freedom that the images cannot have; levels that do not match.
     pub fn options(&self, shape: [usize; 3]) -> Result<Options, RecipeError> {
         let slices = shape[2] == 1;
         let linear = self.model.dof().map(|of_model| {
@@ -133,7 +134,7 @@ impl Recipe {
     }
 }
 
-/// A number of degrees of freedom as that of volumes or slices.
+/// The model for a number of degrees of freedom of volumes or slices.
 fn degrees_of_freedom(number: u8, slices: bool) -> Result<Dof, RecipeError> {
     let all = [Dof::Translation3, Dof::Rigid6, Dof::Similarity7, Dof::Scales9, Dof::Affine12];
     let found = all.into_iter().find(|dof| dof.number(slices) == number);
@@ -146,7 +147,7 @@ impl Schedule {
     fn levels(&self, preset: Preset, shape: [usize; 3]) -> Result<Vec<Level>, RecipeError> {
         let mut defaults = preset.levels_for(shape);
         if self.shrink_factors.is_none() {
-            // A small image has fewer levels; factors that were given are not dropped, and are refused later if too large.
+            // A small image has fewer levels. Given factors are kept, and refused later if they are too large.
             let extent = shortest_axis(shape);
             defaults.retain(|level| level_fits(level.shrink, extent));
         }
@@ -173,13 +174,14 @@ impl Schedule {
     }
 }
 
-/// What the preset's finest level that is at least as coarse has between re-inversions.
+/// The default number of iterations between re-inversions: that of the preset's finest level that is at least as
+/// coarse.
 fn usual_reinversion(defaults: &[Level], shrink: usize) -> usize {
     let level = defaults.iter().rev().find(|level| level.shrink >= shrink).or(defaults.first());
     level.map_or(1, |level| level.reinvert_every)
 }
 
-/// The values given for each level, or the same part of the defaults.
+/// The given values for the levels, or those of the defaults.
 fn part<T: Copy>(given: &Option<Vec<T>>, defaults: &[Level], get: impl Fn(&Level) -> T) -> Vec<T> {
     given.clone().unwrap_or_else(|| defaults.iter().map(get).collect())
 }

@@ -12,39 +12,39 @@ use crate::images::{Images, Pair};
 use crate::run::{OnDevice, WarpsOnDevice};
 use crate::{Coverage, Error, Options, Side, Warning, warning};
 
-/// The result of a registration. A fixed point goes through the warp, then through the affine, to the moving point.
+/// The result of a registration. A fixed point is mapped by the warp, then by the affine, to the moving point.
 #[derive(Debug)]
 pub struct Registration {
     /// The start of the first stage, fixed → moving, RAS mm.
     pub start: AffineTransform,
     /// The affine of the result, fixed → moving, RAS mm.
     pub affine: AffineTransform,
-    /// From fixed to moving points, the warp first: resamples the moving image onto the fixed grid.
+    /// Maps fixed to moving points, the warp first. Used to resample the moving image on the fixed grid.
     pub forward: TransformChain,
-    /// From moving to fixed points, the inverse warp last: resamples the fixed image onto the moving grid. It lacks the
-    /// inverse warp where that was not wanted.
+    /// Maps moving to fixed points, the inverse warp last. Used to resample the fixed image on the moving grid.
+    /// Without the inverse warp if that was not requested.
     pub backward: TransformChain,
-    /// What each stage did.
+    /// Outcome of each stage.
     pub courses: Vec<Course>,
-    /// How warp and inverse warp were made inverse to each other; `None` without a deformable stage.
+    /// The relaxation of warp and inverse warp; `None` without a deformable stage.
     pub relaxed: Option<syn::Relaxed>,
-    /// Jacobian determinants and inverse consistency of the warps, if wanted.
+    /// Jacobian determinants and inverse consistency of the warps, if requested.
     pub scores: Option<syn::Scores>,
-    /// The moving image on the fixed grid, if it was wanted.
+    /// The moving image on the fixed grid, if requested.
     pub warped: Option<Volume>,
-    /// The fixed image on the moving grid, if it was wanted.
+    /// The fixed image on the moving grid, if requested.
     pub inverse_warped: Option<Volume>,
-    /// Correlation of the fixed and the moving image; unknown where no images were wanted.
+    /// Correlation of the fixed and the moving image; `None` if no images were requested.
     pub similarity: Similarity,
-    /// How much of the fixed image the moving one covers.
+    /// The share of the fixed image that the moving image covers.
     pub coverage: Coverage,
-    /// Doubts about the result.
+    /// Warnings about the result.
     pub warnings: Vec<Warning>,
     /// Wall time.
     pub seconds: Seconds,
 }
 
-/// What a stage did.
+/// The outcome of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Course {
@@ -58,20 +58,20 @@ pub enum Course {
 /// mask of the last stage counts. `None` where there is no such voxel, or either image is constant there.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Similarity {
-    /// Under the start alone.
+    /// Under the start.
     pub correlation_at_start: Option<f64>,
     /// Under the result.
     pub correlation: Option<f64>,
 }
 
-/// Wall time of a registration.
+/// Wall times of a registration, seconds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Seconds {
-    /// Of each stage.
+    /// Each stage.
     pub stages: Vec<f64>,
-    /// Of downloading the warps.
+    /// Downloading the warps.
     pub download: f64,
-    /// Of the warped images.
+    /// Warped images and correlation.
     pub images: f64,
 }
 
@@ -81,7 +81,7 @@ impl Registration {
         self.forward.displacement()
     }
 
-    /// The inverse of the warp, on the fixed grid, RAS mm, if it was wanted.
+    /// The inverse of the warp, on the fixed grid, RAS mm, if requested.
     pub fn inverse_warp(&self) -> Option<&DisplacementField> {
         self.backward.displacement()
     }
@@ -103,7 +103,8 @@ impl Registration {
     }
 }
 
-/// The part of a result that a device computed. [`finish`](Computed::finish) does the rest on the CPU, without the device.
+/// The part of a result that a device has computed. [`finish`](Computed::finish) computes the rest on the CPU,
+/// without the device.
 #[derive(Debug)]
 pub struct Computed {
     /// The affine of the result, fixed → moving, RAS mm.
@@ -158,7 +159,7 @@ impl Computed {
         Ok(Computed { affine, start, start_warnings, warps: fetched, courses, images, seconds })
     }
 
-    /// Computes what the device did not: images, similarity, coverage, warnings. The sides and the options are those of the
+    /// Computes the rest: images, correlation, coverage, warnings. The sides and the options must be those of the
     /// registration.
     ///
     /// # Errors

@@ -1,11 +1,11 @@
-//! Images and fields on a device: uploaded, resampled onto a grid, downloaded.
+//! Images and fields on a device: upload, resampling, download.
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use antsreg_kernels::{Backend, Error, Sampling};
 
 use crate::Interpolation;
 
-/// An interpolation that every backend has.
+/// An interpolation that every backend supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
     /// Trilinear.
@@ -14,7 +14,7 @@ pub enum Kernel {
     Spline,
     /// Windowed sinc.
     Sinc,
-    /// The nearest voxel; halfway between two voxels the choice depends on the device's rounding.
+    /// The nearest voxel. Half-way between two voxels the choice depends on the device's rounding.
     Nearest,
 }
 
@@ -30,7 +30,7 @@ impl From<Interpolation> for Kernel {
 }
 
 impl Kernel {
-    /// The kernel of an interpolation, if all devices give the same values by it.
+    /// The kernel of an interpolation, if all devices give the same values with it.
     pub fn of(interpolation: Interpolation) -> Option<Kernel> {
         Some(Kernel::from(interpolation)).filter(|kernel| *kernel != Kernel::Nearest)
     }
@@ -38,7 +38,7 @@ impl Kernel {
 
 /// An image on a device, ready to be resampled.
 pub struct Sampler<B: Backend> {
-    /// Voxels, or the coefficients of their spline.
+    /// Voxels, or spline coefficients.
     values: B::Image,
     world_to_voxel: AffineTransform,
     kernel: Kernel,
@@ -50,7 +50,7 @@ impl<B: Backend> Sampler<B> {
         Sampler::of(backend, backend.upload(image.grid.shape, &image.voxels)?, &image.grid, kernel)
     }
 
-    /// Of voxels that are on the device already.
+    /// A sampler of voxels that are on the device already.
     pub fn of(backend: &B, voxels: B::Image, grid: &Grid, kernel: Kernel) -> Result<Self, Error> {
         let values = match kernel {
             Kernel::Linear | Kernel::Sinc | Kernel::Nearest => voxels,
@@ -59,8 +59,8 @@ impl<B: Backend> Sampler<B> {
         Ok(Sampler { values, world_to_voxel: grid.world_to_voxel(), kernel })
     }
 
-    /// Resamples the image onto a grid: a point of the grid is moved by `field` (voxels of that grid), if there is one, then
-    /// by `affine` (RAS mm) into the image's world. Zero outside the image. `out` has the grid's shape.
+    /// Resamples the image on a grid. A point of the grid is mapped by `field` (voxels of that grid), if given, then
+    /// by `affine` (RAS mm) to the image's world. Zero outside the image. `out` has the grid's shape.
     ///
     /// # Errors
     /// A device that fails.
@@ -163,7 +163,7 @@ mod tests {
                     let found = Cpu.download(&out).expect("an image");
                     let expected = apply::resample(image, &onto, &chain, how.into(), 0.0).voxels;
                     assert!(expected.iter().filter(|value| **value != 0.0).count() > 100);
-                    // Coordinates in single precision, neighbours that differ by up to 100.
+                    // Tolerance: coordinates in single precision, neighbouring voxels that differ by up to 100.
                     let worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
                     assert!(worst < 2e-3, "{worst} by {how:?}");
                 }

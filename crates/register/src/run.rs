@@ -11,13 +11,13 @@ use nalgebra::Point3;
 
 use crate::{Course, Error, Options, Side, Stage};
 
-/// Follows a registration: every iteration, and every stage that has ended.
+/// Observer of a registration: called in every iteration and after every stage.
 pub trait Progress: Observer {
-    /// A stage has ended, `stage` counted from 0, after so many seconds.
+    /// Called after a stage; `stage` is counted from 0.
     fn stage_ended(&mut self, _stage: usize, _course: &Course, _seconds: f64) {}
 }
 
-/// Follows nothing.
+/// An observer that does nothing.
 impl Progress for () {}
 
 /// The fixed side of every stage on a device, for any number of registrations.
@@ -52,7 +52,7 @@ impl<B: Backend> FixedStage<B> {
 }
 
 impl<B: Backend> FixedStages<B> {
-    /// Prepares all stages, the smoothed images of deformable levels included.
+    /// Prepares all stages, including the smoothed images of deformable levels.
     pub(crate) fn prepare(backend: &B, side: &Side, options: &Options) -> Result<FixedStages<B>, Error> {
         let prepare = |(stage, options)| match FixedStage::new(backend, side, stage, options, &mut ())? {
             FixedStage::Deformable(fixed) => {
@@ -69,11 +69,11 @@ impl<B: Backend> FixedStages<B> {
 pub struct OnDevice<B: Backend> {
     /// The start of the first stage, fixed → moving, RAS mm.
     pub start: AffineTransform,
-    /// Doubtful properties of the start.
+    /// Warnings about the start.
     pub start_warnings: Vec<ChainWarning>,
     /// The affine of the result, fixed → moving, RAS mm.
     pub affine: AffineTransform,
-    /// What each stage did.
+    /// Outcome of each stage.
     pub courses: Vec<Course>,
     /// Seconds of each stage.
     pub seconds: Vec<f64>,
@@ -85,14 +85,14 @@ pub struct OnDevice<B: Backend> {
 pub struct WarpsOnDevice<B: Backend> {
     /// The warp and its inverse.
     pub warps: syn::Warps<B>,
-    /// How the two were made inverse to each other.
+    /// The relaxation of the two warps.
     pub relaxed: syn::Relaxed,
-    /// Their Jacobian determinants and inverse consistency, if wanted.
+    /// Jacobian determinants and inverse consistency, if requested.
     pub scores: Option<syn::Scores>,
 }
 
-/// Runs all stages. A fixed side that is not prepared is made for each stage and released with it, so that never two of
-/// them take memory at once.
+/// Runs all stages. If the fixed side is not prepared, it is prepared for each stage and released after the stage, so
+/// that two prepared stages never use memory at the same time.
 pub(crate) fn run<B: Backend>(
     backend: &B,
     [fixed, moving]: [&Side; 2],
@@ -109,7 +109,7 @@ pub(crate) fn run<B: Backend>(
         seconds: Vec::new(),
         warps: None,
     };
-    // A start that needs no search is judged before the work begins.
+    // A start that needs no search is checked before the work begins.
     let mut start = options.start;
     if !matches!(options.stages.first(), Some(Stage::Linear(_))) || start != Start::CentreOfMass {
         found.start = resolve(backend, [fixed, moving], start)?;
@@ -163,13 +163,13 @@ pub(crate) fn run<B: Backend>(
     Ok(found)
 }
 
-/// The affine that a start stands for.
+/// The transform of a start.
 fn resolve<B: Backend>(backend: &B, [fixed, moving]: [&Side; 2], start: Start) -> Result<AffineTransform, Error> {
     match start {
         Start::Headers => Ok(AffineTransform::identity()),
         Start::Transform(transform) => Ok(transform),
         Start::CentreOfMass => {
-            // As linear stages find it.
+            // The same weights as in the linear stages.
             let weight = |side: &Side| side.mask.of_stage(0).cloned();
             let found = || {
                 let weights: [Option<std::sync::Arc<Volume>>; 2] = [weight(fixed), weight(moving)];
@@ -181,7 +181,7 @@ fn resolve<B: Backend>(backend: &B, [fixed, moving]: [&Side; 2], start: Start) -
     }
 }
 
-/// Refuses a start that is singular or brings nothing of the moving image to the fixed one; warns where it brings little.
+/// Checks that a start is not singular and that the images overlap; warns if they overlap little.
 pub(crate) fn check_start([fixed, moving]: [&Grid; 2], start: &AffineTransform) -> Result<Vec<ChainWarning>, Error> {
     let singular = || Error::SingularStart { determinant: start.matrix.determinant() };
     let inverse = start.inverse().ok_or_else(singular)?;

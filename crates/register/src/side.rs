@@ -1,4 +1,4 @@
-//! One side of a registration: an image, its channels, and where its voxels count.
+//! One side of a registration: an image, its channels, and its masks.
 
 use std::iter::once;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use antsreg_syn as syn;
 /// The fixed or the moving side of a registration.
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// The image that linear stages align, and the first channel of deformable stages. Its grid is the side's grid.
+    /// The image for linear stages, and the first channel of deformable stages. Its grid is the grid of the side.
     pub image: Arc<Volume>,
-    /// Further images of the same person, aligned with the first one in world space: channels of deformable stages. Each
-    /// may have a grid of its own.
+    /// Further channels of deformable stages: images of the same subject, aligned with the first image in world
+    /// space. Each may have its own grid.
     pub channels: Vec<Arc<Volume>>,
-    /// The voxels that count, on the grid of `image`: above 0.5.
+    /// The mask, on the grid of `image`.
     pub mask: Mask,
 }
 
@@ -26,12 +26,12 @@ pub enum Mask {
     None,
     /// One mask for all stages.
     All(Arc<Volume>),
-    /// A mask for each stage, in the order of the stages; `None` where all voxels count.
+    /// One mask for each stage, in the order of the stages; `None` if all voxels count.
     PerStage(Vec<Option<Arc<Volume>>>),
 }
 
 impl Mask {
-    /// The mask of the stage of this number, counted from 0.
+    /// The mask of the stage with this number, counted from 0.
     pub fn of_stage(&self, stage: usize) -> Option<&Arc<Volume>> {
         match self {
             Mask::None => None,
@@ -56,7 +56,7 @@ impl Side {
         Side { image: image.into(), channels: Vec::new(), mask: Mask::None }
     }
 
-    /// The same image with a mask for all stages.
+    /// The same side with a mask for all stages.
     pub fn with_mask(self, mask: impl Into<Arc<Volume>>) -> Side {
         Side { mask: Mask::All(mask.into()), ..self }
     }
@@ -71,7 +71,7 @@ impl Side {
         self.channels.iter().map(|image| &image.grid).collect()
     }
 
-    /// What a deformable stage reads of this side.
+    /// The images of this side for a deformable stage.
     pub(crate) fn images(&self, stage: usize) -> syn::Images<'_> {
         syn::Images {
             channels: once(&self.image).chain(&self.channels).map(Arc::as_ref).collect(),

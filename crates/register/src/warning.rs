@@ -1,4 +1,4 @@
-//! Doubts about a result that was found all the same.
+//! Warnings about the result of a registration that did not fail.
 
 use std::fmt::{Display, Formatter};
 
@@ -8,23 +8,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Coverage, Options, Registration, Similarity};
 
-/// A doubt about a result.
+/// A warning about a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Warning {
-    /// The start brings little of the moving image to the fixed one.
+    /// The images overlap little at the start.
     LittleOverlapAtStart {
         /// Share of the fixed grid, 0 to 1.
         share: f64,
     },
     /// The result is worse than the start.
     WorseThanStart {
-        /// The correlations at the start and now, where the metrics compare intensities and the correlation fell.
+        /// The correlations at the start and of the result, if the metrics compare intensities and the correlation
+        /// fell.
         correlation: Option<[f64; 2]>,
-        /// Shares of the fixed image that the moving one covers at the start and now, where the share fell to a half.
+        /// Coverage of the fixed image by the moving image at the start and of the result, if it fell by more than
+        /// half.
         coverage: Option<[f64; 2]>,
-        /// Whether a linear stage was part of it, so that its search may be the cause.
+        /// Whether there was a linear stage, whose search may be the cause.
         searched: bool,
     },
     /// Images whose intensities fall and rise against each other, although the metrics compare intensities.
@@ -41,20 +43,20 @@ pub enum Warning {
     BeyondLimits {
         /// Voxels of both warps.
         voxels: usize,
-        /// Rounds of relaxing.
+        /// Rounds of relaxation.
         rounds: usize,
     },
-    /// Warps that were smoothed as a whole, since they folded or missed their inverse however strongly they were smoothed where they
-    /// did.
+    /// Warps that were smoothed as a whole, because they still folded, or deviated from the inverse of each other,
+    /// after the strongest local smoothing.
     WholeSmoothed {
-        /// How many times.
+        /// Number of smoothings.
         times: usize,
     },
-    /// A level of a deformable stage that was undone, as it left the images no more similar.
+    /// A level of a deformable stage that was undone, because it did not make the images more similar.
     LevelUndone {
-        /// Level of all deformable stages, counted from 1.
+        /// Number of the level over all deformable stages, counted from 1.
         level: usize,
-        /// Levels in all.
+        /// Number of levels.
         levels: usize,
     },
 }
@@ -100,10 +102,11 @@ impl Display for Warning {
     }
 }
 
-/// Loss of explained variance (the squared correlation) from the start to the result above which the result is worse.
+/// The result is worse if the explained variance (squared correlation) falls by more than this from the start to the
+/// result.
 const LOST: f64 = 0.1;
 
-/// Share of the coverage at the start below which the result is worse.
+/// The result is worse if the coverage falls below this share of the coverage at the start.
 const LEFT: f64 = 0.5;
 
 /// Largest scale, and the inverse of the smallest, that is plausible between two brains.
@@ -134,12 +137,12 @@ fn undone<'a>(levels: impl Iterator<Item = &'a syn::LevelOutcome>) -> impl Itera
     places.map(move |(place, _)| Warning::LevelUndone { level: place + 1, levels })
 }
 
-/// Whether the start was better. The cost cannot tell: it counts only where the images overlap, and a small corner of them
-/// may match well.
+/// The warning if the start was better than the result. The cost cannot tell: it counts only where the images
+/// overlap, and a small overlap may match well.
 fn worse(options: &Options, similarity: &Similarity, coverage: &Coverage) -> Option<Warning> {
     let mut correlation = None;
     if let (true, Some(start)) = (compares_intensities(options), similarity.correlation_at_start) {
-        // Nothing is explained by an image that has left the grid.
+        // An image outside the grid explains nothing.
         let now = similarity.correlation.unwrap_or(0.0);
         correlation = (start * start - now * now > LOST).then_some([start, now]);
     }
@@ -184,7 +187,7 @@ mod tests {
     use super::*;
     use crate::Stage;
 
-    /// Both stages by their defaults but for the cost and the metric.
+    /// Both stages with default options except the cost and the metric.
     fn options(cost: Cost, metric: Metric) -> Options {
         let mut syn = syn::Options::default();
         syn.channels[0].metric = metric;
@@ -224,7 +227,7 @@ mod tests {
             assert_eq!(worse_by(&same, pair.map(Some), [0.9, 0.6]), None, "{pair:?}");
         }
         assert_eq!(worse_by(&same, [None, None], [0.0, 0.0]), None, "the start did not overlap either");
-        // Of two modalities a good result may correlate less; one that leaves the image is not good.
+        // With two modalities a good result may have a low correlation. A result outside the image is never good.
         for other in
             [options(Cost::NormalisedMutualInformation, Metric::Cc), options(Cost::CorrelationRatio, Metric::Mattes)]
         {

@@ -1,11 +1,11 @@
-//! Windows of the correlation that the kernels of a GPU do not have.
+//! Windows of the cross-correlation that the kernels of a GPU do not support.
 
 use antsreg_kernels::{CcDerivative, CcParameters};
 use antsreg_syn as syn;
 
 use crate::{Options, Recipe};
 
-/// A window of the correlation that no GPU has.
+/// A window of the cross-correlation that no GPU supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "on GPUs windows with the exact derivative or masks have a radius of up to {most} voxels, asked for was {radius}"
@@ -13,19 +13,19 @@ use crate::{Options, Recipe};
 pub struct TooWide {
     /// The radius, voxels.
     pub radius: usize,
-    /// The largest there is, voxels.
+    /// The largest radius on GPUs, voxels.
     pub most: usize,
 }
 
 impl Options {
-    /// The first window that a GPU could not have, if there is one, with or without masks.
+    /// The first window that no GPU supports, with or without masks.
     pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
         self.deformable().find_map(|options| too_wide(options, masked))
     }
 }
 
 impl Recipe {
-    /// The window, if a GPU could not have it, with or without masks.
+    /// The window, if no GPU supports it, with or without masks.
     pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
         self.model.is_deformable().then(|| too_wide(&self.syn, masked)).flatten()
     }

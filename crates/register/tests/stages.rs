@@ -1,4 +1,4 @@
-//! Sequences of stages on an object whose transform is known, and registrations that are stopped.
+//! Sequences of stages on an object with a known transform, and registrations that an observer stops.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use antsreg_register::{
 };
 use nalgebra::{Point3, Rotation3, Vector3};
 
-/// Moving points of fixed points: a turn, a stretch, a shift, and a smooth bend along y.
+/// The moving point of a fixed point: rotation, stretch, shift, and a smooth bend along y.
 fn truth(point: &Point3<f64>) -> Point3<f64> {
     let bend = 6.0 * (-((point.x / 35.0).powi(2) + (point.z / 40.0).powi(2))).exp();
     affine().apply(&(point + Vector3::new(0.0, bend, 0.0)))
@@ -24,7 +24,7 @@ fn affine() -> AffineTransform {
     AffineTransform { matrix: turn * stretch, translation: Vector3::new(7.0, -5.0, 4.0) }
 }
 
-/// A head-sized object without symmetry, at a moving world point.
+/// A head-sized object without symmetry, as a function of moving world coordinates.
 fn object(p: &Point3<f64>) -> f32 {
     let blob = |x: f64, y: f64, z: f64, size: f64| {
         (-((p.x - x).powi(2) + (p.y - y).powi(2) + (p.z - z).powi(2)) / (2.0 * size * size)).exp()
@@ -129,7 +129,7 @@ fn masks_may_differ_from_stage_to_stage() {
     let mask = std::sync::Arc::new(front);
     let second = with(Mask::PerStage(vec![None, Some(mask.clone())]), stages()).expect("a result");
     let first_alone = with(Mask::None, stages()[..1].to_vec()).expect("a result");
-    // The second stage alone, from where the unmasked first one ended.
+    // The second stage alone, from the result of the first stage without masks.
     let options =
         Options { start: Start::Transform(first_alone), stages: stages()[1..].to_vec(), ..Options::default() };
     let side = fixed.clone().with_mask(mask.clone());
@@ -155,7 +155,7 @@ fn a_prepared_side_gives_the_same_result_any_number_of_times() {
     }
 }
 
-/// Breaks at the nth call; then notes the time.
+/// An observer that stops at the n-th call and records the time.
 struct Stopper {
     left: usize,
     stopped: Option<Instant>,

@@ -13,7 +13,7 @@ fn image(shape: [usize; 3], spacing: [f64; 3], turn: f64) -> Volume {
     Volume { grid, voxels }
 }
 
-/// Waves in voxels, zero on the border, in the plane of a slice.
+/// Displacements in voxels: waves that are zero at the border, in the plane of a slice.
 fn waves(grid: &Grid, phase: f32) -> Vec<[f32; 3]> {
     let [nx, ny, nz] = grid.shape;
     let inner = |at: usize, n: usize| n == 1 || (at > 0 && at + 1 < n);
@@ -39,14 +39,14 @@ fn a_backend_gives_the_cpus_images() {
 #[test]
 fn a_backend_gives_the_cpus_slices() {
     let (fixed, moving) = (image([34, 20, 1], [1.0, 1.4, 3.0], 0.2), image([28, 22, 1], [1.2, 1.3, 2.0], 0.2));
-    // Within their plane.
+    // Within the slice's plane.
     let plane = fixed.grid.direction;
     let turn = plane * Rotation3::from_euler_angles(0.0, 0.0, 0.1).matrix() * plane.transpose();
     let affine = AffineTransform { matrix: turn, translation: plane * Vector3::new(0.7, -1.9, 0.0) };
     check(&fixed, &moving, affine, plane * Vector3::new(0.37, 0.2, 0.0));
 }
 
-/// The images of a backend are those of the CPU.
+/// Checks that the images of a backend agree with those of the CPU.
 fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vector3<f64>) {
     let initial = AffineTransform { matrix: Matrix3::identity(), translation: initial };
     let mut mask = Volume::filled(fixed.grid.clone(), 1.0);
@@ -81,7 +81,7 @@ fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vect
             for (found, expected) in volumes(found).iter().zip(&volumes(expected)) {
                 assert_eq!(found.grid, expected.grid);
                 assert!(expected.voxels.iter().filter(|value| **value != 0.0).count() > 100);
-                // Coordinates in single precision, neighbours that differ by up to 100.
+                // Tolerance: coordinates in single precision, neighbouring voxels that differ by up to 100.
                 let worst = found.voxels.iter().zip(&expected.voxels).map(|(a, b)| (a - b).abs());
                 let worst = worst.fold(0.0, f32::max);
                 assert!(worst < 2e-3, "{worst} by {how:?}");
