@@ -1,4 +1,4 @@
-//! Atlases and their files: named one by one, or listed in tables.
+//! Atlases and their files: given one by one, or in tables.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub enum AtlasSource {
         /// Its label map.
         labels: PathBuf,
     },
-    /// A table (CSV) with a row for each atlas and the columns `image`, `labels` and, if wanted, `subject` and `mask`.
+    /// A table (CSV) with a row for each atlas and the columns `image`, `labels` and optionally `subject` and `mask`.
     Table(PathBuf),
 }
 
@@ -51,22 +51,22 @@ impl FromStr for AtlasSource {
 /// The files of an atlas, and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Atlas {
-    /// Its name in messages and in file names: that of its row in a table, or that of its image without the extension.
+    /// Name in messages and file names: the one in the table, or the image's file name without extension.
     pub name: String,
     /// Its image.
     pub image: PathBuf,
     /// Its label map.
     pub labels: PathBuf,
-    /// The mask of its voxels that count.
+    /// The mask, if there is one.
     pub mask: Option<PathBuf>,
 }
 
 impl Atlas {
-    /// The atlases of all sources, in order. Where images in different folders have one name, the folder's name is put before
-    /// it.
+    /// The atlases of all sources, in order. If images in different folders have the same name, the folder's name is
+    /// put before it.
     ///
     /// # Errors
-    /// A table that cannot be read; an atlas without labels; two atlases of one name.
+    /// A table that cannot be read; an atlas without labels; two atlases with the same name.
     pub fn list(sources: &[AtlasSource]) -> Result<Vec<Atlas>, Error> {
         let mut count = BTreeMap::new();
         for source in sources {
@@ -111,7 +111,7 @@ fn of_table(table: &Path) -> Result<Vec<Atlas>, Error> {
     subjects::list(&[table.to_owned()], &[])?.subjects.into_iter().map(atlas).collect()
 }
 
-/// Refuses two atlases of one name: their files would have the same names.
+/// Checks that names differ: output files are named after the atlases.
 fn check_names(atlases: &[Atlas]) -> Result<(), AtlasesError> {
     let mut known: BTreeMap<&str, &Path> = BTreeMap::new();
     for Atlas { name, image, .. } in atlases {

@@ -1,4 +1,4 @@
-//! One label map, carried through transforms that exist.
+//! Resamples one label map through existing transforms.
 
 use std::path::{Path, PathBuf};
 
@@ -12,20 +12,20 @@ use crate::pair::Format;
 use crate::transforms::{self, TransformFile};
 use crate::{Error, inputs};
 
-/// A label map, the transforms that it goes through, and the grid that it gets.
+/// A label map, the transforms to apply, and the output grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Carrying {
     /// The label map.
     pub labels: PathBuf,
-    /// The transforms, as for resampling: a point of the grid goes through the first one first.
+    /// The transforms, as for resampling: the first one acts first on a point of the output grid.
     pub transforms: Vec<TransformFile>,
-    /// The image with the grid.
+    /// The image with the output grid.
     pub onto: PathBuf,
-    /// The true labels on that grid, to be compared with.
+    /// The true labels on the output grid, for a comparison.
     pub truth: Option<PathBuf>,
-    /// Labels that count in the score: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
+    /// Labels that count in the overlap: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
     pub label_list: Option<String>,
-    /// How the labels are read between voxels.
+    /// Interpolation of the labels.
     pub interpolation: LabelInterpolation,
     /// Start of all output names, folder included.
     pub prefix: String,
@@ -33,18 +33,18 @@ pub struct Carrying {
     pub format: Format,
 }
 
-/// A label map that was carried.
+/// The result of resampling a label map.
 #[derive(Debug)]
 pub struct Carried {
-    /// Doubts about the transforms.
+    /// Warnings about the transforms.
     pub warnings: Vec<ChainWarning>,
     /// Overlap with the true labels, if they are known.
     pub overlap: Option<Overlap>,
-    /// The files that were written.
+    /// The files written.
     pub paths: Vec<PathBuf>,
 }
 
-/// Carries the labels onto the grid and writes `PREFIXLabels`, and `PREFIXoverlap.csv` where the truth is known.
+/// Resamples the labels and writes `PREFIXLabels`; with true labels also `PREFIXoverlap.csv`.
 ///
 /// # Errors
 /// Files that cannot be read or written, or do not fit each other; outputs that are inputs.
@@ -73,7 +73,7 @@ pub fn carry(of: &Carrying) -> Result<Carried, Error> {
     Ok(Carried { warnings, overlap, paths: outputs.commit()? })
 }
 
-/// Refuses outputs that cannot be written, or that are inputs.
+/// Checks that the outputs can be written and are no inputs.
 fn check_outputs(of: &Carrying, name: &Path, csv: &Path) -> Result<(), Error> {
     let list = of.label_list.as_deref().and_then(inputs::label_list_file);
     let images = [Some(of.onto.as_path()), Some(of.labels.as_path()), of.truth.as_deref(), list];

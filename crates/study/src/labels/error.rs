@@ -1,8 +1,8 @@
-//! What can be wrong with a list of atlases.
+//! Errors in a list of atlases.
 
 use std::path::PathBuf;
 
-/// A list of atlases that cannot be used.
+/// Why a list of atlases cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AtlasesError {
@@ -12,7 +12,7 @@ pub enum AtlasesError {
         /// The image of the atlas.
         image: PathBuf,
     },
-    /// Two atlases of one name.
+    /// Two atlases have the same name.
     #[error(
         "two atlases are called {name}, {} and {}; name them apart, or give one of them only", images[0].display(),
         images[1].display()
@@ -23,16 +23,16 @@ pub enum AtlasesError {
         /// Their images.
         images: [PathBuf; 2],
     },
-    /// Too few atlases to leave one out.
+    /// Too few atlases for leave-one-out.
     #[error("each image is labelled by the others: expected two or more atlases, found {found}")]
     TooFew {
-        /// Atlases there are.
+        /// Number of atlases.
         found: usize,
     },
     /// No atlas can be used.
     #[error("none of the {of} atlases can be used")]
     NoneLeft {
-        /// Atlases there were.
+        /// Number of atlases given.
         of: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! How the labels of several atlases become one label map.
+//! Methods that fuse the labels of several atlases.
 
 pub use antsreg_cohort::fusion::Atlas as CarriedAtlas;
 use antsreg_cohort::fusion::{self, Fused, FusionError, JointOptions};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::propagate::Propagated;
 
-/// How the labels of several atlases become one label map.
+/// A method that fuses the labels of several atlases.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Fusion {
@@ -24,7 +24,7 @@ impl Default for Fusion {
 }
 
 impl Fusion {
-    /// Refuses options out of range.
+    /// Checks that the options are in range.
     ///
     /// # Errors
     /// [`FusionError::Option`].
@@ -41,7 +41,7 @@ impl Fusion {
         self.fuse_carried(target, &carried.collect::<Vec<_>>())
     }
 
-    /// Fuses the labels of atlases whose images and labels were brought onto the grid of the target.
+    /// Fuses the labels of atlases whose images and labels have been resampled on the target's grid.
     ///
     /// # Errors
     /// Options out of range; no atlas; another grid.

@@ -1,4 +1,5 @@
-//! How good the labels of a set of atlases are: each labelled image in turn is the target, and the others are its atlases.
+//! Leave-one-out scores of a set of atlases: each labelled image in turn is the target, and the others are its
+//! atlases.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -25,20 +26,21 @@ use crate::Error;
 /// The scores of a set of atlases.
 #[derive(Debug)]
 pub struct Scored {
-    /// Each target.
+    /// Scores of each target.
     pub targets: Vec<TargetScores>,
-    /// The files that were written.
+    /// The files written.
     pub paths: Vec<PathBuf>,
-    /// Atlases that could be read.
+    /// Number of atlases that could be read.
     pub used: usize,
-    /// Atlases there are.
+    /// Number of atlases given.
     pub of: usize,
-    /// Whether each of those that could be read could be brought to each other.
+    /// Whether all pairs of atlases that could be read were registered.
     pub every_pair: bool,
 }
 
-/// Labels every image by each of the others alone, by their majority vote and by their joint fusion, and scores all against
-/// its own labels. The fusion of the options gives the numbers of the joint fusion; with majority they have their defaults.
+/// Labels every image in three ways: by each of the other atlases alone, by their majority vote, and by their joint
+/// fusion. Scores all against the image's own labels. The parameters of the joint fusion are those of the options;
+/// with majority vote in the options, the defaults.
 ///
 /// The files appear together at the end: `PREFIXNAME_Labels` and `PREFIXNAME_MajorityLabels` of each image, and
 /// `PREFIXjaccard.csv`, `PREFIXsummary.csv`, `PREFIXjaccard.svg`, `PREFIXrecord.json`.
@@ -90,7 +92,7 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
     Ok(Scored { targets, paths: outputs.commit()?, used: loaded.len(), of: atlases.len(), every_pair })
 }
 
-/// One target after the other, and what was found so far.
+/// The state of a leave-one-out run: the targets one after the other, and the results so far.
 struct Course<'a> {
     study: &'a AtlasStudy<'a>,
     /// The joint fusion.
@@ -103,7 +105,7 @@ struct Course<'a> {
     targets: Vec<TargetScores>,
     records: Vec<TargetRecord>,
     seconds: Seconds,
-    /// Whether no atlas was left out so far.
+    /// Whether no atlas has been left out so far.
     every_pair: bool,
 }
 
@@ -153,7 +155,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// The overlap of an atlas's own labels with those that were found, each way.
+    /// The overlap of an atlas's own labels with the labels of each method.
     fn score(
         &self,
         left: &LoadedAtlas,

@@ -1,4 +1,4 @@
-//! Atlases read from their files, without those that cannot be used.
+//! Reads atlases, leaving out those that cannot be used.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,10 +40,10 @@ impl LoadedAtlas {
     }
 }
 
-/// Reads all atlases. An atlas that cannot be used is an error, or is left out with `keep_going`.
+/// Reads all atlases. An atlas that cannot be used is an error; with `keep_going` it is left out.
 ///
 /// # Errors
-/// An atlas that cannot be used; none that is left.
+/// An atlas that cannot be used; no usable atlas.
 pub(super) fn load(
     atlases: &[Atlas],
     keep_going: bool,
@@ -52,10 +52,10 @@ pub(super) fn load(
     usable(atlases.par_iter().map(LoadedAtlas::read).collect(), atlases.len(), keep_going, progress)
 }
 
-/// The results of `of` atlases without those that failed, if `keep_going` allows that.
+/// The results of `of` atlases. With `keep_going` failed ones are left out.
 ///
 /// # Errors
-/// The first failure, without `keep_going`; no result that is left.
+/// The first failure, without `keep_going`; no result at all.
 pub(super) fn usable<T>(
     results: Vec<Result<T, Error>>,
     of: usize,

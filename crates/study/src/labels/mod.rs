@@ -1,5 +1,5 @@
-//! Labels for an image: from one label map through transforms that exist, or from several atlases that are registered to the
-//! image and fused; and scores of a set of atlases.
+//! Labels for an image, either from one label map through existing transforms, or from several atlases that are
+//! registered to the image and fused. Also leave-one-out scores of a set of atlases.
 //!
 //! An *atlas* is an image with a label map. A *target* is the image that gets labels.
 

@@ -1,4 +1,4 @@
-//! How atlases are brought to a target and fused: plain data.
+//! Options of the registration and fusion of atlases: plain data.
 
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::{Preset, Recipe};
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use super::fusion::Fusion;
 use crate::pair::StartFile;
 
-/// How atlases are brought to a target and fused.
+/// How atlases are registered to a target and fused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelOptions {
-    /// The registration of each atlas. Its start and the results that it asks for are not used.
+    /// The registration of each atlas. Its start and its requested results are ignored.
     pub recipe: Recipe,
-    /// Where each registration starts.
+    /// Where each registration begins.
     pub start: StartFile,
-    /// How the labels are read between voxels.
+    /// Interpolation of the labels.
     pub interpolation: LabelInterpolation,
-    /// How the labels of the atlases become one label map.
+    /// The method of fusion.
     pub fusion: Fusion,
 }
 

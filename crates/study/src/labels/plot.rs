@@ -1,4 +1,4 @@
-//! A plot of the scores (SVG): Jaccard of each target by each method, and of each label over the targets.
+//! Plot of the scores (SVG): Jaccard of each target by each method, and of each label over the targets.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ pub(super) type PlotError = DrawingAreaErrorKind<std::io::Error>;
 /// Size of the plot, pixels.
 const SIZE: (u32, u32) = (1200, 800);
 
-/// A colour for each method, distinct to colour-blind readers too (Okabe and Ito).
+/// A colour for each method, distinct for colour-blind readers too (Okabe and Ito).
 const COLOURS: [RGBColor; 3] = [RGBColor(120, 120, 120), RGBColor(230, 159, 0), RGBColor(0, 114, 178)];
 
-/// Share of the width of a target that its boxes take.
+/// Share of a target's width that its boxes take.
 const BOXES: f64 = 0.6;
 
 /// The plot as SVG.
@@ -63,7 +63,7 @@ fn per_target(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) -
                 .map(|(_, counts)| counts.jaccard())
                 .filter(|j| j.is_finite())
                 .collect();
-            // A box needs a value.
+            // A box plot needs at least one value.
             (!values.is_empty()).then(|| {
                 let x = n as f64 + (method as f64 - 1.0) * BOXES / SHOWN.len() as f64;
                 Boxplot::new_vertical(x, &Quartiles::new(&values)).width(14).whisker_width(0.5).style(colour)
@@ -74,7 +74,7 @@ fn per_target(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) -
     Ok(())
 }
 
-/// A dot for each label and method: the mean over the targets, the labels in the order of joint fusion.
+/// A dot for each label and method: the mean over the targets. Labels are in the order of joint fusion.
 fn per_label(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) -> Result<(), PlotError> {
     let labels = means(targets);
     let mut chart = ChartBuilder::on(area)
@@ -107,7 +107,7 @@ fn per_label(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) ->
             .label(SHOWN[method])
             .legend(move |(x, y)| Circle::new((x + 5, y), 4, colour.filled()));
     }
-    // The means rise from left to right, so the upper left is free.
+    // The means rise from left to right, so the legend fits in the upper left.
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperLeft)
@@ -116,7 +116,7 @@ fn per_label(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) ->
         .draw()
 }
 
-/// Each label with its mean over the targets that have it, for each method, in the order of the means of the last method.
+/// Each label with its mean over the targets that have it, for each method, sorted by the mean of the last method.
 fn means(targets: &[TargetScores]) -> Vec<(i32, [f64; 3])> {
     let mut sums: BTreeMap<i32, [(f64, u32); 3]> = BTreeMap::new();
     for target in targets {
@@ -131,7 +131,7 @@ fn means(targets: &[TargetScores]) -> Vec<(i32, [f64; 3])> {
     }
     let mean = |sums: [(f64, u32); 3]| sums.map(|(sum, count)| sum / f64::from(count));
     let mut means: Vec<(i32, [f64; 3])> = sums.into_iter().map(|(label, sums)| (label, mean(sums))).collect();
-    // A label that neither the maps of a method nor the true labels hold has no mean.
+    // A label that is neither in the maps of a method nor in the true labels has no mean.
     means.retain(|(_, means)| means.iter().any(|mean| mean.is_finite()));
     let height = |(_, means): &(i32, [f64; 3])| if means[2].is_finite() { means[2] } else { 0.0 };
     means.sort_by(|a, b| height(a).total_cmp(&height(b)));
@@ -161,7 +161,7 @@ mod tests {
     fn labels_are_in_the_order_of_joint_fusion() {
         let means = means(&[target("s"), target("t")]);
         let order: Vec<i32> = means.iter().map(|(label, _)| *label).collect();
-        // Label 4 is nowhere.
+        // No map has label 4.
         assert_eq!(order, [2, 1, 3]);
         assert_eq!(means[0].1, [0.5, 1.0, 0.5]);
     }

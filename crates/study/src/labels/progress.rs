@@ -1,25 +1,25 @@
-//! What a caller learns while atlases are registered and fused.
+//! Notifications during the registration and fusion of atlases.
 
 use antsreg_pool::DeviceNote;
 use antsreg_register::Warning;
 
 use crate::Error;
 
-/// Follows the labelling of targets by atlases.
+/// Observer of the labelling of targets by atlases.
 pub trait LabelsProgress: Sync {
     /// A device is ready, or is left out.
     fn device(&self, note: &DeviceNote);
-    /// An atlas is the target itself: the labels will be its own.
+    /// An atlas is the target itself, so the result will be the atlas's own labels.
     fn is_target(&self, atlas: &str);
-    /// An atlas cannot be used, and the work goes on without it.
+    /// An atlas cannot be used, and is left out.
     fn left_out(&self, error: &Error);
-    /// A target is left out, as no atlas could be brought to it.
+    /// A target is left out, because no atlas could be registered to it.
     fn target_left_out(&self, target: &str);
-    /// A doubt about the registration of an atlas to a target.
+    /// A warning about the registration of an atlas to a target.
     fn doubt(&self, target: &str, atlas: &str, doubt: &Warning);
     /// An atlas was registered to a target.
     fn registered(&self, target: &str, atlas: &Registered);
-    /// So many atlases were fused, which disagree at so many voxels.
+    /// Atlases were fused; `undecided` is the number of voxels where they disagree.
     fn fused(&self, atlases: usize, undecided: usize, seconds: f64);
     /// A target was labelled by majority vote and by joint fusion, with these mean Jaccard coefficients.
     fn scored(&self, target: &str, majority: f64, joint: f64, seconds: f64);
@@ -30,9 +30,9 @@ pub trait LabelsProgress: Sync {
 pub struct Registered<'a> {
     /// The name of the atlas.
     pub name: &'a str,
-    /// Atlases done so far, failed ones included.
+    /// Number of atlases done, including failed ones.
     pub done: usize,
-    /// Atlases in all.
+    /// Number of atlases.
     pub of: usize,
     /// Wall time of the registration.
     pub seconds: f64,

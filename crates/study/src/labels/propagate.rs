@@ -1,4 +1,4 @@
-//! Brings the images and labels of many atlases onto the grid of one target.
+//! Registers atlases to a target, and resamples their images and labels on the target's grid.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use crate::pair::{StartFile, check_in_plane, name_files};
 use crate::transforms::check_of_volumes;
 use crate::{Error, inputs};
 
-/// The atlases are in memory already, and resampling them takes less time than registering.
+/// The atlases are in memory already, and resampling takes less time than registration.
 const THREADS: StageThreads = StageThreads { readers: 1, writers: 2 };
 
 /// The image that gets labels.
@@ -42,15 +42,15 @@ pub(super) struct Propagated {
     pub image: Volume,
     /// Its labels.
     pub labels: LabelVolume,
-    /// Correlation of its image with the target's, where the mask of the target counts.
+    /// Correlation of its image with the target, inside the target's mask.
     pub correlation: Option<f64>,
     /// Target → atlas, RAS mm.
     pub affine: AffineTransform,
-    /// Displacement before the affine, and its inverse, RAS mm on the grid of the target, if they are kept.
+    /// The warp (displacement before the affine) and its inverse, RAS mm on the grid of the target, if they are kept.
     pub warps: Option<[DisplacementField; 2]>,
 }
 
-/// The devices that register, and how.
+/// The devices, and the registration of atlases to targets.
 pub(super) struct Propagation<'a> {
     options: &'a LabelOptions,
     start: Start,
@@ -97,7 +97,7 @@ impl<'a> Propagation<'a> {
         Ok(Propagation { options, start, keep_warps, workers })
     }
 
-    /// The devices that compute, each once.
+    /// The devices, each listed once.
     pub fn devices(&self) -> Vec<Description> {
         let mut devices = self.workers.devices();
         devices.dedup();
@@ -112,11 +112,11 @@ impl<'a> Propagation<'a> {
         registration(self.options, self.start, self.keep_warps, target)
     }
 
-    /// Registers every atlas to the target and brings it there. The results are in the order of the atlases; the failure of
+    /// Registers every atlas to the target and resamples it. Results are in the order of the atlases; the failure of
     /// one atlas is its own result.
     ///
     /// # Errors
-    /// What no atlas could change: options that do not suit the target, a device or a thread that fails.
+    /// Errors that concern all atlases: options that do not fit the target, a device or a thread that fails.
     pub fn run(
         &mut self,
         target: &Target,
@@ -171,7 +171,7 @@ impl<'a> Propagation<'a> {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// Refuses what would fail for every atlas.
+    /// Checks for errors that would concern every atlas.
     fn check(&self, target: &Target, atlases: &[&LoadedAtlas], options: &register::Options) -> Result<(), Error> {
         options.check()?;
         options.check_levels(target.side.grid())?;
@@ -188,7 +188,7 @@ impl<'a> Propagation<'a> {
     }
 }
 
-/// The registration of an atlas to a target on this grid, without images and scores.
+/// The options of the registration of an atlas to a target on this grid, without images and scores.
 fn registration(
     options: &LabelOptions,
     start: Start,
@@ -199,14 +199,14 @@ fn registration(
     Ok(recipe.options(target.shape)?)
 }
 
-/// Refuses a slice beside a volume, and slices that the start would move out of their plane.
+/// Checks that no slice is registered to a volume, and that the start does not move a slice out of its plane.
 fn check_pair(target: &Target, atlas: &LoadedAtlas, start_file: &StartFile, start: &Start) -> Result<(), Error> {
     let grids = [target.side.grid(), atlas.side.grid()];
     inputs::check_alike([&target.path, &atlas.path], grids)?;
     check_in_plane(start_file, start, grids)
 }
 
-/// Image and labels of an atlas on the grid of the target, and the doubts about its registration.
+/// Image and labels of an atlas on the grid of the target, and the warnings about its registration.
 fn bring(
     target: &Target,
     atlas: &LoadedAtlas,
@@ -219,7 +219,7 @@ fn bring(
     let labels = apply::resample_labels(&atlas.labels, side.grid(), &forward, interpolation);
     let mask = side.mask.of_stage(0).map(AsRef::as_ref);
     let correlation = Comparison::between(&side.image, &image, mask)?.correlation;
-    // There is an inverse warp only if the warps are kept.
+    // The inverse warp exists only if the warps are kept.
     let inverse = backward.into_displacement();
     let warps = inverse.and_then(|inverse| Some([forward.into_displacement()?, inverse]));
     let correlation = correlation.is_finite().then_some(correlation);

@@ -1,4 +1,4 @@
-//! `PREFIXrecord.json` of labels from several atlases: what was done, with what, and how it came out.
+//! The record of labels from several atlases, `PREFIXrecord.json`: inputs, parameters, devices, results.
 
 use std::path::{Path, PathBuf};
 
@@ -19,13 +19,13 @@ pub struct Record {
     pub program: String,
     /// Its version.
     pub version: String,
-    /// The command, for people; nothing reads it.
+    /// The command line, for readers; no program reads it.
     pub command_line: Vec<String>,
     /// The devices that registered.
     pub devices: Vec<Description>,
     /// Threads that computed.
     pub threads: usize,
-    /// What was asked for.
+    /// The options.
     pub parameters: LabelOptions,
     /// Labels that count in scores; `None` for all but 0.
     pub label_list: Option<Vec<i32>>,
@@ -59,7 +59,7 @@ pub struct AtlasRecord {
     pub image: PathBuf,
     /// Its label map.
     pub labels: PathBuf,
-    /// Whether it was used, and not left out.
+    /// Whether the atlas was used; false if it was left out.
     pub used: bool,
     /// Correlation of its image with the target's, after registration.
     pub correlation: Option<f64>,
@@ -72,18 +72,18 @@ pub struct AtlasRecord {
 pub struct Seconds {
     /// Reading.
     pub read: f64,
-    /// Registering, and bringing images and labels over.
+    /// Registering, and resampling images and labels.
     pub register: f64,
     /// Fusing.
     pub fuse: f64,
     /// Scoring and writing.
     pub outputs: f64,
-    /// Everything up to this record.
+    /// Total up to this record.
     pub total: f64,
 }
 
 impl Record {
-    /// Of a study that is done, with these options.
+    /// The record of a finished study.
     pub(super) fn new(
         of: &AtlasStudy,
         parameters: LabelOptions,
@@ -116,7 +116,7 @@ impl Record {
 }
 
 impl TargetRecord {
-    /// Without any result.
+    /// A record without results.
     pub(super) fn new(target: &Target, propagation: &Propagation) -> Result<TargetRecord, Error> {
         Ok(TargetRecord {
             path: target.path.clone(),
@@ -129,7 +129,7 @@ impl TargetRecord {
 }
 
 impl AtlasRecord {
-    /// Of an atlas, which is among those brought over if it was used.
+    /// The record of an atlas. It was used if it is in `brought`.
     pub(super) fn new(atlas: &Atlas, brought: &[Propagated]) -> AtlasRecord {
         let found = brought.iter().find(|found| found.name == atlas.name);
         let rows = |found: &Propagated| {

@@ -11,7 +11,7 @@ pub struct Method {
     pub overlap: Overlap,
 }
 
-/// One atlas labelled by the others, compared with its own labels.
+/// Leave-one-out scores of one atlas: the labels from the other atlases, compared with its own labels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TargetScores {
     /// The name of the atlas.
@@ -31,20 +31,20 @@ pub struct SummaryRow {
     pub name: String,
     /// The best single atlas; empty if there is none.
     pub best_atlas: String,
-    /// Mean Jaccard by the best single atlas, majority vote and joint fusion; NaN if there is none.
+    /// Mean Jaccard of the best single atlas, of majority vote and of joint fusion; NaN if there is none.
     pub mean_jaccard: [f64; 3],
 }
 
-/// Mean Jaccard over the labels that either map holds.
+/// Mean Jaccard over the labels that are in either map.
 pub fn mean_jaccard(overlap: &Overlap) -> f64 {
     overlap.mean()[1]
 }
 
-/// The methods that are compared, as tables and plots name them.
+/// Names of the methods in tables and plots.
 pub(super) const SHOWN: [&str; 3] = ["best single atlas", "majority", "joint"];
 
 impl TargetScores {
-    /// The atlas whose labels have the largest mean Jaccard, the first of those that tie.
+    /// The atlas whose labels have the largest mean Jaccard; of several, the first.
     pub fn best(&self) -> Option<&Method> {
         let better =
             |best: Option<&'_ Method>, score: f64| best.is_none_or(|best| score > mean_jaccard(&best.overlap));
@@ -59,7 +59,8 @@ impl TargetScores {
     }
 }
 
-/// A row for each target, method and label: `Target,Method,Label,Jaccard,Dice`. A label that neither map holds is NaN.
+/// A row for each target, method and label: `Target,Method,Label,Jaccard,Dice`. NaN for a label that is in neither
+/// map.
 pub(super) fn per_label_csv(targets: &[TargetScores]) -> Result<String, csv::Error> {
     let mut rows = vec![["Target", "Method", "Label", "Jaccard", "Dice"].map(String::from).to_vec()];
     for target in targets {
@@ -78,11 +79,11 @@ fn as_csv(rows: Vec<Vec<String>>) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     rows.iter().try_for_each(|row| writer.write_record(row))?;
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
-    // The writer was given strings.
+    // The bytes are UTF-8: only strings were written.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Mean Jaccard of each target, then the mean over all targets, by the best single atlas, majority vote and joint fusion.
+/// Mean Jaccard of each target, then the mean over all targets: best single atlas, majority vote, joint fusion.
 pub fn summary(targets: &[TargetScores]) -> Vec<SummaryRow> {
     let row = |target: &TargetScores| SummaryRow {
         name: target.name.clone(),
@@ -142,7 +143,7 @@ Mean,,0.583333,0.000000,1.000000
         let csv = per_label_csv(&targets).expect("a table");
         assert_eq!(csv.lines().count(), 1 + 4 * 2);
         assert!(csv.contains("t,a,1,0.666667,0.800000\nt,a,2,0.500000,0.666667\nt,majority,1,0.000000"), "{csv}");
-        // A name may hold anything.
+        // A name with a comma and quotes.
         let named = TargetScores { name: "a, \"b\"".into(), ..targets[0].clone() };
         assert!(summary_csv(&[named]).expect("a table").contains("\n\"a, \"\"b\"\"\",a,0.58"));
     }

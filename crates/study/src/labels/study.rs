@@ -1,4 +1,4 @@
-//! What the labelling of one target and the scoring of a set of atlases have in common.
+//! Settings that the labelling of one target and leave-one-out scores have in common.
 
 use std::path::{Path, PathBuf};
 
@@ -15,31 +15,31 @@ use crate::{Error, inputs};
 pub struct AtlasStudy<'a> {
     /// The atlases.
     pub atlases: &'a [AtlasSource],
-    /// How they are brought to a target and fused.
+    /// How they are registered to a target and fused.
     pub options: &'a LabelOptions,
     /// The devices that register.
     pub devices: &'a Devices,
     /// Labels that count in scores: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
     pub label_list: Option<&'a str>,
-    /// Whether to go on without atlases that cannot be used.
+    /// Whether to continue without atlases that cannot be used.
     pub keep_going: bool,
     /// Start of all output names, folder included.
     pub prefix: &'a str,
     /// Format of images and warps.
     pub format: Format,
-    /// Threads that compute, for the record.
+    /// Number of threads, for the record.
     pub threads: usize,
-    /// The command, for people.
+    /// The command line, for the record.
     pub command_line: &'a [String],
 }
 
 impl AtlasStudy<'_> {
-    /// The output of this name that is no volume.
+    /// The path of an output that is no volume.
     pub(super) fn file(&self, rest: &str) -> PathBuf {
         PathBuf::from(format!("{}{rest}", self.prefix))
     }
 
-    /// The output of this name in the format of volumes.
+    /// The path of an output volume.
     pub(super) fn volume(&self, rest: &str) -> PathBuf {
         self.file(&format!("{rest}.{}", self.format.extension()))
     }
@@ -49,7 +49,7 @@ impl AtlasStudy<'_> {
         self.label_list.map(inputs::label_list).transpose()
     }
 
-    /// Refuses outputs that cannot be written, or that are inputs: files of the atlases, tables and lists, or `others`.
+    /// Checks that outputs can be written and are no inputs: files of the atlases, tables and lists, or `others`.
     ///
     /// # Errors
     /// The first output that is refused.

@@ -18,38 +18,38 @@ use super::scores::mean_jaccard;
 use super::study::AtlasStudy;
 use crate::{Error, inputs};
 
-/// The image that gets labels, and what is written beside them.
+/// The image that gets labels, and the optional outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetFiles {
     /// The image.
     pub image: PathBuf,
-    /// Its true labels, to be compared with.
+    /// Its true labels, for a comparison.
     pub truth: Option<PathBuf>,
-    /// Whether the transforms of each atlas are written, and its image and labels on the grid of the target.
+    /// Whether to write the transforms of each atlas, and its image and labels on the target's grid.
     pub keep_transforms: bool,
-    /// Whether the share of the vote of each label is written.
+    /// Whether to write the share of the vote of each label.
     pub posteriors: bool,
 }
 
-/// A target that got labels.
+/// The result of labelling a target.
 #[derive(Debug)]
 pub struct Labelled {
     /// Overlap with the true labels, if they are known.
     pub overlap: Option<Overlap>,
-    /// The files that were written.
+    /// The files written.
     pub paths: Vec<PathBuf>,
-    /// Atlases that were used.
+    /// Number of atlases used.
     pub used: usize,
-    /// Atlases there are.
+    /// Number of atlases given.
     pub of: usize,
 }
 
 /// Registers every atlas to the target, fuses their labels and writes them. The files appear together at the end:
-/// `PREFIXLabels`, `PREFIXrecord.json`, `PREFIXoverlap.csv` where the truth is known, and those asked for.
+/// `PREFIXLabels`, `PREFIXrecord.json`, with true labels `PREFIXoverlap.csv`, and the optional outputs.
 ///
 /// # Errors
-/// Files that cannot be read or written, or do not fit each other; outputs that are inputs; options out of range; an atlas that
-/// cannot be used, unless the study goes on without; a device that fails.
+/// Files that cannot be read or written, or do not fit each other; outputs that are inputs; options out of range; an
+/// atlas that cannot be used, unless the study continues without; a device that fails.
 pub fn label_target(
     study: &AtlasStudy,
     files: &TargetFiles,
@@ -68,7 +68,7 @@ pub fn label_target(
     let label_list = study.labels_that_count()?;
     let loaded = load(&atlases, study.keep_going, progress)?;
     if files.posteriors {
-        // Known only now: a posterior for each label.
+        // The labels, and so the names of the posteriors, are known only now.
         check_outputs(study, files, &atlases, labels_of(&loaded).map(|label| posterior(study, label)).collect())?;
     }
     let mut seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
@@ -77,7 +77,7 @@ pub fn label_target(
     let mut propagation = Propagation::new(study.options, study.devices, warps, &loaded, &grids, progress)?;
     let part = Instant::now();
     let brought = propagation.run(&target, &loaded.iter().collect::<Vec<_>>(), progress)?;
-    // Fusing takes memory of its own.
+    // Freed before the fusion, which needs memory itself.
     drop(loaded);
     let brought = usable(brought, atlases.len(), study.keep_going, progress)?;
     seconds.register = part.elapsed().as_secs_f64();
@@ -116,7 +116,7 @@ pub fn label_target(
     Ok(Labelled { overlap, paths: outputs.commit()?, used: brought.len(), of: atlases.len() })
 }
 
-/// Every output whose name is known before anything is read.
+/// All outputs whose names are known before anything is read.
 fn planned(study: &AtlasStudy, files: &TargetFiles, atlases: &[Atlas]) -> Vec<PathBuf> {
     let mut planned = vec![study.volume("Labels"), study.file("record.json"), study.file("overlap.csv")];
     for atlas in atlases.iter().filter(|_| files.keep_transforms) {
@@ -137,14 +137,14 @@ fn check_outputs(
     study.check_outputs(&outputs, atlases, &others)
 }
 
-/// The labels of all atlases, and the background that lies around their label maps.
+/// The labels of all atlases, and 0, the background outside their label maps.
 fn labels_of(atlases: &[LoadedAtlas]) -> impl Iterator<Item = i32> {
     let labels: BTreeSet<i32> =
         atlases.iter().flat_map(|atlas| atlas.labels.voxels.iter().copied()).chain([0]).collect();
     labels.into_iter()
 }
 
-/// The name of the shares of the vote of a label.
+/// The path of the posterior of a label.
 fn posterior(study: &AtlasStudy, label: i32) -> PathBuf {
     study.volume(&format!("Posterior{label:04}"))
 }
