@@ -1,4 +1,4 @@
-//! The average of a pass: images, warps, stretches.
+//! The average of a pass: mean images, mean warp, mean stretch.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::Error;
 pub struct Averaged {
     /// Each channel.
     pub images: Vec<Volume>,
-    /// The mean warp; none in the affine pass.
+    /// The mean warp; `None` in the affine pass.
     pub warp: Option<DisplacementField>,
-    /// The mean stretch from the template to the subjects, with the numbers of its file.
+    /// The mean stretch from the template to the subjects, with the numbers as rounded in its file.
     pub stretch: AffineTransform,
 }
 
-/// An average with its figures. Its stretch is written, its other files are not.
+/// An average with its statistics. Its stretch has been written, its other files have not.
 pub struct Summed {
     /// The average.
     pub averaged: Averaged,
@@ -39,26 +39,28 @@ pub struct Summed {
     outliers: Vec<String>,
 }
 
-/// Figures of an average.
+/// Statistics of an average.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AverageResults {
     /// Names of the subjects that were averaged.
     pub subjects: Vec<String>,
-    /// Names of the subjects that were left out of the affine average, because they are unlike the others.
+    /// Names of the subjects that were left out of the affine average, because their correlation is far below that of
+    /// the others.
     pub outliers: Vec<String>,
     /// The mean stretch, row by row.
     pub stretch: [[f64; 3]; 3],
-    /// Mean gradient magnitude per mm over the mean intensity, both where at least half of the subjects have foreground.
+    /// Mean gradient magnitude divided by mean intensity, both where at least half of the subjects have foreground;
+    /// per mm.
     pub sharpness_per_mm: f64,
 }
 
-/// How the images of a pass are averaged: those of the affine pass by their mean, as other programs do.
+/// How the images of a pass are averaged. The affine pass uses the mean, as other programs do.
 pub fn averaging(session: &Session, pass: usize) -> Averaging {
     if session.is_affine(pass) { Averaging::Mean } else { session.plan.options.average }
 }
 
 impl Summed {
-    /// The average of these means. Writes the mean stretch and takes it with the numbers of its file.
+    /// The average from these means. Writes the mean stretch, and uses it with the numbers as rounded in its file.
     ///
     /// # Errors
     /// Affine transforms without a mean; a file that cannot be written.
@@ -77,10 +79,10 @@ impl Summed {
     }
 }
 
-/// Averages the subjects of a pass from memory. `contributions` are those of all subjects.
+/// Averages the subjects of a pass from memory. `contributions` holds one element for each subject.
 ///
 /// # Errors
-/// Those of [`Summed::of`]; images of different grids.
+/// Those of [`Summed::of`]; images on different grids.
 pub fn of_contributions(
     session: &Session,
     pass: usize,
@@ -110,7 +112,7 @@ pub fn from_files(session: &Session, pass: usize, reference: &Reference) -> Resu
     Summed::of(session, pass, gathering.finish()?, &outliers)
 }
 
-/// Writes the files of an average; the function that it gives writes the manifest.
+/// Writes the files of an average. Returns the function that writes the manifest.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -136,7 +138,7 @@ pub fn write<'a>(
     Ok(move || session.average_stage(pass)?.finish(None, written, results))
 }
 
-/// Reads an average that is done.
+/// Reads an average that an earlier step has written.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -157,16 +159,16 @@ pub fn read(session: &Session, pass: usize, reference: &Reference) -> Result<Ave
 /// The sharpness of the average of a pass, per mm.
 ///
 /// # Errors
-/// An average that is not done.
+/// The average has not been made.
 pub fn sharpness_of(session: &Session, pass: usize) -> Result<f64, Error> {
     let results: AverageResults = results_of(&*session.averaged(pass)?, session.layout.average(pass).manifest)?;
     Ok(results.sharpness_per_mm)
 }
 
-/// How well a subject fits, by the manifest of its registration.
+/// The correlation of a subject with the template, from the manifest of its registration.
 ///
 /// # Errors
-/// Figures of another kind.
+/// A manifest without such results.
 pub fn correlation_of(
     session: &Session,
     pass: usize,
@@ -177,7 +179,7 @@ pub fn correlation_of(
     Ok(results_of::<RegistrationResults>(manifest, path)?.correlation)
 }
 
-/// How well each subject of a pass fits, by its manifest.
+/// The correlation of each subject of a pass with the template, from the manifests.
 fn correlations(session: &Session, pass: usize) -> Result<Vec<f64>, Error> {
     let of_subject = |&subject: &usize| {
         let manifest = session.registered(pass, subject)?;

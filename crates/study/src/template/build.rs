@@ -1,4 +1,4 @@
-//! A template built on one machine. What an earlier run has done is not done again.
+//! Builds a template on one machine. Steps that an earlier run has done are not repeated.
 
 use std::fs::File;
 use std::time::Instant;
@@ -17,27 +17,27 @@ use super::start::First;
 use super::{finish, folder, manifest, pass, plan, registrations, start};
 use crate::Error;
 
-/// A template whose subjects are read. Nothing is written yet.
+/// A template whose subjects have been read. Nothing has been written.
 pub struct Prepared {
     session: Session,
     first: Option<First>,
 }
 
-/// A template whose folder is locked and holds its plan.
+/// A template whose folder is locked and contains its plan.
 pub struct Building {
     session: Session,
     first: Option<First>,
     _lock: File,
 }
 
-/// How a template is built, for its record.
+/// Details of a run, for its record.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// Threads that compute.
+    /// Number of threads.
     pub threads: usize,
-    /// The command, for people.
+    /// The command line, for the record.
     pub command_line: &'a [String],
-    /// Seconds until now: subjects read, a device ready, the first template made.
+    /// Seconds until the passes begin: reading subjects, opening a device, making the first template.
     pub ready_seconds: f64,
 }
 
@@ -55,13 +55,13 @@ struct Record<'a> {
 /// Wall times.
 #[derive(Debug, Default, Serialize)]
 struct Seconds {
-    /// Subjects read, a device ready, the first template made.
+    /// Reading subjects, opening a device, making the first template.
     ready: f64,
     /// Each pass of this run.
     passes: Vec<PassSeconds>,
-    /// Handing out, until all files were written.
+    /// The final step, until all files were written.
     finishing: f64,
-    /// Everything.
+    /// Total.
     total: f64,
 }
 
@@ -69,28 +69,28 @@ impl Prepared {
     /// Reads all subjects, plans the template and makes the first template. Writes nothing.
     ///
     /// # Errors
-    /// Options or names that are refused; a folder that cannot be used; too few subjects that can be read; a template for
-    /// which there is too little memory.
+    /// Options or names out of range; a folder that cannot be used; too few subjects that can be read; too little
+    /// memory for the template.
     pub fn new(request: &Request) -> Result<Prepared, Error> {
         let (plan, images) = plan::make(request)?;
         let session = Session::new(plan, &request.folder);
         session.keep(images);
         let first = start::make(&session)?;
-        // What the recipe cannot do with this template is found out before anything is written.
+        // The recipe is checked for this template before anything is written.
         registrations::options(&session, session.plan.last_pass)?;
         Ok(Prepared { session, first })
     }
 
-    /// Memory that a GPU must have free to be of use, bytes.
+    /// Memory that a GPU must have free to be used, bytes.
     ///
     /// # Errors
-    /// A recipe that does not suit the template.
+    /// A recipe that does not fit the template.
     pub fn device_bytes(&self) -> Result<u64, Error> {
         registrations::device_bytes(&self.session)
     }
 
-    /// Makes and locks the folder, and writes the plan. `restart` takes a folder with the template of other subjects or
-    /// options; what does not fit is made again.
+    /// Creates and locks the folder, and writes the plan. With `restart`, the folder may contain the template of
+    /// other subjects or options; files that do not fit the plan are made again.
     ///
     /// # Errors
     /// A folder with another template, or in use by another process; files that cannot be written.
@@ -106,17 +106,17 @@ impl Prepared {
 }
 
 impl Building {
-    /// Subjects that take no part, and why.
+    /// Subjects that are left out, with the reason.
     pub fn left_out(&self) -> Vec<String> {
         self.session.plan.left_out()
     }
 
-    /// The number of subjects, with those that take no part.
+    /// Number of subjects, including those left out.
     pub fn subjects(&self) -> usize {
         self.session.plan.subjects.len()
     }
 
-    /// Writes the first template, unless it is there. All further steps can then be run one by one.
+    /// Writes the first template, unless its files exist. All further steps can then be run one by one.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -124,11 +124,11 @@ impl Building {
         self.first.map_or(Ok(()), |first| start::write(&self.session, &first)?().map(drop))
     }
 
-    /// Runs what is left of all passes, and hands out the template.
+    /// Runs the remaining steps of all passes, and the final step.
     ///
     /// # Errors
-    /// A subject that cannot be registered (the other subjects of the pass are finished); a file that cannot be read or
-    /// written; a device that fails.
+    /// A subject that cannot be registered (the other subjects of the pass are finished); a file that cannot be read
+    /// or written; a device that fails.
     pub fn run(self, workers: DeviceWorkers, run: &Run, progress: &mut dyn TemplateProgress) -> Result<(), Error> {
         let Building { session, first, _lock } = self;
         build(&session, first, workers, run, progress)
@@ -146,7 +146,7 @@ fn build(
     let mut seconds = Seconds { ready: run.ready_seconds, ..Seconds::default() };
     let background = background(&workers, run.threads)?;
     let notes = workers.notes();
-    // Each task is a step with several files, all written at once.
+    // Each task writes several files in parallel.
     let threads = run.threads.div_ceil(4);
     let devices = WriteQueue::with(threads, session.included.len(), background, |queue| {
         let first = first.map(|first| {
@@ -193,7 +193,8 @@ fn build(
     manifest::write(&Layout::record(session.layout.root()), &record)
 }
 
-/// Threads for writing files. The worker of a GPU must not wait for long tasks of the pool that its own short ones run in.
+/// Threads for writing files. On a GPU they are separate, so that short tasks of a worker do not wait behind long
+/// tasks of the same pool.
 ///
 /// # Errors
 /// Threads that cannot be started.

@@ -1,4 +1,4 @@
-//! The course of a template as a chart.
+//! Chart of the convergence of a template.
 
 use plotters::prelude::*;
 
@@ -7,7 +7,8 @@ use super::update::TemplateResults;
 
 const SIZE: (u32, u32) = (640, 320);
 
-/// How far each pass moved the template, and the length of the mean warp, as an SVG.
+/// An SVG chart of two curves over the passes: the distance by which the template moved, and the length of the mean
+/// warp.
 ///
 /// # Errors
 /// A chart that cannot be drawn.
@@ -17,7 +18,7 @@ pub fn convergence(passes: &[TemplateResults]) -> Result<String, Error> {
     Ok(svg)
 }
 
-/// The name of a curve, its colour, and the figure of a pass that it shows.
+/// Name of a curve, its colour, and its value for a pass.
 type Curve = (&'static str, RGBColor, fn(&TemplateResults) -> f64);
 
 fn draw(svg: &mut String, passes: &[TemplateResults]) -> Result<(), Box<dyn std::error::Error>> {

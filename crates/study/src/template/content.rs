@@ -1,4 +1,4 @@
-//! The files of a step, written at the same time.
+//! Writes the files of a step in parallel.
 
 use std::path::{Path, PathBuf};
 
@@ -23,12 +23,12 @@ pub enum Content<'a> {
 }
 
 impl Content<'_> {
-    /// Writes the file, unless it is written already; gives its record.
+    /// Writes the file, unless it is written already; returns its record.
     fn write(&self, path: &Path, name: PathBuf) -> Result<FileRecord, Error> {
         if let Content::Written = self {
             return FileRecord::of(path, name);
         }
-        // The digest is computed while the file is written: the file need not be read again.
+        // The digest is computed while the file is written, so that the file need not be read again.
         digest::while_written(name, |listener| {
             let target = Target::heard(path, listener);
             match self {
@@ -42,7 +42,7 @@ impl Content<'_> {
     }
 }
 
-/// Writes files at the same time; gives their records.
+/// Writes files in parallel; returns their records.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -52,8 +52,8 @@ pub fn write_all(layout: &Layout, files: &[(&Path, Content)]) -> Result<Vec<File
         // Each file is compressed by all threads of this pool.
         return files.par_iter().map(write).collect();
     }
-    // Threads of their own: a thread of a pool that waits for the other files would begin with another step meanwhile, and
-    // this step would not be recorded before that one is done.
+    // Separate threads: a thread of a pool that waits for the other files could start another step, and this step
+    // would not be recorded before that one is done.
     std::thread::scope(|scope| {
         let writing: Vec<_> =
             files.iter().map(|file| digest::spawn(scope, "writing files", || write(file))).collect();

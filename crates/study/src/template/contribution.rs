@@ -7,11 +7,11 @@ use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use super::session::Session;
 use crate::Error;
 
-/// A subject's part of an average.
+/// A subject's part of an average: transforms and images.
 pub struct Contribution {
-    /// Template → subject, with the numbers of its file.
+    /// Template → subject, with the numbers as rounded in its file.
     pub affine: AffineTransform,
-    /// Displacement before the affine; none in the affine pass.
+    /// Displacement before the affine; `None` in the affine pass.
     pub warp: Option<DisplacementField>,
     /// Each channel on the template's grid.
     pub warped: Vec<Volume>,
@@ -20,8 +20,8 @@ pub struct Contribution {
 }
 
 impl Contribution {
-    /// Reads the files of a registration that is done. The grid is the template's own, so that it makes no difference whether
-    /// a subject was read from its files.
+    /// Reads the files of a finished registration. `grid` is the template's grid, without the rounding of file
+    /// headers. So the result is the same as from memory.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -36,7 +36,7 @@ impl Contribution {
         })
     }
 
-    /// The same without the images.
+    /// As [`Contribution::read`], without the images.
     ///
     /// # Errors
     /// A file that cannot be read.

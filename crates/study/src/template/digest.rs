@@ -47,13 +47,13 @@ impl Recorder {
     }
 }
 
-/// The record of a file under the name `path`, from the bytes that `write` passes to its listener. A thread of its own computes
-/// the digest meanwhile.
+/// The record of a file under the name `path`, from the bytes that `write` passes to its listener. A separate thread
+/// computes the digest while the file is written.
 ///
 /// # Errors
 /// Those of `write`; a thread that cannot be started.
 pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), Error>) -> Result<FileRecord, Error> {
-    /// Pieces on their way.
+    /// Most buffers between the two threads.
     const PIECES: usize = 4;
     let (to_recorder, pieces) = bounded::<Vec<u8>>(PIECES);
     let (to_writer, used) = bounded(PIECES);
@@ -68,7 +68,7 @@ pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), E
             recorder
         })?;
         let mut tell = |bytes: Vec<u8>| {
-            // This fails only where the recorder panicked; the panic is resumed below.
+            // This fails only if the recorder panicked; the panic is resumed below.
             let _ = to_recorder.send(bytes);
             used.try_recv().unwrap_or_default()
         };
@@ -110,7 +110,8 @@ impl FileRecord {
     }
 }
 
-/// The digest of a list of words. Each word counts with its length, so that different lists have different digests.
+/// The digest of a list of words. The length of each word is included, so that different lists have different
+/// digests.
 pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let mut digest = Sha256::new();
     for word in words {
@@ -120,10 +121,10 @@ pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     hexadecimal(&digest.finalize())
 }
 
-/// The digest of plain data, by its JSON.
+/// The digest of plain data, from its JSON.
 ///
 /// # Errors
-/// Data that JSON cannot hold.
+/// Data that cannot be written as JSON.
 pub fn of_data(data: &impl Serialize) -> Result<String, serde_json::Error> {
     Ok(hexadecimal(&Sha256::digest(serde_json::to_vec(data)?)))
 }

@@ -1,4 +1,4 @@
-//! Why a template is not built, beyond what reading, registering and writing its files can fail by.
+//! Errors of building a template, in addition to those of reading, registering and writing.
 
 use std::path::PathBuf;
 
@@ -7,33 +7,33 @@ use antsreg_register::Model;
 
 use super::step::Step;
 
-/// Why a template is not built.
+/// Why a template cannot be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Fewer than two subjects.
     #[error("a template needs at least two subjects that can be read, found {found}")]
     TooFew {
-        /// Subjects given.
+        /// Number of subjects.
         found: usize,
     },
-    /// Fewer than two subjects that can be read, of more that were given.
+    /// Fewer than two subjects could be read.
     #[error("a template needs at least two subjects that can be read, found {found}: {}", reasons.join("; "))]
     TooFewRead {
-        /// Subjects that can be read.
+        /// Number of subjects that could be read.
         found: usize,
-        /// The other subjects, and why they cannot be read.
+        /// Why the other subjects could not be read.
         reasons: Vec<String>,
     },
-    /// Fewer than four subjects, two of which would not count at a voxel.
+    /// Fewer than four subjects for a mean that leaves out two values at each voxel.
     #[error(
         "a mean without the smallest and the largest value needs at least four subjects that can be read, found {found}"
     )]
     TooFewToTrim {
-        /// Subjects that can be read.
+        /// Number of subjects that could be read.
         found: usize,
     },
-    /// A name that file names and the rules of workflow engines cannot hold.
+    /// A name that is not allowed in file names and rules of workflow engines.
     #[error(
         "`{name}` cannot be the name of a subject or channel: expected letters, digits, `.`, `_`, `-`, and a letter or digit \
          first"
@@ -42,28 +42,28 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// Two outputs of one name.
+    /// Two outputs would have the same name.
     #[error("two outputs would be called {}, by the names of subjects or channels; rename one of them", file.display())]
     SameName {
         /// The file, below the folder of the template.
         file: PathBuf,
     },
-    /// No subject of this name takes part.
+    /// There is no subject with this name.
     #[error("there is no subject called {name}; there are {}", there.join(", "))]
     NoSubject {
         /// The name.
         name: String,
-        /// The names there are.
+        /// The names of all subjects.
         there: Vec<String>,
     },
-    /// Counts that do not match.
+    /// A number of items that does not match.
     #[error("{what}: expected {expected}, found {found}")]
     Count {
-        /// The things that are counted.
+        /// The items.
         what: &'static str,
-        /// How many there should be.
+        /// Expected number.
         expected: usize,
-        /// How many there are.
+        /// Number found.
         found: usize,
     },
     /// An option out of range.
@@ -76,13 +76,13 @@ pub enum Error {
         /// Its value.
         found: String,
     },
-    /// A registration of another model.
+    /// A model that templates do not support.
     #[error("a template is made by an affine and a SyN stage, found the model {found:?}")]
     Model {
         /// The model.
         found: Model,
     },
-    /// A template with more voxels than there is memory for.
+    /// A template that needs more memory than is free.
     #[error(
         "the template would have {} × {} × {} voxels, and take about {needed_mb} MB of memory; {free_mb} MB are free",
         shape[0], shape[1], shape[2]
@@ -90,12 +90,12 @@ pub enum Error {
     TooLarge {
         /// Its shape, voxels.
         shape: [usize; 3],
-        /// Memory it would take.
+        /// Memory needed.
         needed_mb: u64,
-        /// Memory that is free.
+        /// Free memory.
         free_mb: u64,
     },
-    /// The folder holds a template of other subjects or options.
+    /// The folder contains a template of other subjects or options.
     #[error("{}: holds a template made with another {}", folder.display(), differing.join(", "))]
     Changed {
         /// The folder.
@@ -103,7 +103,7 @@ pub enum Error {
         /// What differs.
         differing: Vec<String>,
     },
-    /// A plan in a format that this version does not read.
+    /// A plan in a format that this version cannot read.
     #[error(
         "{}: the plan was made by version {version} of the program, in format {found}; this version reads format {expected}",
         path.display()
@@ -115,16 +115,16 @@ pub enum Error {
         version: String,
         /// Its format.
         found: u64,
-        /// The format that is read.
+        /// The format that this version reads.
         expected: u64,
     },
-    /// A file under the name of the plan that is none.
+    /// A file with the name of the plan that is no plan.
     #[error("{}: is not the plan of a template", path.display())]
     NotAPlan {
         /// The file.
         path: PathBuf,
     },
-    /// A plan whose data and digest do not belong together.
+    /// A plan whose data do not match its digest.
     #[error("{}: the plan was changed after it was made: another {}", path.display(), differing.join(", "))]
     PlanChanged {
         /// The plan.
@@ -132,15 +132,15 @@ pub enum Error {
         /// What differs.
         differing: Vec<String>,
     },
-    /// A folder of other things.
+    /// A folder with other files.
     #[error("{}: expected a new or empty folder, or that of a template; found {} and no plan", folder.display(), found.display())]
     Foreign {
         /// The folder.
         folder: PathBuf,
-        /// A file in it.
+        /// One of these files.
         found: PathBuf,
     },
-    /// An input in the folder of the outputs.
+    /// An input lies in the folder of the outputs.
     #[error(
         "{}: an input in {}, where the outputs go; expected inputs in other folders", input.display(), folder.display()
     )]
@@ -150,13 +150,13 @@ pub enum Error {
         /// The folder of the template.
         folder: PathBuf,
     },
-    /// Another process works in the folder.
+    /// Another process is using the folder.
     #[error("{}: another process is building this template", folder.display())]
     Busy {
         /// The folder.
         folder: PathBuf,
     },
-    /// The lock of the folder cannot be made.
+    /// The lock of the folder cannot be created.
     #[error("{}: could not be made: {source}", path.display())]
     Lock {
         /// The file.
@@ -164,20 +164,20 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
-    /// A step whose inputs are not there.
+    /// The inputs of a step do not exist yet.
     #[error("{}: not there yet, or made from other files; it comes from the step `{step}`", missing.display())]
     NotYet {
         /// The manifest that is missing.
         missing: PathBuf,
         /// The folder of the template.
         folder: PathBuf,
-        /// The step that writes it.
+        /// The step that makes it.
         step: Step,
     },
-    /// A pass that the plan does not have.
+    /// A pass that is not in the plan.
     #[error("pass {pass}: the plan has passes {first} to {last}")]
     NoPass {
-        /// The pass asked for.
+        /// The requested pass.
         pass: usize,
         /// The first pass.
         first: usize,
@@ -205,7 +205,7 @@ pub enum Error {
     Unlike {
         /// The files.
         files: Vec<String>,
-        /// Files checked.
+        /// Number of files checked.
         all: usize,
     },
     /// A chart or picture could not be drawn.

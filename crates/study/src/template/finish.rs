@@ -1,8 +1,9 @@
-//! What is handed out: the template, every subject's transforms to it, and labels.
+//! The final step: writes the final template, every subject's transforms to it, and labels.
 //!
-//! The template of the last pass is an average that was resampled once more to move it to the mean shape. The template that is
-//! handed out is made without that blur: each subject is resampled once, through its transforms and the last update together,
-//! and the results are averaged. So it is exactly the average of the subjects under the transforms that lie beside it.
+//! The template of the last pass is an average that was resampled once more to move it to the mean shape, which blurs
+//! it. The final template is made without that blur: each subject is resampled once, through its transforms and the
+//! last update together, and the results are averaged. So the final template is exactly the average of the subjects
+//! under the final transforms.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +20,21 @@ use super::session::Session;
 use super::sums::Sums;
 use crate::Error;
 
-/// Figures of the template that is handed out.
+/// Statistics of the final template.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FinishResults {
     /// The last pass.
     pub pass: usize,
-    /// Mean gradient magnitude per mm over the mean intensity, both where at least half of the subjects have foreground.
+    /// Mean gradient magnitude divided by mean intensity, both where at least half of the subjects have foreground;
+    /// per mm.
     pub sharpness_per_mm: f64,
-    /// Mean length of the mean of all final warps in the foreground, voxels: 0 for a template without bias.
+    /// Length of the mean of all final warps, mean over the foreground, voxels: 0 for a template without bias.
     pub mean_final_warp_voxels: f64,
-    /// The sharpness over that of the affine average, if there is one.
+    /// The sharpness divided by that of the affine average, if there is one.
     pub sharper_than_affine_average: Option<f64>,
 }
 
-/// Hands out what is not there yet. `last` is the last pass, if this run has done it.
+/// Writes the final files that do not exist yet. `last` is the last pass, if this run has done it.
 ///
 /// # Errors
 /// A file that cannot be read or written; a device that fails.
@@ -53,8 +55,8 @@ pub fn run<'a>(
     let handing_out = HandingOut { session, pass, last };
     outputs::make_folder(&session.layout.subjects())?;
     let mut sums = Sums::new(session, &handing_out.last);
-    // One device: files and the memory of the machine bound this work, however many devices share it. A driver takes longer to
-    // release two devices than the files take to be written.
+    // One device: this work is limited by files and memory bandwidth, whatever the number of devices. The driver
+    // takes longer to release two devices than the files take to be written.
     let workers = workers.last_device();
     let (all, threads) = (session.included.len(), StageThreads::for_workers(workers.idle()));
     let (mut waiting, mut next, mut arrived) = (BTreeMap::new(), 0, 0);

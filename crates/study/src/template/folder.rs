@@ -1,4 +1,4 @@
-//! The folder in which a template is built: whether it may be used, its lock, files that an earlier run left.
+//! The folder of a template: whether it may be used, its lock, and files left by an earlier run.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use super::layout::Layout;
 
-/// Refuses a folder that holds other things than a template, and inputs that lie in the folder.
+/// Checks that the folder contains no other files than a template, and that no inputs lie in it.
 ///
 /// # Errors
 /// [`Error::Foreign`] and [`Error::InputAmongOutputs`].
 pub fn check<'a>(folder: &Path, inputs: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
-    // A folder that does not exist holds nothing.
+    // A folder that does not exist is empty.
     let Ok(canonical) = folder.canonicalize() else { return Ok(()) };
     for input in inputs {
         if input.canonicalize().is_ok_and(|path| path.starts_with(&canonical)) {
@@ -27,8 +27,8 @@ pub fn check<'a>(folder: &Path, inputs: impl Iterator<Item = &'a Path>) -> Resul
     }
 }
 
-/// A file in a folder or below. Hidden files do not count, as a run that was killed early leaves a lock and unfinished files;
-/// nor do folders without files, as workflow engines make them for the outputs of a job.
+/// A file in a folder or below. Hidden files are ignored, because a killed run leaves a lock and unfinished files.
+/// Empty folders are ignored, because workflow engines create them for the outputs of a job.
 fn first_file(folder: &Path) -> Option<PathBuf> {
     let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
     entries(folder).filter(|path| !is_hidden(path)).find_map(|path| match path.is_dir() {
@@ -47,7 +47,7 @@ pub fn lock(folder: &Path) -> Result<File, Error> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => Err(Error::Busy { folder: folder.into() }),
-        // A file system without locks: nothing is known of other processes.
+        // A file system without locks: other processes cannot be detected.
         Err(std::fs::TryLockError::Error(_)) => Ok(file),
     }
 }
@@ -61,14 +61,14 @@ pub fn remove_unfinished(folder: &Path) {
             if path.is_dir() && !path.is_symlink() {
                 folders.push(path);
             } else if name.starts_with('.') && name.ends_with(".part") {
-                // One that cannot be removed does no harm.
+                // A file that cannot be removed does no harm.
                 let _ = std::fs::remove_file(path);
             }
         }
     }
 }
 
-/// What is in a folder; nothing if it cannot be read.
+/// The entries of a folder; none if it cannot be read.
 pub fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }

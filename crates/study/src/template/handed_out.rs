@@ -1,4 +1,4 @@
-//! A subject on the last template: its transforms there and back, its images and labels, and their files.
+//! A subject on the final template: its transforms in both directions, its images and labels, and their files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,42 +21,42 @@ use super::session::Session;
 use super::step::Step;
 use crate::{Error, inputs};
 
-/// Figures of a subject on the last template.
+/// Statistics of a subject on the final template.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SubjectResults {
     /// Pearson's correlation with the template's first channel in its foreground.
     pub correlation: Option<f64>,
-    /// Mean length of the subject's warp there, voxels.
+    /// Mean length of the subject's warp in that foreground, voxels.
     pub warp_mean_voxels: f64,
-    /// The largest distance there between a point and where the warp and its inverse take it, voxels.
+    /// Largest distance in that foreground between a point and its image under the warp and the inverse warp, voxels.
     pub inverse_misses_voxels: f64,
 }
 
-/// The last pass, on whose template subjects are handed out.
+/// The last pass, whose update gives the final template.
 pub struct HandingOut<'a> {
     pub session: &'a Session,
     pub pass: usize,
     pub last: Last<'a>,
 }
 
-/// A subject on the last template.
+/// A subject on the final template.
 pub struct HandedOut {
     /// Its transforms, and its images on the template's grid.
     pub contribution: Arc<Contribution>,
-    /// Its labels on the template's grid.
+    /// Its labels on the template's grid, if it has labels.
     pub labels: Option<LabelVolume>,
-    /// Figures.
+    /// Statistics.
     pub results: SubjectResults,
-    /// The centre about which the affine is written, RAS mm.
+    /// The centre of the affine in its file, RAS mm.
     centre: Point3<f64>,
     /// Whether the affine is written as a transform of two dimensions.
     planar: bool,
 }
 
-/// A subject on its way; as it was handed out, if an earlier run has done that.
+/// A subject during the final step: new work, or the results of an earlier run.
 pub type OrBefore<T> = Result<T, Box<HandedOut>>;
 
-/// A subject on the last template, and the inverse of its warp if its files are not written yet.
+/// A subject on the final template, and the inverse of its warp if its files have not been written.
 pub struct Arrived {
     pub handed_out: Arc<HandedOut>,
     pub to_write: Option<DisplacementField>,
@@ -73,7 +73,7 @@ fn stage(session: &Session, pass: usize, subject: usize) -> Result<Stage<'_>, Er
 }
 
 impl HandedOut {
-    /// Writes a subject's transforms, images and labels; the function that it gives writes the manifest.
+    /// Writes a subject's transforms, images and labels. Returns the function that writes the manifest.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -107,7 +107,8 @@ impl HandedOut {
 }
 
 impl HandingOut<'_> {
-    /// A subject and its transforms to the template of the last pass; or the subject as it was handed out before.
+    /// A subject and its transforms to the template of the last pass; or its final results, if an earlier run has
+    /// written them.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -126,7 +127,7 @@ impl HandingOut<'_> {
         Ok(Ok(ToMove { contribution, images: session.images(subject)? }))
     }
 
-    /// A subject whose files an earlier run has written.
+    /// The final results of a subject from an earlier run, if its files exist.
     fn done_before(&self, subject: usize) -> Result<Option<HandedOut>, Error> {
         let HandingOut { session, pass, last } = self;
         let planned = session.subject(subject);
@@ -145,12 +146,12 @@ impl HandingOut<'_> {
             warped,
         };
         let labels = planned.labels.as_ref().map(|_| nifti::read_labels(&files.labels)).transpose()?;
-        // The files are not written again: how the affine is written does not matter.
+        // The files are not written again, so the form of the affine does not matter.
         let (centre, planar) = (last.reference.centre, false);
         Ok(Some(HandedOut { contribution: Arc::new(contribution), labels, results, centre, planar }))
     }
 
-    /// A subject's labels on the last template, and how well the subject fits.
+    /// Resamples a subject's labels on the final template, and computes its statistics.
     ///
     /// # Errors
     /// Labels that cannot be read.
@@ -177,7 +178,7 @@ impl HandingOut<'_> {
             warp_mean_voxels: Movement::of(&warp, &reference.mask)?.mean_voxels,
             inverse_misses_voxels: consistency.largest_voxels,
         };
-        // ITK has transforms of two dimensions for slices across z.
+        // For slices across z, ITK uses two-dimensional transforms.
         let slices = [grid, &images[0].grid].iter().all(|grid| grid.is_slice_across_z());
         let planar = slices && itk::stays_in_plane(&affine);
         let contribution = Arc::new(Contribution { affine, warp: Some(warp), warped, brightness });

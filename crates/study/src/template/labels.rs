@@ -1,4 +1,4 @@
-//! The labels of the template: the label that most subjects have, and the share of subjects that have each label.
+//! The labels of the template: the most frequent label, and the share of subjects with each label.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use rayon::prelude::*;
 use super::session::Session;
 use crate::Error;
 
-/// Writes the template's labels and a probability map for each label; gives the files.
+/// Writes the template's labels and a probability map for each label; returns the files.
 ///
 /// # Errors
-/// Label maps of different grids; a file that cannot be written.
+/// Label maps on different grids; a file that cannot be written.
 pub fn write(session: &Session, maps: Vec<LabelVolume>) -> Result<Vec<PathBuf>, Error> {
     let votes = Votes::new(maps)?;
     let Some(majority) = votes.majority() else { return Ok(Vec::new()) };

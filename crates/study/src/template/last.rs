@@ -1,4 +1,4 @@
-//! The last pass: the template that everything is handed out on.
+//! The last pass, from which the final template is made.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ pub struct Last<'a> {
     pub stretch: AffineTransform,
     /// The shape update, new template → average.
     pub shape: Cow<'a, DisplacementField>,
-    /// The contributions of the subjects, if this run has done the pass and there is memory for them.
+    /// The contributions of the subjects, if this run has done the pass and they fit in memory.
     pub contributions: Option<&'a [Arc<Contribution>]>,
-    /// Whether an earlier run may have handed out some of the subjects.
+    /// Whether an earlier run may have finished some of the subjects.
     pub resumed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The place of every file of a template that is being built.
+//! The paths of all files of a template.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::step::Step;
 #[derive(Debug, Clone)]
 pub struct Layout {
     root: PathBuf,
-    /// The ends of the names of the channels' images: nothing if there is one channel.
+    /// The suffixes of the channels' image names; empty for one channel.
     suffixes: Vec<String>,
 }
 
@@ -18,7 +18,7 @@ pub struct Layout {
 pub struct RegistrationFiles {
     /// Affine, template → subject.
     pub affine: PathBuf,
-    /// Displacement before the affine; absent in the affine pass.
+    /// Displacement before the affine; no file in the affine pass.
     pub warp: PathBuf,
     /// Each channel on the template's grid.
     pub warped: Vec<PathBuf>,
@@ -31,7 +31,7 @@ pub struct RegistrationFiles {
 pub struct AverageFiles {
     /// Each channel.
     pub images: Vec<PathBuf>,
-    /// The mean warp; absent in the affine pass.
+    /// The mean warp; no file in the affine pass.
     pub warp: PathBuf,
     /// The mean stretch.
     pub stretch: PathBuf,
@@ -44,13 +44,13 @@ pub struct AverageFiles {
 pub struct TemplateFiles {
     /// Each channel.
     pub images: Vec<PathBuf>,
-    /// The shape update, new template → average; absent before all passes.
+    /// The shape update, new template → average; no file before the first pass.
     pub shape: PathBuf,
     /// The manifest.
     pub manifest: PathBuf,
 }
 
-/// Files of a subject that are handed out.
+/// Final files of a subject.
 #[derive(Debug, Clone)]
 pub struct SubjectFiles {
     /// Affine, template → subject.
@@ -107,12 +107,12 @@ impl Layout {
         self.root.join("convergence.csv")
     }
 
-    /// The name of a file below the folder.
+    /// The path of a file relative to the folder.
     pub fn relative(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).unwrap_or(path).into()
     }
 
-    /// The file in which the identities of the files of a manifest are kept.
+    /// The file with the identities of the files of a manifest.
     pub fn identities(&self, manifest: &Path) -> PathBuf {
         self.root.join(".verified").join(self.relative(manifest))
     }
@@ -122,7 +122,7 @@ impl Layout {
         self.root.join(format!("pass_{pass}"))
     }
 
-    /// Folder of the registrations of a pass. No subject's name can make the name of another file of the pass.
+    /// Folder of the registrations of a pass. It keeps names of subjects apart from the other files of the pass.
     pub fn registrations(&self, pass: usize) -> PathBuf {
         self.pass(pass).join("subjects")
     }
@@ -132,7 +132,7 @@ impl Layout {
         self.root.join("start")
     }
 
-    /// Folder of the subjects' files that are handed out.
+    /// Folder of the subjects' final files.
     pub fn subjects(&self) -> PathBuf {
         self.root.join("subjects")
     }
@@ -178,22 +178,22 @@ impl Layout {
         }
     }
 
-    /// The template that is handed out.
+    /// The final template.
     pub fn result(&self, extension: &str) -> Vec<PathBuf> {
         self.channels(&self.root, "template", extension)
     }
 
-    /// The labels of the template that is handed out.
+    /// The labels of the final template.
     pub fn result_labels(&self, extension: &str) -> PathBuf {
         self.root.join(format!("template_labels.{extension}"))
     }
 
-    /// The manifest of the template that is handed out.
+    /// The manifest of the final template.
     pub fn result_manifest(&self) -> PathBuf {
         self.root.join("template.json")
     }
 
-    /// Files of a subject that are handed out.
+    /// Final files of a subject.
     pub fn subject(&self, subject: &str, extension: &str) -> SubjectFiles {
         let folder = self.subjects();
         SubjectFiles {
@@ -218,7 +218,7 @@ impl Layout {
         }
     }
 
-    /// Refuses names of subjects and channels by which two outputs would have one name.
+    /// Checks that names of subjects and channels give every output its own name.
     ///
     /// # Errors
     /// [`Error::SameName`].
@@ -226,7 +226,7 @@ impl Layout {
         let mut files = self.result(extension);
         files.extend([self.result_labels(extension), self.result_manifest(), self.report(), self.convergence()]);
         files.extend([Layout::plan(&self.root), Layout::record(&self.root)]);
-        // All passes have the same names.
+        // The names are the same in all passes.
         let TemplateFiles { images, shape, manifest } = self.template(Some(1));
         files.extend(images.into_iter().chain([shape, manifest]));
         let AverageFiles { images, warp, stretch, manifest } = self.average(1);

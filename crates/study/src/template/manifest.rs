@@ -1,4 +1,5 @@
-//! The manifest of a step: the files it read and wrote. A step whose manifest is there, for the same inputs, is not run again.
+//! The manifest of a step: the files that it read and wrote. A step with a manifest for the same inputs is not run
+//! again.
 
 use std::path::{Path, PathBuf};
 
@@ -22,15 +23,15 @@ pub struct Manifest {
     pub key: String,
     /// Version of the program.
     pub version: String,
-    /// The device that computed, without its number; absent where nothing was registered.
+    /// The device, without its number; `None` for a step without registration.
     pub device: Option<String>,
-    /// The pass after which the template no longer moved, if this step comes after it.
+    /// The pass after which the template stopped moving, if this step comes later.
     pub converged_after: Option<usize>,
     /// The files that were read.
     pub inputs: Vec<FileRecord>,
     /// The files that were written.
     pub outputs: Vec<FileRecord>,
-    /// Figures.
+    /// Statistics.
     pub results: Value,
 }
 
@@ -94,7 +95,7 @@ impl<'a> Stage<'a> {
         self.write(device, None, outputs, results)
     }
 
-    /// Writes the manifest of a step that is not needed, because the template no longer moves after an earlier pass.
+    /// Writes the manifest of a step that is not needed, because the template stopped moving after an earlier pass.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -129,7 +130,7 @@ fn is_missing(source: &std::io::Error) -> bool {
 /// The figures of a manifest at `path`.
 ///
 /// # Errors
-/// Figures of another kind.
+/// Statistics of another kind.
 pub fn results_of<T: DeserializeOwned>(manifest: &Manifest, path: PathBuf) -> Result<T, Error> {
     serde_json::from_value(manifest.results.clone()).map_err(|source| Error::Json { path, source })
 }
@@ -211,7 +212,7 @@ mod tests {
         let written = Written::new(b"12345");
         std::fs::write(written.output(), "12045").expect("a file");
         assert!(!written.is_done());
-        // The same bytes again, in another file: its digest is compared, and its identity known from then on.
+        // The same bytes in another file: the digest is compared, and from then on the identity is known.
         let other = written.folder.path().join("b.nii");
         std::fs::write(&other, "12345").expect("a file");
         std::fs::rename(&other, written.output()).expect("renamed");

@@ -1,4 +1,4 @@
-//! The means of subjects on a template's grid.
+//! Means over subjects on a template's grid.
 
 use std::sync::Arc;
 
@@ -10,14 +10,15 @@ use super::contribution::Contribution;
 use super::reference::Reference;
 use super::session::KEPT_VOXELS;
 
-/// Contributions that are added at once while others are still to come: the sums stay in the CPU's cache for all of them.
+/// Number of contributions that are added together while others are still being computed. The sums then stay in the
+/// CPU's cache for all of them.
 const SEVERAL: usize = 6;
 
-/// The means of contributions.
+/// Means over contributions.
 pub struct Means {
     /// Each channel.
     pub images: Vec<Volume>,
-    /// The mean warp; none if no subject has a warp.
+    /// The mean warp; `None` if no subject has a warp.
     pub warp: Option<DisplacementField>,
     /// The affine of each subject.
     pub affines: Vec<AffineTransform>,
@@ -25,7 +26,7 @@ pub struct Means {
     pub foreground: Volume,
 }
 
-/// Whether the contributions of so many subjects are kept in memory at once.
+/// Whether the contributions of this many subjects fit in memory together.
 pub fn fit(subjects: usize, reference: &Reference, warps: bool) -> bool {
     let scalars = reference.images.len() + 3 * usize::from(warps);
     subjects * scalars * reference.images[0].voxels.len() <= KEPT_VOXELS
@@ -35,7 +36,7 @@ impl Means {
     /// The means of contributions that are all in memory.
     ///
     /// # Errors
-    /// Images of different grids.
+    /// Images on different grids.
     pub fn of(averaging: Averaging, reference: &Reference, all: &[&Contribution]) -> Result<Means, GridMismatch> {
         let grid = &reference.images[0].grid;
         let of_channel = |channel: usize| ImageMean::of(grid, averaging, &images(all, channel));
@@ -64,33 +65,35 @@ fn affines(all: &[&Contribution]) -> impl Iterator<Item = AffineTransform> {
     all.iter().map(|one| one.affine)
 }
 
-/// The first channel of each contribution, and the value above which it is foreground.
+/// The first channel of each contribution, and its foreground threshold.
 fn firsts<'a>(all: &[&'a Contribution]) -> Vec<(&'a Volume, f32)> {
     all.iter().map(|one| (&one.warped[0], one.brightness[0].foreground)).collect()
 }
 
-/// Adds contributions as they come, in the order of the subjects. The sums have the same bits, however many are added at once.
+/// Adds contributions in the order of the subjects. The sums have the same bits for any number of contributions that
+/// are added together.
 pub struct Gathering<'a> {
     averaging: Averaging,
     reference: &'a Reference,
-    /// Contributions that are not added yet.
+    /// Contributions that have not been added yet.
     waiting: Vec<Arc<Contribution>>,
-    /// Contributions that are added at once.
+    /// Number of contributions that are added together.
     several: usize,
     sums: Option<Sums>,
 }
 
 impl<'a> Gathering<'a> {
-    /// For subjects on a template's grid. Without memory for several, each is added as it comes.
+    /// Sums for subjects on a template's grid. Without `memory` for several contributions, each is added at once.
     pub fn new(averaging: Averaging, reference: &'a Reference, memory: bool) -> Gathering<'a> {
         let several = if memory { SEVERAL } else { 1 };
         Gathering { averaging, reference, waiting: Vec::new(), several, sums: None }
     }
 
-    /// Takes a contribution. Near the end they are left for [`Gathering::finish`], which then adds them once.
+    /// Takes a contribution. Near the end, contributions are kept for [`Gathering::finish`], which adds them
+    /// together.
     ///
     /// # Errors
-    /// Images of different grids.
+    /// Images on different grids.
     pub fn add(&mut self, contribution: Arc<Contribution>, is_near_end: bool) -> Result<(), GridMismatch> {
         self.waiting.push(contribution);
         if self.several == 1 || self.waiting.len() >= self.several && !is_near_end {
@@ -105,7 +108,7 @@ impl<'a> Gathering<'a> {
     /// The means of all contributions.
     ///
     /// # Errors
-    /// Images of different grids.
+    /// Images on different grids.
     pub fn finish(self) -> Result<Means, GridMismatch> {
         let Gathering { averaging, reference, waiting, sums, .. } = self;
         let last: Vec<&Contribution> = waiting.iter().map(Arc::as_ref).collect();
@@ -149,7 +152,7 @@ impl Sums {
         self.coverage.add(&firsts(all))
     }
 
-    /// The means of the sums and of the last contributions.
+    /// Adds the last contributions and returns the means.
     fn finish(self, last: &[&Contribution]) -> Result<Means, GridMismatch> {
         let Sums { images: means, warp, coverage, .. } = self;
         let finish = |(channel, mean): (usize, ImageMean)| mean.finish(&images(last, channel));
@@ -192,7 +195,7 @@ mod tests {
         for averaging in [Averaging::Mean, Averaging::Trimmed] {
             let whole: Vec<&Contribution> = all.iter().map(Arc::as_ref).collect();
             let expected = Means::of(averaging, &reference, &whole).expect("one grid");
-            // From which contribution on the end is near; whether there is memory; contributions left for the end.
+            // Contribution from which on the end is near; whether memory suffices; contributions left for the end.
             for (near, memory, left) in
                 [(100, true, 3), (SEVERAL + 2, true, SEVERAL + 3), (2, true, 15), (2, false, 0)]
             {

@@ -1,12 +1,13 @@
-//! An unbiased template of many subjects, built on one machine or one step at a time.
+//! An unbiased template of many subjects, built on one machine or step by step.
 //!
-//! Every pass registers all subjects to the present template, averages them, and moves the average to the mean of their shapes,
-//! as ANTs' multivariate template construction does. [`Prepared`] reads the subjects of a [`Request`] and makes the [`Plan`];
-//! [`Building`] runs what is left of all passes. A [`Session`] runs one step of a planned template.
+//! Every pass registers all subjects to the current template, averages them, and moves the average to the mean of
+//! their shapes, as in ANTs' multivariate template construction. [`Prepared`] reads the subjects of a [`Request`] and
+//! makes the [`Plan`]; [`Building`] runs the remaining steps of all passes. A [`Session`] runs single steps of a
+//! planned template.
 //!
-//! The plan says what is done (`plan`), every file has its place (`layout`), and every step writes a manifest of the files it
-//! read and wrote (`manifest`), by which a run goes on where another was stopped. The steps are functions from files to files
-//! (`register_one`, `average`, `update`, `finish`); `build` runs all of them, `one_step` one each.
+//! `plan` defines the steps and `layout` the paths of all files. Every step writes a manifest of the files it read
+//! and wrote (`manifest`), so that a stopped run can be continued. The steps are functions from files to files
+//! (`register_one`, `average`, `update`, `finish`); `build` runs all of them, `one_step` a single one.
 
 mod average;
 mod build;

@@ -1,4 +1,4 @@
-//! The steps one at a time, for workflow engines that run many.
+//! Runs single steps, for workflow engines.
 
 use antsreg_core::io::outputs;
 use antsreg_pool::{self as pool, DeviceWorkers, Devices, WriteQueue};
@@ -17,24 +17,24 @@ use crate::Error;
 /// The outcome of a step.
 #[derive(Debug, Clone)]
 pub enum Outcome<T> {
-    /// This call has done it.
+    /// The step was done by this call.
     Done(T),
-    /// It was done before.
+    /// The step had been done before.
     DoneBefore,
-    /// It is not needed: the template no longer moves after this pass.
+    /// The step is not needed: the template stopped moving after this pass.
     NotNeeded {
         /// The pass.
         after: usize,
     },
-    /// The subject takes no part, for this reason.
+    /// The subject is left out, for this reason.
     LeftOut(String),
 }
 
 impl Session {
-    /// Registers one subject to the template of the pass before, and brings it to its grid.
+    /// Registers one subject to the template of the pass before, and resamples it on the template's grid.
     ///
     /// # Errors
-    /// A pass or subject that is not planned; a template that is not there; a registration that fails.
+    /// A pass or subject that is not in the plan; a template that does not exist; a registration that fails.
     pub fn register_one(
         &self,
         pass: usize,
@@ -67,10 +67,10 @@ impl Session {
         Ok(Outcome::Done(brought.results))
     }
 
-    /// Averages the subjects of a pass, all of which must be registered.
+    /// Averages the subjects of a pass. All must have been registered.
     ///
     /// # Errors
-    /// A pass that is not planned; a subject that is not registered.
+    /// A pass that is not in the plan; a subject that has not been registered.
     pub fn average(&self, pass: usize) -> Result<Outcome<AverageResults>, Error> {
         self.check_pass(pass)?;
         let stage = self.average_stage(pass)?;
@@ -86,10 +86,10 @@ impl Session {
         Ok(Outcome::Done(results_of(&manifest, self.layout.average(pass).manifest)?))
     }
 
-    /// Moves the average of a pass to the mean shape: the template of this pass.
+    /// Moves the average of a pass to the mean shape, which gives the template of this pass.
     ///
     /// # Errors
-    /// A pass that is not planned; an average that is not there; a device that fails.
+    /// A pass that is not in the plan; an average that does not exist; a device that fails.
     pub fn update(
         &self,
         pass: usize,
@@ -113,10 +113,10 @@ impl Session {
         Ok(Outcome::Done(updated.results))
     }
 
-    /// Hands out the template of the last pass, with every subject's transforms, labels and the report.
+    /// The final step: writes the final template with every subject's transforms, labels and the report.
     ///
     /// # Errors
-    /// A pass that is not done; a file that cannot be written; a device that fails.
+    /// A pass that has not been done; a file that cannot be written; a device that fails.
     pub fn finish(
         &self,
         devices: &Devices,

@@ -1,5 +1,5 @@
-//! A subject moved from the template of the last pass before its update to the updated one: its transforms there and back, and
-//! its images there, computed on a device.
+//! Moves a subject from the template of the last pass before its update to the updated template: computes its
+//! transforms in both directions and its images, on a device.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::plan::Channels;
 use super::resampled::{Resampled, Resampling};
 use crate::Error;
 
-/// The inverse of a final warp, to a small fraction of a voxel.
+/// Limits of the inversion of a final warp: a small fraction of a voxel.
 const INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.0 };
 
 /// A subject, and its transforms to the template of the last pass before its update.
@@ -36,7 +36,7 @@ pub struct Moved {
     pub warp: DisplacementField,
     /// The inverse of the warp.
     pub inverse_warp: DisplacementField,
-    /// How far the warp and its inverse are from being inverse to each other.
+    /// Inverse consistency of the warp and its inverse.
     pub consistency: InverseConsistency,
     /// The images as they were read.
     pub images: Arc<Channels>,
@@ -69,7 +69,8 @@ impl Moving<'_> {
 
 impl DeviceBytes for Moving<'_> {
     fn device_bytes(&self) -> u64 {
-        /// Both transforms, joined, before another affine; the result and its inverse; one in the order of main memory.
+        /// Fields on the device: the joined transforms; the joined transforms with another affine; the result and its
+        /// inverse; one in the layout of main memory.
         const FIELDS: usize = 7;
         let resampling = self.resampling();
         let voxels = resampling.grid.len();
@@ -91,7 +92,7 @@ impl Task for Moving<'_> {
             from_new_template(backend, grid, affine, &old, &last.stretch, &shape).map_err(TemplateError::Shape)?;
         drop((shape, old));
         let compute = || {
-            // The inversion starts from the opposite displacements.
+            // The inversion starts from the negative displacements.
             let mut inverse = backend.field(grid.shape)?;
             backend.add_scaled(&mut inverse, &field, -1.0)?;
             backend.invert(&field, &mut inverse, &INVERSION)?;

@@ -1,4 +1,4 @@
-//! How a template is made from its subjects: plain data, with ranges.
+//! Options of a template: plain data, with ranges.
 
 use std::ops::RangeInclusive;
 
@@ -8,26 +8,26 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 
-/// How a template is made from its subjects.
+/// Options of a template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TemplateOptions {
-    /// Most passes, within [`TemplateOptions::PASSES`]. More may be added to a template that is finished.
+    /// Most passes, within [`TemplateOptions::PASSES`]. Passes may be added to a finished template.
     pub passes: usize,
     /// Share of the mean warp by which one step moves the template towards the mean shape, within
-    /// [`TemplateOptions::SHAPE_STEP`]. A pass makes four steps.
+    /// [`TemplateOptions::SHAPE_STEP`]. A pass has four steps.
     pub shape_step: f64,
     /// Whether every average is sharpened by its Laplacian, as ANTs does.
     pub sharpen: bool,
-    /// Passes end once the template moves by less than this on average, voxels, within [`TemplateOptions::STOP_BELOW_VOXELS`].
-    /// With 0 all passes are run.
+    /// The passes end when the template moves by less than this on average, voxels, within
+    /// [`TemplateOptions::STOP_BELOW_VOXELS`]. With 0 all passes are run.
     pub stop_below_voxels: f64,
-    /// Room around the foreground of the first subject, on the grid of a template that is made from it, mm, within
+    /// Margin around the foreground of the first subject on the grid of a template made from it, mm, within
     /// [`TemplateOptions::MARGIN_MM`].
     pub margin_mm: f64,
     /// How the values of the subjects at a voxel are averaged.
     pub average: Averaging,
-    /// How the subjects' images are read between voxels.
+    /// Interpolation of the subjects' images.
     pub interpolation: Interpolation,
 }
 
@@ -50,14 +50,14 @@ impl TemplateOptions {
     pub const PASSES: RangeInclusive<usize> = 1..=1000;
     /// Allowed steps towards the mean shape, shares of the mean warp.
     pub const SHAPE_STEP: RangeInclusive<f64> = 0.0..=1.0;
-    /// Allowed movements below which passes end, voxels.
+    /// Allowed limits of movement, voxels.
     pub const STOP_BELOW_VOXELS: RangeInclusive<f64> = 0.0..=100.0;
     /// Allowed margins, mm.
     pub const MARGIN_MM: RangeInclusive<f64> = 0.0..=200.0;
     /// Allowed weights of channels.
     pub const WEIGHT: RangeInclusive<f64> = 1e-3..=1e3;
 
-    /// Refuses options out of range.
+    /// Checks that all options are in range.
     ///
     /// # Errors
     /// [`Error::Range`].
@@ -73,7 +73,7 @@ impl TemplateOptions {
     }
 }
 
-/// Refuses a value out of range. `what` is the subject of the message.
+/// Checks that a value is in range. `what` is the subject of the message.
 pub(super) fn check_range<T: PartialOrd + std::fmt::Display>(
     what: &'static str,
     range: &RangeInclusive<T>,

@@ -1,12 +1,12 @@
-//! Subjects that are left out of the affine average, because their registration plainly failed.
+//! Subjects that are left out of the affine average, because their registration failed.
 
 use super::session::Session;
 
 /// A subject whose correlation lies this many robust deviations below the median is an outlier.
 const DEVIATIONS: f64 = 4.0;
-/// The least deviation: affine registrations of similar subjects differ by as much.
+/// Lower limit of that deviation: affine registrations of similar subjects differ by this much.
 const LEAST_DEVIATION: f64 = 0.03;
-/// From the median absolute deviation to the standard deviation of a normal distribution.
+/// Factor from the median absolute deviation to the standard deviation of a normal distribution.
 const NORMAL: f64 = 1.4826;
 
 /// The outliers among the subjects of a session, by their positions in the plan. `correlations` are those of all subjects.
@@ -16,7 +16,7 @@ pub fn outliers(session: &Session, correlations: &[f64]) -> Vec<usize> {
     unusual.map(|(subject, _)| *subject).collect()
 }
 
-/// The value below which a value is an outlier.
+/// The value below which a correlation is an outlier.
 fn lowest_usual(values: &[f64]) -> f64 {
     let middle = median(values.to_vec());
     let deviation = NORMAL * median(values.iter().map(|value| (value - middle).abs()).collect());

@@ -1,4 +1,4 @@
-//! The page of the report: one HTML file with pictures, chart and table, to look at before the template is used.
+//! The report: one HTML file with pictures, chart and table, for inspection before the template is used.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::update::TemplateResults;
 pub struct Row {
     /// The template or subject that it shows.
     pub title: String,
-    /// Figures.
+    /// Statistics.
     pub note: String,
     /// The picture as a `data:` address.
     pub picture: String,
@@ -20,11 +20,11 @@ pub struct Contents<'a> {
     pub templates: Vec<Row>,
     /// The subjects on the last template.
     pub subjects: Vec<Row>,
-    /// The figures of each pass.
+    /// The statistics of each pass.
     pub passes: &'a [TemplateResults],
-    /// Their chart, an SVG.
+    /// Chart of these statistics, an SVG.
     pub chart: String,
-    /// Subjects that were left out, and why.
+    /// Subjects that were left out, with the reason.
     pub left_out: Vec<String>,
     /// Length of the mean of all final warps, voxels.
     pub mean_final_warp_voxels: f64,

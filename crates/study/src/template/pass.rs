@@ -1,5 +1,5 @@
-//! A whole pass on one machine: the registrations, on all devices, then the average and the update. What the next pass needs
-//! stays in memory; the files are written in the background.
+//! A whole pass on one machine: the registrations, on all devices, then the average and the update. Data for the next
+//! pass stay in memory; files are written in the background.
 
 mod round;
 
@@ -21,15 +21,15 @@ use round::Round;
 
 /// The outcome of a pass.
 pub enum Pass {
-    /// It is not needed: the template no longer moves.
+    /// The pass is not needed: the template no longer moves.
     NotNeeded,
-    /// An earlier run has done it.
+    /// An earlier run has done the pass.
     DoneBefore,
-    /// This run has done it.
+    /// This run has done the pass.
     Done(Box<Done>),
 }
 
-/// The contributions of all subjects, if there is memory for them.
+/// The contributions of all subjects, if they fit in memory.
 pub type Kept = Option<Vec<Arc<Contribution>>>;
 
 /// A pass that this run has done.
@@ -58,13 +58,13 @@ pub enum Before<'a> {
 /// Wall times of a pass.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct PassSeconds {
-    /// Until all subjects were registered, brought to the template and added.
+    /// Until all subjects were registered, resampled and added.
     pub registering: f64,
     /// The average and the new template, after that.
     pub updating: f64,
 }
 
-/// Does what is left of a pass.
+/// Runs the remaining steps of a pass.
 ///
 /// # Errors
 /// A subject that cannot be registered; a file that cannot be read or written.

@@ -24,7 +24,7 @@ pub enum Drawn {
 pub struct Pictures(Mutex<BTreeMap<Drawn, String>>);
 
 impl Session {
-    /// Draws the first channel of a template or a subject; gives the picture.
+    /// Draws the first channel of a template or a subject; returns the picture.
     pub(super) fn draw(&self, drawn: Drawn, first: &Volume) -> Result<String, Error> {
         let picture = slices::data_address(first)?;
         let Pictures(pictures) = &self.pictures;
@@ -32,7 +32,7 @@ impl Session {
         Ok(picture)
     }
 
-    /// A picture, drawn from its file unless it was drawn before.
+    /// A picture, drawn from its file if it has not been drawn before.
     pub(super) fn picture(&self, drawn: Drawn) -> Result<String, Error> {
         let Pictures(pictures) = &self.pictures;
         if let Some(picture) = pictures.lock().unwrap_or_else(PoisonError::into_inner).get(&drawn) {

@@ -1,5 +1,5 @@
-//! The plan of a template, `atlas.json`: subjects with the digests of their files, the registration, the options. Plain data,
-//! from which every step can be run. Its fingerprint tells whether a folder holds the same template.
+//! The plan of a template, `atlas.json`: the subjects with the digests of their files, the registration, the options.
+//! Plain data from which every step can be run. Its fingerprint shows whether a folder contains the same template.
 
 mod fingerprint;
 mod make;
@@ -23,10 +23,10 @@ use super::{Error as TemplateError, manifest};
 use crate::Error;
 use crate::pair::Format;
 
-/// The program that plans name.
+/// Name of the program in plans.
 const PROGRAM: &str = "antsreg-gpu";
 
-/// The format of plans. Plans without a number are of format 1: they hold a command line in place of data.
+/// The format of plans. A plan without a number has format 1, which contained a command line instead of data.
 const FORMAT: u64 = 2;
 
 /// The plan of a template.
@@ -41,21 +41,21 @@ pub struct Plan {
     pub plan_format: u64,
     /// Digest of the fingerprint.
     pub digest: String,
-    /// Digests of all that the results depend on, each under a name for people.
+    /// Digests of all data that the results depend on, each with a readable name.
     pub fingerprint: BTreeMap<String, String>,
     /// Names of the channels.
     pub channels: Vec<String>,
-    /// The first pass: 0 is the affine pass, before which the template is the first subject.
+    /// The first pass. 0 is the affine pass; before it, the first subject is the template.
     pub first_pass: usize,
-    /// The last pass, unless the template stops moving before it.
+    /// The last pass, unless the template stops moving before.
     pub last_pass: usize,
     /// The template before all passes.
     pub start: StartFrom,
-    /// How subjects are registered, one channel of the deformable stage for each channel.
+    /// The registration of subjects. The deformable stage has one channel for each channel of the template.
     pub recipe: Recipe,
-    /// How the template is made from the subjects.
+    /// Options of the template.
     pub options: TemplateOptions,
-    /// Format of the images and warps that are handed out.
+    /// Format of the final images and warps.
     pub image_format: Format,
     /// All subjects as given.
     pub subjects: Vec<PlannedSubject>,
@@ -69,11 +69,11 @@ pub enum StartFrom {
     AverageOnto(String),
     /// The subject of this name.
     Subject(String),
-    /// These files, one a channel.
+    /// These files, one for each channel.
     Images(Vec<FileRecord>),
 }
 
-/// The images of one subject, one a channel.
+/// The images of one subject, one for each channel.
 pub type Channels = Vec<std::sync::Arc<Volume>>;
 
 /// The images of each subject of a plan; `None` for subjects that are left out.
@@ -103,8 +103,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Writes the plan into its folder. Refuses a folder that holds another plan; with `restart` only a folder whose plan is
-    /// none of this program.
+    /// Writes the plan to its folder. A folder with another plan is an error. With `restart` it is an error only if
+    /// the file is no plan of this program.
     ///
     /// # Errors
     /// [`TemplateError::Changed`]; those of [`Plan::read`]; a file that cannot be written.
@@ -121,13 +121,13 @@ impl Plan {
         manifest::write(&path, self)
     }
 
-    /// Subjects that take no part, and why.
+    /// Subjects that are left out, with the reason.
     pub fn left_out(&self) -> Vec<String> {
         self.subjects.iter().filter_map(PlannedSubject::complaint).collect()
     }
 }
 
-/// The JSON of a plan, whatever its format.
+/// The JSON of a plan of any format.
 fn read_value(path: &Path) -> Result<Value, Error> {
     let text = std::fs::read(path).map_err(|source| Error::Read { path: path.into(), source })?;
     let value: Option<Value> = serde_json::from_slice(&text).ok();

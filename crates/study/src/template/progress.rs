@@ -1,15 +1,15 @@
-//! What a caller can follow of the building of a template.
+//! Notifications during the building of a template.
 
 use antsreg_pool::DeviceNote;
 
 use super::finish::FinishResults;
 use super::update::TemplateResults;
 
-/// Follows the building of a template. Methods are called from one thread at a time.
+/// Observer of the building of a template. Methods are called from one thread at a time.
 pub trait TemplateProgress {
     /// A device is ready, or is not used.
     fn device(&mut self, note: &DeviceNote);
-    /// A subject is registered, brought to the template and its part of the average known.
+    /// A subject has been registered and resampled on the template's grid.
     fn registered(&mut self, registered: &Registered);
     /// A pass was done by an earlier run.
     fn pass_done_before(&mut self, pass: usize);

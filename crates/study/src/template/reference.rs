@@ -12,7 +12,7 @@ pub struct Reference {
     pub images: Vec<Arc<Volume>>,
     /// 1 in the foreground (the head or brain) of the first channel, else 0.
     pub mask: Volume,
-    /// The voxels of the mask from which affine parts of warps are computed.
+    /// The subset of the mask from which the affine parts of warps are computed.
     pub sparse: Volume,
     /// Centre of mass of the first channel, RAS mm.
     pub centre: Point3<f64>,
@@ -25,7 +25,7 @@ impl Reference {
         Reference::with(images, foreground)
     }
 
-    /// The template of these channels; voxels of the first one above `foreground` are its foreground.
+    /// The template of these channels. Voxels of the first channel above `foreground` are foreground.
     pub fn with(images: Vec<Volume>, foreground: f32) -> Reference {
         let centre = || images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
         let (mask, centre) = rayon::join(|| brighter(&images[0], foreground), centre);

@@ -1,4 +1,4 @@
-//! One subject registered to the template of the pass before, and brought to its grid.
+//! Registers one subject to the template of the pass before, and resamples it on the template's grid.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::resampled::{Resampled, Resampling};
 use super::session::Session;
 use crate::Error;
 
-/// Figures of a registration.
+/// Statistics of a registration.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RegistrationResults {
     /// Cost of the affine stage.
@@ -47,16 +47,16 @@ pub struct Computed {
     device: String,
 }
 
-/// A subject on the template's grid. Its affine is written, its other files are not.
+/// A subject on the template's grid. Its affine has been written, its other files have not.
 pub struct Brought {
     /// Its part of the average.
     pub contribution: Arc<Contribution>,
-    /// Figures.
+    /// Statistics.
     pub results: RegistrationResults,
     device: String,
 }
 
-/// Registers a subject's images and resamples them onto the template's grid.
+/// Registers a subject's images and resamples them on the template's grid.
 ///
 /// # Errors
 /// A registration that fails; an affine that cannot be written.
@@ -73,7 +73,7 @@ pub fn compute(
         reference,
         images,
         place: session.layout.registration(pass, &session.subject(subject).name).affine,
-        // Other templates are compared with the affine average: it is read as is usual for them.
+        // Other programs' templates are compared with the affine average, so it uses the interpolation that they use.
         interpolation: match session.is_affine(pass) {
             true => Interpolation::Linear,
             false => session.plan.options.interpolation,
@@ -102,7 +102,8 @@ impl Bringing<'_> {
 
 impl DeviceBytes for Bringing<'_> {
     fn device_bytes(&self) -> u64 {
-        /// The warp before another affine, the field that is added to it, and one in the order of main memory.
+        /// Fields on the device: the warp before another affine, the field that is added to it, and one in the layout
+        /// of main memory.
         const FIELDS: usize = 3;
         let resampling = self.resampling();
         4 * (3 * FIELDS * resampling.grid.len() + resampling.scalars()) as u64
@@ -132,7 +133,7 @@ impl Continuation for Bringing<'_> {
             None => first,
         };
         itk::write_affine(&self.place, &nearest, self.reference.centre)?;
-        // All later work uses the numbers of the file, so that a run that goes on from the file gives the same bytes.
+        // All later work uses the numbers as rounded in the file, so that a continued run gives the same bytes.
         let affine = itk::read_affine(&self.place)?;
         let before = |warp| Ok(warp_before(backend, &affine, &first, grid, &warp)?.unwrap_or(warp));
         let field = warp.map(before).transpose().map_err(RegisterError::Device)?;
@@ -143,10 +144,10 @@ impl Continuation for Bringing<'_> {
     }
 }
 
-/// Computes how well the subject fits the template, on the CPU.
+/// Computes the correlation with the template, on the CPU.
 ///
 /// # Errors
-/// Images of different grids.
+/// Images on different grids.
 pub fn judge(reference: &Reference, computed: Computed) -> Result<Brought, Error> {
     let Computed { affine, warp, warped, affine_cost, energies, device } = computed;
     let (warped, brightness) = Resampled::brightness(warped);
@@ -160,7 +161,7 @@ pub fn judge(reference: &Reference, computed: Computed) -> Result<Brought, Error
     Ok(Brought { contribution: Arc::new(contribution), results, device })
 }
 
-/// Writes the files of a registration; the function that it gives writes the manifest.
+/// Writes the files of a registration. Returns the function that writes the manifest.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -181,7 +182,7 @@ pub fn write<'a>(
     Ok(move || session.register_stage(pass, subject)?.finish(Some(device), written, results))
 }
 
-/// A device's name without its number: devices of one name compute the same bytes.
+/// A device's name without its number: devices with the same name compute the same bytes.
 fn device_name(description: &Description) -> String {
     match description {
         Description::Cpu => "cpu".into(),

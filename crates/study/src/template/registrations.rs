@@ -1,4 +1,4 @@
-//! The registrations of a pass: their options, their fixed side, and the memory of a GPU that they take.
+//! The registrations of a pass: their options, their fixed side, and the GPU memory that they need.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::session::Session;
 use crate::Error;
 use crate::subjects::largest_grid;
 
-/// The options of the registrations of a pass. The affine pass has the linear stage alone.
+/// The options of the registrations of a pass. The affine pass has only the linear stage.
 ///
 /// # Errors
-/// A recipe that does not suit the template, or is out of range.
+/// A recipe that does not fit the template, or is out of range.
 pub fn options(session: &Session, pass: usize) -> Result<Options, Error> {
     let grid = session.grid()?;
     let mut options = session.plan.recipe.options(grid.shape)?;
@@ -35,13 +35,13 @@ pub fn target(session: &Session, pass: usize, reference: &Reference) -> Result<A
     Ok(Target::new(side(session, pass, &reference.images), options(session, pass)?))
 }
 
-/// A side of a registration in a pass. The affine pass looks at the first channel alone.
+/// A side of a registration in a pass. The affine pass uses only the first channel.
 pub fn side(session: &Session, pass: usize, images: &Channels) -> Side {
     let channels = if session.is_affine(pass) { Vec::new() } else { images[1..].to_vec() };
     Side { image: images[0].clone(), channels, mask: Mask::None }
 }
 
-/// Memory that a GPU must have free to be of use, bytes. Registering takes more of it than all other steps.
+/// Memory that a GPU must have free to be used, bytes. Registrations need more than all other steps.
 ///
 /// # Errors
 /// Those of [`options`].
@@ -59,8 +59,9 @@ pub fn device_bytes(session: &Session) -> Result<u64, Error> {
     Ok(options.device_bytes(&grids) + options.prepared_device_bytes(&grids))
 }
 
-/// The devices for the registrations of a recipe. `auto` is the CPU where no GPU has the window of the correlation; then the
-/// reason comes beside it. All steps of a template make the same choice, so that their bytes are the same.
+/// The devices for the registrations of a recipe. `auto` means the CPU if no GPU supports the window of the
+/// cross-correlation; the reason is returned as well. All steps of a template make the same choice, so that their
+/// bytes are the same.
 pub fn suitable_devices(recipe: &Recipe, asked: &Devices) -> (Devices, Option<DeviceNote>) {
     let auto = *asked == Devices::One(DeviceChoice::Auto);
     match recipe.too_wide_for_gpu(false).filter(|_| auto) {

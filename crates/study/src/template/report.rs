@@ -1,4 +1,4 @@
-//! The report of a template: a page to look at, and a table of the figures of every pass.
+//! The report of a template: an HTML page, and a table of the statistics of every pass.
 
 use antsreg_core::io::outputs::write_file;
 use rayon::prelude::*;
@@ -11,17 +11,17 @@ use super::session::Session;
 use super::update::TemplateResults;
 use crate::Error;
 
-/// The figures of every pass up to the last.
+/// The statistics of every pass up to the last.
 ///
 /// # Errors
-/// A pass that is not done.
+/// A pass that has not been done.
 pub fn passes(session: &Session, last: usize) -> Result<Vec<TemplateResults>, Error> {
     let figures = |pass| results_of(&*session.template(Some(pass))?, session.layout.template(Some(pass)).manifest);
     (session.plan.first_pass..=last).map(figures).collect()
 }
 
-/// Writes the page and the table. `last` is the picture of the template that is handed out, `mean` the mean length of the mean
-/// of all final warps, voxels.
+/// Writes the page and the table. `last` is the picture of the final template, `mean` the length of the mean of all
+/// final warps, mean over the foreground, voxels.
 ///
 /// # Errors
 /// A file that cannot be read or written.
@@ -39,7 +39,10 @@ pub fn write(
         Ok(Row { title, note: String::new(), picture: session.picture(Drawn::Template(pass))? })
     };
     let mut templates: Vec<Row> = templates.into_par_iter().map(row).collect::<Result<_, Error>>()?;
-    let (title, note) = ("handed out".into(), "the subjects' mean, each read once through all its transforms".into());
+    let (title, note) = (
+        "final template".into(),
+        "the mean of the subjects, each interpolated once through all its transforms".into(),
+    );
     templates.push(Row { title, note, picture: last });
     let contents = Contents {
         templates,
@@ -55,7 +58,7 @@ pub fn write(
     Ok(write_file(&path, &table)?)
 }
 
-/// The figures of every pass as CSV.
+/// The statistics of every pass as CSV.
 fn table(passes: &[TemplateResults]) -> Result<Vec<u8>, csv::Error> {
     let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     table.write_record([

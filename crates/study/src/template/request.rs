@@ -1,4 +1,4 @@
-//! A template as it is asked for: plain data.
+//! The request of a template: plain data.
 
 use std::path::{Path, PathBuf};
 
@@ -10,25 +10,25 @@ use crate::Error;
 use crate::pair::Format;
 use crate::subjects::Listing;
 
-/// A template as it is asked for.
+/// The request of a template.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The folder of all outputs: new, empty, or that of a template to go on with.
+    /// The folder of all outputs: new, empty, or that of a template that is continued.
     pub folder: PathBuf,
     /// The subjects. Their masks are not used.
     pub listing: Listing,
-    /// The tables that list subjects, which no output may replace.
+    /// The tables that list subjects. No output may replace them.
     pub tables: Vec<PathBuf>,
-    /// The weight of each channel in the registrations, within [`TemplateOptions::WEIGHT`]; empty where all count alike.
+    /// The weight of each channel in the registrations, within [`TemplateOptions::WEIGHT`]; empty for equal weights.
     pub weights: Vec<f64>,
     /// The template before all passes.
     pub start: StartImage,
-    /// How subjects are registered; the metric of its first channel is that of all channels. Which results are wanted of a
-    /// registration does not count.
+    /// The registration of subjects. The metric of its first channel is used for all channels. Its requested results
+    /// are ignored.
     pub recipe: Recipe,
-    /// How the template is made from the subjects.
+    /// Options of the template.
     pub options: TemplateOptions,
-    /// Format of the images and warps that are handed out.
+    /// Format of the final images and warps.
     pub format: Format,
 }
 
@@ -40,7 +40,7 @@ pub enum StartImage {
     Average,
     /// The subject of this name.
     Subject(String),
-    /// These images, one a channel, on one grid.
+    /// These images, one for each channel, on one grid.
     Images(Vec<PathBuf>),
 }
 

@@ -1,4 +1,4 @@
-//! Images resampled onto a template's grid, on a device.
+//! Resampling of images on a template's grid, on a device.
 
 use antsreg_cohort::template::{Brightness, foreground_on};
 use antsreg_core::{AffineTransform, Grid, Volume};
@@ -6,14 +6,14 @@ use antsreg_kernels::{Backend, Error};
 use antsreg_register::Interpolation;
 use antsreg_register::resample::{Kernel, Sampler};
 
-/// Images of one space, to be resampled onto a grid.
+/// Images of one space and the grid on which they are resampled.
 #[derive(Debug, Clone)]
 pub struct Resampling<'a> {
     /// The images.
     pub images: Vec<&'a Volume>,
     /// The grid.
     pub grid: &'a Grid,
-    /// How the images are read between voxels.
+    /// Interpolation of the images.
     pub interpolation: Interpolation,
 }
 
@@ -37,9 +37,9 @@ impl Resampled {
 }
 
 impl Resampling<'_> {
-    /// Resamples the images. A point of the grid is moved by `field` (voxels of the grid), if there is one, then by `affine`
-    /// (RAS mm) into the images' world; outside the images there is zero. Values stay within the range of each image, beyond
-    /// which smooth interpolation goes at edges.
+    /// Resamples the images. A point of the grid is mapped by `field` (voxels of the grid), if given, then by
+    /// `affine` (RAS mm) to the images' world. Zero outside the images. Values are clamped to the range of each
+    /// image, because smooth interpolation overshoots at edges.
     ///
     /// # Errors
     /// A device that fails.
@@ -56,7 +56,7 @@ impl Resampling<'_> {
             let (low, high) = backend.quantiles(&voxels, 0.0, 1.0)?.low_high.unwrap_or_default();
             let sampler = Sampler::of(backend, voxels, &image.grid, (*interpolation).into())?;
             sampler.read(backend, grid, field, affine, &mut out)?;
-            // Zero lies outside the image.
+            // Outside the image the value is zero, so zero belongs to the range.
             backend.clip(&mut out, (low.min(0.0), high.max(0.0)), 0.0, 1.0)?;
             let foreground = foreground_on(backend, &out)?;
             Ok(Resampled { image: Volume { grid: (*grid).clone(), voxels: backend.download(&out)? }, foreground })
@@ -64,7 +64,7 @@ impl Resampling<'_> {
         images.iter().map(resample).collect()
     }
 
-    /// Scalars that this takes of a GPU's memory at once, beside the field.
+    /// Scalars on a GPU at the same time, without the field.
     pub fn scalars(&self) -> usize {
         let largest = self.images.iter().map(|image| image.voxels.len()).max().unwrap_or(0);
         let coefficients = usize::from(Kernel::from(self.interpolation) == Kernel::Spline);

@@ -1,4 +1,4 @@
-//! A template that is being built: its plan, its files, the subjects' images, and which steps are done.
+//! A template during its building: its plan, its files, the subjects' images, and the steps that are done.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,16 +18,16 @@ use super::update::TemplateResults;
 use super::{Error as TemplateError, verify};
 use crate::Error;
 
-/// Voxels of subjects that are kept in memory. Images beyond them are read again in every pass.
+/// Most voxels of subjects' images that are kept in memory. Further images are read again in every pass.
 pub const KEPT_VOXELS: usize = 1 << 30;
 
-/// A template that is being built.
+/// A template during its building.
 pub struct Session {
-    /// The place of every file.
+    /// The paths of all files.
     pub(super) layout: Layout,
     /// The plan.
     pub(super) plan: Plan,
-    /// Positions in the plan of the subjects that take part.
+    /// Positions in the plan of the subjects that are not left out.
     pub(super) included: Vec<usize>,
     /// Pictures for the report.
     pub(super) pictures: Pictures,
@@ -41,7 +41,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens the template that is planned in a folder.
+    /// Opens the template with a plan in a folder.
     ///
     /// # Errors
     /// Those of [`Plan::read`].
@@ -49,7 +49,7 @@ impl Session {
         Ok(Session { planned_before: true, ..Session::new(Plan::read(folder)?, folder) })
     }
 
-    /// A template whose plan was just made.
+    /// A template with a new plan.
     pub(super) fn new(plan: Plan, folder: &Path) -> Session {
         let layout = Layout::new(folder, &plan.channels);
         let included = (0..plan.subjects.len()).filter(|&n| plan.subjects[n].left_out.is_none()).collect();
@@ -71,7 +71,7 @@ impl Session {
         &self.plan
     }
 
-    /// Keeps images that were read with the plan.
+    /// Keeps images that were read while planning.
     pub(super) fn keep(&self, images: SubjectImages) {
         for (subject, images) in images.into_iter().enumerate() {
             if let Some(images) = images {
@@ -114,22 +114,22 @@ impl Session {
         Ok(self.kept(subject, Arc::new(read_channels(&paths)?)))
     }
 
-    /// Refuses inputs that changed after the plan was made.
+    /// Checks that inputs have not changed since the plan was made.
     pub(super) fn check_inputs(&self, files: &[FileRecord]) -> Result<(), TemplateError> {
         if self.planned_before { verify::check_inputs(files) } else { Ok(()) }
     }
 
-    /// The extension of the images and warps that are handed out.
+    /// The extension of the final images and warps.
     pub(super) fn extension(&self) -> &'static str {
         self.plan.image_format.extension()
     }
 
-    /// The pass before, or `None` before the first.
+    /// The pass before; `None` for the first pass.
     pub(super) fn before(&self, pass: usize) -> Option<usize> {
         (pass > self.plan.first_pass).then(|| pass - 1)
     }
 
-    /// Refuses a pass that is not planned.
+    /// Checks that a pass is in the plan.
     pub(super) fn check_pass(&self, pass: usize) -> Result<(), TemplateError> {
         let (first, last) = (self.plan.first_pass, self.plan.last_pass);
         if (first..=last).contains(&pass) { Ok(()) } else { Err(TemplateError::NoPass { pass, first, last }) }
@@ -145,7 +145,7 @@ impl Session {
         Stage::new(&self.layout, &self.plan.digest, step, inputs)
     }
 
-    /// The manifest of a step that must be done; kept from then on.
+    /// The manifest of a step that must be done; cached after the first call.
     fn required<'a>(
         &'a self,
         step: Step,
@@ -159,12 +159,12 @@ impl Session {
         Ok(manifest)
     }
 
-    /// The first template.
+    /// The step that makes the first template.
     pub(super) fn start_stage(&self) -> Stage<'_> {
         self.stage(Step::Start, Vec::new())
     }
 
-    /// The registration of a subject in a pass.
+    /// The step that registers a subject in a pass.
     pub(super) fn register_stage(&self, pass: usize, subject: usize) -> Result<Stage<'_>, Error> {
         let template = self.template(self.before(pass))?;
         let subject = self.subject(subject);
@@ -177,7 +177,7 @@ impl Session {
         self.register_stage(pass, subject)?.require()
     }
 
-    /// The average of a pass, all of whose registrations must be done.
+    /// The step that averages a pass; all its registrations must be done.
     pub(super) fn average_stage(&self, pass: usize) -> Result<Stage<'_>, Error> {
         let mut inputs = Vec::new();
         for &subject in &self.included {
@@ -191,7 +191,7 @@ impl Session {
         self.required(Step::Average { pass }, || self.average_stage(pass))
     }
 
-    /// The template of a pass, whose average must be done.
+    /// The step that makes the template of a pass; the average of the pass must be done.
     pub(super) fn update_stage(&self, pass: usize) -> Result<Stage<'_>, Error> {
         let inputs = self.averaged(pass)?.outputs.clone();
         Ok(self.stage(Step::Update { pass }, inputs))
@@ -208,8 +208,8 @@ impl Session {
     /// The template of a pass, or the template before all passes, from its files.
     pub(super) fn reference(&self, pass: Option<usize>) -> Result<Reference, Error> {
         self.template(pass)?;
-        // Headers are rounded when they are written. With the numbers of the first template throughout, it makes no
-        // difference whether a template was read from its file.
+        // Headers of files are rounded. With the grid of the first template throughout, a template read from a file
+        // gives the same results as one in memory.
         let grid = self.grid()?;
         let read = |path: &PathBuf| {
             let mut image = nifti::read_volume(path)?;
@@ -229,12 +229,12 @@ impl Session {
         Ok(self.set_grid(grid))
     }
 
-    /// Sets the grid of all templates, unless it is known; gives it.
+    /// Sets the grid of all templates, unless it is known; returns it.
     pub(super) fn set_grid(&self, grid: Grid) -> Grid {
         self.grid.get_or_init(|| grid).clone()
     }
 
-    /// The pass after which the template no longer moved, if that was before `pass`.
+    /// The pass after which the template stopped moving, if that was before `pass`.
     pub(super) fn converged_before(&self, pass: usize) -> Result<Option<usize>, Error> {
         let Some(before) = self.before(pass) else { return Ok(None) };
         let manifest = self.template(Some(before))?;
@@ -245,7 +245,7 @@ impl Session {
         Ok(results.converged.then_some(before))
     }
 
-    /// The last pass that was needed, which must be done.
+    /// The last pass that was needed. It must be done.
     pub(super) fn final_pass(&self) -> Result<usize, Error> {
         for pass in self.plan.first_pass..=self.plan.last_pass {
             if let Some(after) = self.converged_before(pass)? {

@@ -1,4 +1,4 @@
-//! The middle slices of a volume as one picture: axial, coronal and sagittal, side by side.
+//! A picture of the middle slices of a volume: axial, coronal and sagittal, side by side.
 
 use antsreg_core::Volume;
 use antsreg_core::intensity::quantiles;
@@ -8,11 +8,11 @@ use ndarray::{Axis, ShapeError};
 use super::Error;
 use crate::geometry;
 
-/// The share of the voxels that do not exceed the value drawn white.
+/// Share of the voxels that are at or below the value drawn white.
 const WHITE_SHARE: f64 = 0.998;
 
-/// The world axes that run to the right and up in each view, and the axis that it cuts. Right is the subject's right, up is
-/// front or top.
+/// For each view, the world axis to the right, the world axis upwards, and the axis across the slice. The subject's
+/// right is on the right; front or top is up.
 const VIEWS: [[usize; 3]; 3] = [[0, 1, 2], [0, 2, 1], [1, 2, 0]];
 
 /// A grey picture.
@@ -54,10 +54,10 @@ fn encode(picture: &Picture) -> Result<Vec<u8>, png::EncodingError> {
     Ok(bytes)
 }
 
-/// One middle slice. A pixel has the size of the smallest spacing and the value of the nearest voxel.
+/// One middle slice. A pixel has the smallest spacing as its size, and the value of the nearest voxel.
 fn view(volume: &Volume, axes: [usize; 3], white: f32) -> Result<Picture, ShapeError> {
     let grid = &volume.grid;
-    // For each world axis: the voxel axis that runs along it, and whether it runs in the opposite direction.
+    // For each world axis: the voxel axis along it, and whether that axis has the opposite direction.
     let letters: Vec<char> = geometry::orientation(grid).chars().collect();
     let along = axes.map(|world| {
         let [positive, negative] = [['R', 'L'], ['A', 'P'], ['S', 'I']][world];
@@ -66,7 +66,7 @@ fn view(volume: &Volume, axes: [usize; 3], white: f32) -> Result<Picture, ShapeE
     });
     let [right, up, cut] = along.map(|(axis, _)| axis);
     let mut slice = volume.view()?.permuted_axes([right, up, cut]).index_axis_move(Axis(2), grid.shape[cut] / 2);
-    // Rows of a picture go down.
+    // Rows of a picture go downwards.
     for (axis, turned) in [(Axis(0), along[0].1), (Axis(1), !along[1].1)] {
         if turned {
             slice.invert_axis(axis);
@@ -95,13 +95,13 @@ mod tests {
 
     #[test]
     fn right_is_right_and_up_is_front_whatever_the_voxels_order() {
-        // Axes run to the left, front and top.
+        // Axes towards the left, the front and the top.
         let grid = Grid {
             direction: Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)),
             ..Grid::axis_aligned([4, 3, 2], [1.0, 2.0, 1.0])
         };
         let mut volume = Volume::filled(grid, 0.0);
-        // Leftmost, most in front, in the middle slice.
+        // The leftmost and frontmost voxel of the middle slice.
         volume.voxels[(4 * 3 + 4 * 2) + 3] = 1.0;
         let axial = view(&volume, VIEWS[0], 1.0).expect("as many voxels as the grid has");
         assert_eq!((axial.width, axial.height), (4, 6));

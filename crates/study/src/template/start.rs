@@ -1,4 +1,4 @@
-//! The template before all passes: a subject, or given images.
+//! The template before the first pass: a subject, an average, or given images.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use super::reference::Reference;
 use super::session::Session;
 use crate::{Error, memory};
 
-/// The first template, not written yet.
+/// The first template, not yet written.
 pub struct First {
     /// The template as it will be read from its files.
     pub reference: Arc<Reference>,
-    /// Its grid before the header of its file rounds it.
+    /// Its grid, without the rounding of its file's header.
     grid: Grid,
 }
 
-/// Makes the first template, unless it is there. Writes nothing: a device may still turn out to be missing.
+/// Makes the first template, unless its files exist. Writes nothing, because opening a device may still fail.
 ///
 /// # Errors
-/// Images that cannot be read; a template with more voxels than there is memory for.
+/// Images that cannot be read; too little memory for the template.
 pub fn make(session: &Session) -> Result<Option<First>, Error> {
     if session.start_stage().done()?.is_some() {
         return Ok(None);
@@ -44,7 +44,7 @@ pub fn make(session: &Session) -> Result<Option<First>, Error> {
             let images = session.images(session.position(name)?)?;
             let grid = grid_around(&images[0], session.plan.options.margin_mm);
             check_size(&grid, images.len())?;
-            // Voxels of this grid are voxels of the image: no value is interpolated.
+            // The voxels of this grid coincide with voxels of the image, so no value is interpolated.
             let linear = apply::Interpolation::Linear;
             let onto = |image: &Arc<Volume>| apply::resample(image, &grid, &TransformChain::new(), linear, 0.0);
             images.iter().map(onto).collect()
@@ -56,8 +56,8 @@ pub fn make(session: &Session) -> Result<Option<First>, Error> {
     Ok(Some(First { reference: Arc::new(Reference::new(images)), grid }))
 }
 
-/// Refuses a template for which there is too little memory, before any is taken: a wide margin around an image of small voxels
-/// has many of them.
+/// Checks that there is enough memory for the template before memory is allocated: a wide margin around an image with
+/// small voxels gives many voxels.
 fn check_size(grid: &Grid, channels: usize) -> Result<(), TemplateError> {
     check_size_within(grid, channels, memory::available())
 }
@@ -65,11 +65,12 @@ fn check_size(grid: &Grid, channels: usize) -> Result<(), TemplateError> {
 fn check_size_within(grid: &Grid, channels: usize, available: Option<u64>) -> Result<(), TemplateError> {
     /// Bytes of a scalar.
     const SCALAR: f64 = 4.0;
-    /// Scalars a voxel held at once, beside those of the channels: a subject's warp, the mean warp and the shape update.
+    /// Scalars per voxel in memory at the same time, without those of the channels: a subject's warp, the mean warp
+    /// and the shape update.
     const FIELDS: usize = 3 * 3;
-    // Numbers of voxels may be beyond the integers.
+    // The number of voxels may overflow an integer.
     let voxels: f64 = grid.shape.iter().map(|voxels| *voxels as f64).product();
-    // The template, its average and one subject of each channel.
+    // The template, its average and one subject, for each channel.
     let bytes = SCALAR * voxels * (FIELDS + 3 * channels) as f64;
     match available {
         Some(available) if bytes > available as f64 => {
@@ -80,7 +81,7 @@ fn check_size_within(grid: &Grid, channels: usize, available: Option<u64>) -> Re
     }
 }
 
-/// Writes the files of the first template; the function that it gives writes the manifest.
+/// Writes the files of the first template. Returns the function that writes the manifest.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -105,7 +106,7 @@ mod tests {
     #[test]
     fn a_template_that_does_not_fit_into_memory_is_refused() {
         let check = |shape, available| check_size_within(&Grid::axis_aligned(shape, [1.0; 3]), 2, Some(available));
-        // 15 scalars of 4 bytes a voxel.
+        // 15 scalars of 4 bytes per voxel.
         assert!(check([100, 100, 100], 60_000_000).is_ok());
         let message = check([100, 100, 100], 59_999_999).expect_err("refused").to_string();
         assert!(message.contains("100 × 100 × 100 voxels") && message.contains("60 MB"), "{message}");

@@ -1,44 +1,44 @@
-//! The steps of the building of a template, by name.
+//! The steps of building a template, by name.
 
 use std::fmt::{Display, Formatter};
 
-/// A step of the building of a template. Every step writes a manifest.
+/// A step of building a template. Every step writes a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// The first template is made.
+    /// Makes the first template.
     Start,
-    /// A subject is registered to the template of the pass before.
+    /// Registers a subject to the template of the pass before.
     Register {
         /// The pass.
         pass: usize,
         /// The subject's name.
         subject: String,
     },
-    /// The subjects of a pass are averaged.
+    /// Averages the subjects of a pass.
     Average {
         /// The pass.
         pass: usize,
     },
-    /// The average of a pass is moved to the mean shape: the template of this pass.
+    /// Moves the average of a pass to the mean shape, which gives the template of this pass.
     Update {
         /// The pass.
         pass: usize,
     },
-    /// A subject's transforms to the last template and its images there are written.
+    /// Writes a subject's transforms to the final template and its images on it.
     FinishSubject {
         /// The subject's name.
         subject: String,
         /// The extension of images and warps.
         extension: &'static str,
     },
-    /// The template that is handed out is written.
+    /// Writes the final template.
     Finish {
         /// The extension of images and warps.
         extension: &'static str,
     },
 }
 
-/// As manifests have it.
+/// The name in manifests.
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {

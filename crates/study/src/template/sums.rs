@@ -1,4 +1,4 @@
-//! The sums over the subjects on the last template, and the files that come from them: template, labels, report.
+//! The sums over the subjects on the final template, and the files made from them: template, labels, report.
 
 use std::path::PathBuf;
 
@@ -19,17 +19,17 @@ use super::step::Step;
 use super::{average, labels, report, slices};
 use crate::Error;
 
-/// The sums over the subjects on the last template.
+/// The sums over the subjects on the final template.
 pub struct Sums<'a> {
     last: &'a Last<'a>,
     gathering: Gathering<'a>,
-    /// Figures of each subject, for the report.
+    /// Statistics of each subject, for the report.
     notes: Vec<String>,
     labels: Vec<LabelVolume>,
 }
 
 impl<'a> Sums<'a> {
-    /// Sums without any subject yet.
+    /// Sums of no subjects yet.
     pub fn new(session: &Session, last: &'a Last) -> Sums<'a> {
         let memory = fit(session.included.len(), &last.reference, true);
         let gathering = Gathering::new(session.plan.options.average, &last.reference, memory);
@@ -39,7 +39,7 @@ impl<'a> Sums<'a> {
     /// Adds the next subject.
     ///
     /// # Errors
-    /// Images of different grids.
+    /// Images on different grids.
     pub fn add(&mut self, subject: &HandedOut, is_near_end: bool) -> Result<(), Error> {
         let HandedOut { results, contribution, labels, .. } = subject;
         self.gathering.add(contribution.clone(), is_near_end)?;
@@ -52,7 +52,8 @@ impl<'a> Sums<'a> {
         Ok(())
     }
 
-    /// Writes the template and its labels while the files of the subjects are written; then the report and the manifest.
+    /// Writes the template and its labels while the files of the subjects are being written, then the report and the
+    /// manifest.
     ///
     /// # Errors
     /// A file that cannot be written.

@@ -22,25 +22,25 @@ use super::resampled::{Resampled, Resampling};
 use super::session::Session;
 use crate::Error;
 
-/// Shape steps of a pass, as ANTs makes them.
+/// Number of shape steps of a pass, as in ANTs.
 const TIMES: usize = 4;
 
-/// Figures of a template.
+/// Statistics of a template.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TemplateResults {
     /// The pass.
     pub pass: usize,
-    /// Mean distance by which points of the foreground of the template before moved, voxels.
+    /// Mean distance between the foreground's points of the template before and of this one, voxels.
     pub moved_mean_voxels: f64,
     /// The largest such distance, voxels.
     pub moved_largest_voxels: f64,
-    /// Mean length of the mean warp there, voxels: 0 for a template without bias.
+    /// Length of the mean warp, mean over the foreground, voxels: 0 for a template without bias.
     pub mean_warp_voxels: f64,
-    /// Pearson's correlation with the template before, in the foreground.
+    /// Pearson's correlation with the template of the pass before, in the foreground.
     pub correlation_with_before: Option<f64>,
-    /// Mean gradient magnitude in the foreground, per mm, over the mean intensity there.
+    /// Mean gradient magnitude divided by mean intensity, in the foreground; per mm.
     pub sharpness_per_mm: f64,
-    /// Whether it moved so little that no further pass is needed.
+    /// Whether the template moved so little that no further pass is needed.
     pub converged: bool,
 }
 
@@ -70,7 +70,7 @@ impl Shaping<'_> {
 
 impl DeviceBytes for Shaping<'_> {
     fn device_bytes(&self) -> u64 {
-        /// The mean warp, the shape so far and the next one, and one in the order of main memory.
+        /// Fields on the device: the mean warp, the current and the next shape, and one in the layout of main memory.
         const FIELDS: usize = 4;
         let resampling = self.resampling();
         4 * (3 * FIELDS * resampling.grid.len() + resampling.scalars()) as u64
@@ -78,7 +78,7 @@ impl DeviceBytes for Shaping<'_> {
 }
 
 impl Task for Shaping<'_> {
-    /// The shape update, new template → average, RAS mm; the images of the average through it.
+    /// The shape update, new template → average, RAS mm; the images of the average resampled through it.
     type Output = (DisplacementField, Vec<Resampled>);
     type Error = Error;
 
@@ -92,11 +92,11 @@ impl Task for Shaping<'_> {
     }
 }
 
-/// Makes the template of a pass. `last` is the shape update of the pass before, if that had one.
+/// Makes the template of a pass. `last` is the shape update of the pass before, if there was one.
 ///
-/// Registrations have a bias of their own, the same for all subjects and in all passes. Averages come out displaced by it, and
-/// the update takes the displacement back. So the template has moved by the difference between an update and the last one,
-/// and stands still when the same update comes again.
+/// Registrations have a bias that is the same for all subjects and in all passes. It displaces the average, and the
+/// update removes this displacement. So the movement of the template is the difference between this update and the
+/// last one; the template has converged when both are equal.
 ///
 /// # Errors
 /// A mean stretch that is singular; a device that fails.
@@ -131,13 +131,13 @@ pub fn compute(
         mean_warp_voxels: mean_warp?.map_or(0.0, |mean| mean.mean_voxels),
         correlation_with_before: alike?,
         sharpness_per_mm: sharpness?,
-        // The affine pass makes the first template: its movement says nothing about the passes to come.
+        // The affine pass makes the first template: its movement does not predict that of later passes.
         converged: !session.is_affine(pass) && moved.mean_voxels < options.stop_below_voxels,
     };
     Ok(Updated { reference: Arc::new(reference), shape, results })
 }
 
-/// Writes the files of a template; the function that it gives writes the manifest.
+/// Writes the files of a template. Returns the function that writes the manifest.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -157,7 +157,7 @@ pub fn write<'a>(
     Ok(move || session.update_stage(pass)?.finish(None, written, results))
 }
 
-/// The shape update of the pass before, unless that was the affine one.
+/// The shape update of the pass before, unless that was the affine pass.
 ///
 /// # Errors
 /// A file that cannot be read.

@@ -1,8 +1,8 @@
-//! Whether the files of a manifest are as they were written.
+//! Checks whether the files of a manifest are unchanged.
 //!
-//! A manifest holds the digest of each file. Reading all files again whenever a step looks for its inputs would take longer
-//! than the steps, so the identity of each file (size, time of change, inode) is kept beside the manifest. A file with
-//! another identity is read, and its digest compared.
+//! A manifest contains the digest of each file. Reading all files whenever a step looks for its inputs would take
+//! longer than the steps. So the identity of each file (size, time of change, inode) is stored beside the manifest.
+//! Only a file with another identity is read, and its digest compared.
 
 use std::path::Path;
 
@@ -36,11 +36,11 @@ pub fn are_unchanged(layout: &Layout, manifest: &Path, records: &[FileRecord]) -
     Ok(true)
 }
 
-/// Keeps the identities of files that are known to have the digests of their manifest.
+/// Stores the identities of files that are known to have the digests of their manifest.
 pub fn remember(layout: &Layout, manifest: &Path, records: &[FileRecord]) {
     let paths: Vec<_> = records.iter().map(|record| layout.root().join(&record.path)).collect();
     let place = layout.identities(manifest);
-    // Without the identities the digests are compared again: this may fail.
+    // This may fail: without the identities, the digests are compared again.
     if let (Some(folder), Ok(text)) =
         (place.parent(), serde_json::to_vec(&FileIdentity::of_all(paths.iter().map(|path| path.as_path()))))
         && outputs::make_folder(folder).is_ok()

@@ -1,4 +1,4 @@
-//! Whether files have the lengths and digests of their records.
+//! Compares files with the lengths and digests of their records.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::{Error as TemplateError, folder};
 use crate::Error;
 
-/// Compares every file of a template, inputs included, with the plan and the manifests. Gives the number of files.
+/// Compares every file of a template, including inputs, with the plan and the manifests. Returns the number of files.
 ///
 /// # Errors
 /// [`TemplateError::Unlike`]; a plan or manifest that cannot be read.
@@ -27,7 +27,7 @@ pub fn verify(root: &Path) -> Result<usize, Error> {
     Ok(files.len())
 }
 
-/// Refuses files that changed after the plan was made.
+/// Checks that files have not changed since the plan was made.
 ///
 /// # Errors
 /// [`TemplateError::Unlike`].
@@ -46,7 +46,7 @@ fn check(files: &[(PathBuf, FileRecord)]) -> Result<(), TemplateError> {
     }
 }
 
-/// Every manifest in the folder of a template, in order.
+/// All manifests in the folder of a template, in order.
 fn manifests(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];

@@ -20,15 +20,15 @@ use crate::template::reference::Reference;
 use crate::template::register_one::{self, Brought};
 use crate::template::session::Session;
 
-/// A pass under way.
+/// A pass during its run.
 pub struct Round<'a, 'b> {
     pub session: &'a Session,
     pub pass: usize,
     /// The template that subjects are registered to.
     pub reference: &'b Reference,
-    /// The same as the fixed side of the registrations.
+    /// The template as the fixed side of the registrations.
     pub target: &'b Arc<Target>,
-    /// Whether an earlier run may have done a part of the pass.
+    /// Whether an earlier run may have done part of the pass.
     pub resumed: bool,
     pub queue: &'b WriteQueue<'a, Error>,
 }
@@ -36,25 +36,25 @@ pub struct Round<'a, 'b> {
 /// A subject that was registered by an earlier run.
 type Before = Box<(Manifest, Contribution)>;
 
-/// A subject on its way through a pass.
+/// A subject that has been read for a pass.
 enum Loaded {
-    /// To be registered.
+    /// Images of a subject that must be registered.
     Images(Arc<Channels>),
     /// Registered by an earlier run.
     Before(Before),
 }
 
-/// A subject brought to the template.
+/// A subject on the template's grid.
 enum Found {
-    /// By this run, in so many seconds of a device.
+    /// Registered by this run, with the seconds on the device.
     Now(Brought, f64),
     /// By an earlier run.
     Before(Before),
 }
 
 impl<'a, 'b> Round<'a, 'b> {
-    /// Registers all subjects and averages them. Gives the contributions of the subjects as well, if there is memory for them.
-    /// Near the end the queue is paused, so that the devices do not wait for what is added next.
+    /// Registers all subjects and averages them. Also returns the contributions of the subjects, if they fit in
+    /// memory. Near the end the queue is paused, so that the devices do not wait for the last sums.
     pub fn average(
         &self,
         workers: &mut DeviceWorkers,
@@ -65,7 +65,7 @@ impl<'a, 'b> Round<'a, 'b> {
         let mut kept = fit(session.included.len(), self.reference, !session.is_affine(pass)).then(Vec::new);
         let mut correlations = Vec::new();
         let gathering = || Gathering::new(average::averaging(session, pass), self.reference, kept.is_some());
-        // Outliers of the affine pass are known only when all subjects are registered.
+        // Outliers of the affine pass are known only when all subjects have been registered.
         let mut gathering = (!session.is_affine(pass)).then(gathering);
         let pause = kept.is_some().then_some(pause);
         self.register_all(workers, progress, pause, |contribution, correlation, is_near_end| {
@@ -89,8 +89,8 @@ impl<'a, 'b> Round<'a, 'b> {
         Ok((summed, kept))
     }
 
-    /// Registers the subjects that are not registered yet. `next` gets the contribution of each, in the order of the subjects,
-    /// with its correlation and whether the end is near.
+    /// Registers the subjects that have not been registered yet. `next` receives the contribution of each, in the
+    /// order of the subjects, with its correlation and whether the end is near.
     fn register_all(
         &self,
         workers: &mut DeviceWorkers,
@@ -124,7 +124,7 @@ impl<'a, 'b> Round<'a, 'b> {
         let (mut waiting, mut following, mut done, mut failed) = (BTreeMap::new(), 0, 0, None);
         let mut take = |job: usize, found: Found| -> Result<(), Error> {
             done += 1;
-            // No reader has another subject: the devices will wait for what is added next.
+            // No reader has another subject, so the devices will wait for the sums.
             let is_near_end = done + threads.readers > all;
             if let Some(pause) = pause.as_mut().filter(|_| is_near_end) {
                 pause.get_or_insert_with(|| queue.pause());
@@ -177,7 +177,8 @@ impl<'a, 'b> Round<'a, 'b> {
     }
 }
 
-/// A subject's failure, under its name. The other subjects are finished, and a second run has only this one to do.
+/// The error of a subject, with its name. The other subjects are finished, so that a second run has only this one to
+/// do.
 fn about(session: &Session, pass: usize, subject: usize, reason: Error) -> Error {
     let subject = session.subject(subject).name.clone();
     TemplateError::Subject { pass, subject, reason: Box::new(reason) }.into()

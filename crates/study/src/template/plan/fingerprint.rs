@@ -1,5 +1,5 @@
-//! The fingerprint of a plan: digests of all data that the results depend on, except the number of passes, to which more may
-//! be added.
+//! The fingerprint of a plan: digests of all data that the results depend on. The number of passes is not included,
+//! because passes may be added.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{Plan, PlannedSubject, StartFrom};
 use crate::template::TemplateOptions;
 use crate::template::digest::{of_data, of_words};
 
-/// Digests under names for people.
+/// Digests with readable names.
 pub type Fingerprint = BTreeMap<String, String>;
 
 /// The fingerprint of the data of a plan.
@@ -26,7 +26,7 @@ pub fn of(plan: &Plan) -> Result<Fingerprint, serde_json::Error> {
     };
     let channels = &plan.recipe.syn.channels;
     let weights: Vec<f64> = channels.iter().map(|channel| channel.weight).collect();
-    // The weights have a name of their own.
+    // The weights are listed under another name.
     let metric = channels.iter().take(1).map(|first| Channel { weight: 1.0, ..*first }).collect();
     let syn = antsreg_register::syn::Options { channels: metric, ..plan.recipe.syn.clone() };
     Ok(BTreeMap::from([
@@ -44,7 +44,7 @@ pub fn digest(fingerprint: &Fingerprint) -> String {
     of_words(fingerprint.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]))
 }
 
-/// The names of what differs.
+/// The names of the digests that differ.
 pub fn differing(one: &Fingerprint, other: &Fingerprint) -> Vec<String> {
     let names = one.keys().chain(other.keys());
     let mut differing: Vec<String> = names.filter(|name| one.get(*name) != other.get(*name)).cloned().collect();

@@ -1,4 +1,4 @@
-//! A plan from what is asked for: options and names are checked, and all subjects read.
+//! Makes a plan from a request: checks options and names, and reads all subjects.
 
 use std::path::PathBuf;
 
@@ -16,11 +16,11 @@ use crate::template::options::check_range;
 use crate::template::request::{Request, StartImage};
 use crate::template::{Error as TemplateError, TemplateOptions, folder};
 
-/// Checks what is asked for and reads all subjects. Gives the plan, and the images of the subjects in their order.
+/// Checks the request and reads all subjects. Returns the plan, and the images of the subjects in their order.
 ///
 /// # Errors
-/// Options out of range; names that outputs cannot have; a folder that cannot be used; too few subjects that can be read; a
-/// start that is not there.
+/// Options out of range; names that outputs cannot have; a folder that cannot be used; too few subjects that can be
+/// read; a start that does not exist.
 pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
     let Request { listing: Listing { subjects, channels }, options, .. } = request;
     check(request)?;
@@ -85,7 +85,7 @@ pub fn check(request: &Request) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses a name that file names or the rules of a workflow cannot hold.
+/// Checks that a name is allowed in file names and in rules of workflow engines.
 fn check_name(name: &str) -> Result<(), TemplateError> {
     let plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
     match name.starts_with(char::is_alphanumeric) && name.chars().all(plain) {
@@ -94,7 +94,7 @@ fn check_name(name: &str) -> Result<(), TemplateError> {
     }
 }
 
-/// The recipe of every registration: all channels by the metric of the first, nothing but transforms wanted.
+/// The recipe of all registrations: every channel has the metric of the first, and only transforms are computed.
 fn recipe(request: &Request) -> Recipe {
     let Request { recipe, weights, listing, .. } = request;
     let metric = recipe.syn.channels.first().map_or_else(Metric::default, |channel| channel.metric);

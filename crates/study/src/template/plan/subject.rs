@@ -16,21 +16,21 @@ use crate::{Error, inputs};
 pub struct PlannedSubject {
     /// Its name.
     pub name: String,
-    /// Its images, one a channel.
+    /// Its images, one for each channel.
     pub images: Vec<FileRecord>,
     /// Its labels.
     pub labels: Option<FileRecord>,
-    /// Why it takes no part.
+    /// Why the subject is left out, if it is.
     pub left_out: Option<String>,
 }
 
 impl PlannedSubject {
-    /// Its name and why it takes no part, if it does not.
+    /// Name and reason, if the subject is left out.
     pub fn complaint(&self) -> Option<String> {
         self.left_out.as_ref().map(|reason| format!("{} ({reason})", self.name))
     }
 
-    /// Reads a subject. One that cannot be read is left out.
+    /// Reads a subject. A subject that cannot be read is left out.
     pub(super) fn read(subject: Subject) -> (PlannedSubject, Option<Channels>) {
         let Subject { name, images, labels, .. } = subject;
         match read(&images, labels.as_deref()) {
@@ -54,7 +54,7 @@ fn read(images: &[PathBuf], labels: Option<&Path>) -> Result<Read, Error> {
     Ok((records(images)?, labels.map(record).transpose()?, volumes))
 }
 
-/// Reads the channels of one subject, or of a template, which lie on one grid.
+/// Reads the channels of one subject, or of a template. They must lie on one grid.
 ///
 /// # Errors
 /// A file that cannot be read or lies on another grid.
@@ -71,7 +71,7 @@ pub fn read_channels(paths: &[PathBuf]) -> Result<Channels, Error> {
     Ok(volumes)
 }
 
-/// The records of files, under their absolute paths.
+/// The records of files, with absolute paths.
 pub(super) fn records(paths: &[PathBuf]) -> Result<Vec<FileRecord>, Error> {
     paths.iter().map(|path| record(path)).collect()
 }

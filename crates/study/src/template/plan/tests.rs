@@ -1,4 +1,4 @@
-//! Tests of plans: made, written, read, compared; and plans that are refused.
+//! Tests of plans: making, writing, reading and comparing them, and plans that are refused.
 
 use antsreg_core::Grid;
 use antsreg_core::io::nifti;
@@ -9,7 +9,7 @@ use super::*;
 use crate::subjects;
 use crate::template::{Request, StartImage};
 
-/// A plan as version 0.1.0 wrote it: with a command line in place of data.
+/// A plan as written by version 0.1.0, with a command line instead of data.
 const FORMAT_1: &str = include_str!("fixtures/format_1.json");
 
 /// A folder with two small images, `a.nii` and `b.nii`.
@@ -42,7 +42,7 @@ fn made(request: &Request) -> Plan {
     make(request).expect("a plan").0
 }
 
-/// Writes a plan of this text; gives the error of reading it.
+/// Writes a plan with this text; returns the error of reading it.
 fn refused(text: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(Layout::plan(folder.path()), text).expect("a file");
@@ -53,7 +53,7 @@ fn refused(text: &str) -> String {
 fn a_plan_is_read_as_it_was_written() {
     let place = place();
     let mut asked = request(&place);
-    // Numbers that text must not change.
+    // A number that must not change when it is written as text.
     asked.options.shape_step = 0.1 + 0.2;
     asked.recipe.syn.gradient_step = 1.0 / 3.0;
     let plan = made(&asked);
