@@ -17,7 +17,7 @@ pub struct AffineTransform {
 }
 
 impl AffineTransform {
-    /// The map that leaves every point where it is.
+    /// The identity.
     pub fn identity() -> Self {
         AffineTransform { matrix: Matrix3::identity(), translation: Vector3::zeros() }
     }
@@ -48,7 +48,7 @@ impl AffineTransform {
         homogeneous
     }
 
-    /// From a homogeneous 4×4 matrix whose last row is (0, 0, 0, 1).
+    /// The map of a homogeneous 4×4 matrix whose last row is (0, 0, 0, 1).
     pub fn from_homogeneous(homogeneous: &Matrix4<f64>) -> Self {
         AffineTransform {
             matrix: homogeneous.fixed_view::<3, 3>(0, 0).into_owned(),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     proptest! {
-        // Positions of some 10² mm, in double precision, through a few sums each: 1e-9 leaves a wide margin.
+        // Tolerance: positions of about 100 mm in double precision, after a few sums. 1e-9 is a wide margin.
         #[test]
         fn after_is_one_then_the_other(outer in affines(), first in affines(), point in points()) {
             let expected = outer.apply(&first.apply(&point));

@@ -1,10 +1,10 @@
-//! Transforms in sequence, their order stated once.
+//! Chains of transforms, and their order.
 
 use nalgebra::{Point3, Vector3};
 
 use crate::{AffineTransform, DisplacementField, Grid};
 
-/// What a step does to a point.
+/// A transform of a point.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transform {
     /// An affine map of world points, mm.
@@ -16,30 +16,30 @@ pub enum Transform {
 /// One step of a chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What the user calls it, usually its file.
+    /// Name for messages, usually the file.
     pub name: String,
-    /// The map that acts, already inverted if `inverted`.
+    /// The map to apply, already inverted if `inverted`.
     pub transform: Transform,
-    /// Whether `transform` is the inverse of what `name` holds.
+    /// Whether `transform` is the inverse of the transform in the file `name`.
     pub inverted: bool,
 }
 
-/// Point maps in the order in which a point of the output (fixed) space goes through them to reach the input (moving)
-/// space: the first element acts first.
+/// Transforms of points, in the order in which they act on a point of the output (fixed) space to give a point of the
+/// input (moving) space. The first element acts first.
 ///
-/// A registration that writes `1Warp` and `0GenericAffine` is the chain `[1Warp, 0GenericAffine]`, which is also the
-/// order in which ANTs lists them after `-t`.
+/// A registration that writes `1Warp` and `0GenericAffine` is the chain `[1Warp, 0GenericAffine]`. ANTs lists them in
+/// the same order after `-t`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TransformChain {
-    /// The steps, first to act on a point first.
+    /// The steps; the first one acts first on a point.
     pub steps: Vec<Step>,
 }
 
-/// Why transforms do not make a chain.
+/// Why transforms cannot form a chain.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChainError {
-    /// A warp was to be inverted by a flag.
+    /// The inverse of a displacement field was requested by a flag.
     #[error(
         "{name}: a displacement field has no exact inverse to take by a flag; give the inverse warp that the \
          registration wrote beside it (…1InverseWarp.nii.gz), without the flag"
@@ -48,37 +48,37 @@ pub enum ChainError {
         /// The step.
         name: String,
     },
-    /// An affine without an inverse. What it maps is flat, whichever way it was to go.
+    /// A singular affine. It is refused in both directions.
     #[error(
         "{name}: the affine is singular (determinant {determinant:e}): all of space becomes a plane, a line or a point"
     )]
     Singular {
         /// The step.
         name: String,
-        /// Of its linear part.
+        /// Determinant of its linear part.
         determinant: f64,
     },
-    /// A step leads nowhere near the space of the next one.
+    /// No point of the output grid reaches the field of a step, or the input image.
     #[error(
         "the spaces do not meet: no point of the output grid lies in {what} after {steps_before} step(s); \
          check the order of the transforms and which of them are inverted"
     )]
     DoNotMeet {
-        /// The field or image that is missed.
+        /// The field or image.
         what: String,
-        /// Steps that a point has gone through by then.
+        /// Number of steps before it.
         steps_before: usize,
     },
 }
 
-/// A chain that may not be what the user meant.
+/// A warning about a chain that may not be intended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChainWarning {
-    /// The field or image that is mostly missed.
+    /// The field or image that most points miss.
     pub what: String,
-    /// Steps that a point has gone through by then.
+    /// Number of steps before it.
     pub steps_before: usize,
-    /// Share (0…1) of the output grid's points that lie in it.
+    /// Share (0…1) of the output grid's points that lie inside it.
     pub share_inside: f64,
 }
 
@@ -89,31 +89,31 @@ impl std::fmt::Display for ChainWarning {
     }
 }
 
-/// Points that lie outside a warp's field, which leaves them where they are.
+/// Points that lie outside the grid of a displacement field. The field does not move them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutsideField {
-    /// What the user calls the step, usually its file.
+    /// Name of the step, usually its file.
     pub name: String,
-    /// Steps that a point has gone through before.
+    /// Number of steps before it.
     pub steps_before: usize,
-    /// How many of the points.
+    /// Number of such points.
     pub count: usize,
 }
 
-/// Points per axis at which [`TransformChain::check`] looks.
+/// Number of points along each axis at which [`TransformChain::check`] tests a chain.
 const CHECK_POINTS: usize = 9;
-/// Most of them where none of those reaches something.
+/// Most points along each axis, used if none of the first points lies inside.
 const MOST_CHECK_POINTS: usize = 128;
-/// A field or image that holds less than this share of the output grid draws a warning.
+/// A warning is given if less than this share of the output grid lies inside a field or image.
 const WARN_BELOW: f64 = 0.25;
 
 impl TransformChain {
-    /// No step: every point stays where it is.
+    /// A chain without steps: the identity.
     pub fn new() -> TransformChain {
         TransformChain::default()
     }
 
-    /// The first displacement field among the steps, if there is one.
+    /// The first displacement field of the chain, if there is one.
     pub fn displacement(&self) -> Option<&DisplacementField> {
         self.steps.iter().find_map(|step| match &step.transform {
             Transform::Displacement(field) => Some(field),
@@ -121,7 +121,7 @@ impl TransformChain {
         })
     }
 
-    /// The same, taken out of the chain.
+    /// The first displacement field, moved out of the chain.
     pub fn into_displacement(self) -> Option<DisplacementField> {
         self.steps.into_iter().find_map(|step| match step.transform {
             Transform::Displacement(field) => Some(field),
@@ -129,8 +129,8 @@ impl TransformChain {
         })
     }
 
-    /// Appends a step, the last to act on a point so far. `inverted` asks for the inverse of `transform`: exact for an
-    /// affine, refused for a field. An affine that has none is refused either way.
+    /// Appends a step, which acts last on a point. With `inverted` the inverse of `transform` is used: exact for an
+    /// affine, an error for a field. A singular affine is an error in both directions.
     pub fn push(&mut self, name: impl Into<String>, transform: Transform, inverted: bool) -> Result<(), ChainError> {
         let name = name.into();
         let transform = match (transform, inverted) {
@@ -145,7 +145,7 @@ impl TransformChain {
         Ok(())
     }
 
-    /// The affine map that the whole chain is, unless there is a displacement field in it.
+    /// The affine map of the whole chain; `None` if the chain has a displacement field.
     pub fn affine(&self) -> Option<AffineTransform> {
         self.steps.iter().try_fold(AffineTransform::identity(), |whole, step| match &step.transform {
             Transform::Affine(affine) => Some(affine.after(&whole)),
@@ -153,13 +153,14 @@ impl TransformChain {
         })
     }
 
-    /// Where a point of the output space lies in the input space, both world mm.
+    /// The point of the input space for a point of the output space, both world mm.
     pub fn apply(&self, point: &Point3<f64>) -> Point3<f64> {
         self.steps.iter().fold(*point, |point, step| step.transform.apply(&point))
     }
 
-    /// How many of these points of the output space (world mm) reach a field of the chain outside its grid: for each field that
-    /// some points miss, in order. Such a field does not move them, and nothing is known of where they belong.
+    /// For each field of the chain: how many of these points of the output space (world mm) reach it outside its
+    /// grid. Only fields with such points are listed, in order. A field does not move points outside its grid, so
+    /// their result is not reliable.
     pub fn outside_fields(&self, points: &[Point3<f64>]) -> Vec<OutsideField> {
         let mut points = points.to_vec();
         let mut missed = Vec::new();
@@ -176,18 +177,17 @@ impl TransformChain {
         missed
     }
 
-    /// Looks whether the spaces meet when the chain brings an input image onto `onto`: each field, and the input image
-    /// itself if its grid is given, must be reached by some points of `onto`.
+    /// Checks that the chain maps points of `onto` into each field, and into the input image if its grid is given.
     pub fn check(&self, onto: &Grid, input: Option<&Grid>) -> Result<Vec<ChainWarning>, ChainError> {
         let few = self.check_at(lattice(onto, [CHECK_POINTS; 3]), input);
         if !matches!(few, Err(ChainError::DoNotMeet { .. })) {
             return few;
         }
-        // A slab, or a piece of an image, may lie between so few points.
+        // A thin slab, or a small part of an image, may lie between so few points.
         self.check_at(lattice(onto, onto.shape.map(|n| n.clamp(CHECK_POINTS, MOST_CHECK_POINTS))), input)
     }
 
-    /// The same for these points of the output.
+    /// The same check at these points of the output.
     fn check_at(&self, mut points: Vec<Point3<f64>>, input: Option<&Grid>) -> Result<Vec<ChainWarning>, ChainError> {
         let mut warnings = Vec::new();
         for (steps_before, step) in self.steps.iter().enumerate() {
@@ -223,7 +223,7 @@ impl Transform {
     }
 }
 
-/// World points spread evenly over a grid, so many along each axis, its corners among them.
+/// World points at equal distances over a grid, including its corners; `counts` points along each axis.
 fn lattice(grid: &Grid, counts: [usize; 3]) -> Vec<Point3<f64>> {
     let to_world = grid.voxel_to_world();
     let along = |axis: usize, n: usize| n as f64 / (counts[axis] - 1) as f64 * (grid.shape[axis] as f64 - 1.0);
@@ -261,7 +261,7 @@ mod tests {
         Transform::Affine(AffineTransform { matrix: Matrix3::identity(), translation: Vector3::new(x, y, z) })
     }
 
-    /// A field that moves everything by `vector` on a 10 mm cube whose first voxel lies at `origin`.
+    /// A constant field `vector` on a 10 mm cube whose first voxel is at `origin`.
     fn constant_field(origin: [f64; 3], vector: [f32; 3]) -> Transform {
         let mut grid = Grid::axis_aligned([10, 10, 10], [1.0; 3]);
         grid.origin = origin.into();
@@ -274,7 +274,7 @@ mod tests {
             Transform::Affine(AffineTransform { matrix: Matrix3::identity() * 2.0, translation: Vector3::zeros() });
         let chain = TransformChain::from(vec![constant_field([0.0; 3], [1.0, 0.0, 0.0]), double]);
         assert_eq!(chain.apply(&Point3::new(3.0, 1.0, 1.0)), Point3::new(8.0, 2.0, 2.0));
-        // Beyond the field nothing is displaced.
+        // Outside the field the displacement is zero.
         assert_eq!(chain.apply(&Point3::new(20.0, 1.0, 1.0)), Point3::new(40.0, 2.0, 2.0));
     }
 
@@ -319,7 +319,7 @@ mod tests {
         let expected = OutsideField { name: "step 2".into(), steps_before: 1, count: 2 };
         assert_eq!(chain.outside_fields(&points), [expected]);
         assert_eq!(chain.outside_fields(&points[..2]), []);
-        // A field counts the points where those before it leave them: the first of both moves out what is inside.
+        // Points are counted after the steps before a field: the first field moves inside points out of the second.
         let field = || constant_field([0.0; 3], [50.0, 0.0, 0.0]);
         let counts: Vec<usize> =
             TransformChain::from(vec![field(), field()]).outside_fields(&points).iter().map(|o| o.count).collect();
@@ -330,17 +330,17 @@ mod tests {
     fn notices_spaces_that_do_not_meet() {
         let onto = Grid::axis_aligned([10, 10, 10], [1.0; 3]);
         let field = || constant_field([100.0, 0.0, 0.0], [0.0; 3]);
-        // The right order: the shift leads into the field's space.
+        // The right order: the shift maps points into the field.
         let right = TransformChain::from(vec![shift(100.0, 0.0, 0.0), field()]);
         assert_eq!(right.check(&onto, None), Ok(vec![]));
-        // The wrong one: the field is asked 100 mm away from where it lies.
+        // The wrong order: the field is evaluated 100 mm away from its grid.
         let wrong = TransformChain::from(vec![field(), shift(100.0, 0.0, 0.0)]);
         let what = "the field of step 1".to_string();
         assert_eq!(wrong.check(&onto, None), Err(ChainError::DoNotMeet { what, steps_before: 0 }));
-        // The image is missed at the end of the chain.
+        // The input image is missed at the end of the chain.
         let what = "the input image".to_string();
         assert_eq!(right.check(&onto, Some(&onto)), Err(ChainError::DoNotMeet { what, steps_before: 2 }));
-        // A slab of two voxels between two of the 9 planes of points, of which there are 100 in truth.
+        // A slab of two voxels between two of the 9 planes of points; the check then uses 100 planes.
         let (tall, mut slab) =
             (Grid::axis_aligned([10, 10, 100], [1.0; 3]), Grid::axis_aligned([10, 10, 2], [1.0; 3]));
         slab.origin.z = 5.0;
@@ -348,7 +348,7 @@ mod tests {
         assert!((warnings[0].share_inside - 0.02).abs() < 1e-12, "{warnings:?}");
         slab.origin.z = 101.0;
         assert!(TransformChain::new().check(&tall, Some(&slab)).is_err());
-        // Some of it is met: 2 of the 9 planes of points.
+        // Part of it is reached: 2 of the 9 planes of points.
         let warnings = TransformChain::from(vec![shift(8.0, 0.0, 0.0)]).check(&onto, Some(&onto)).unwrap();
         assert_eq!(warnings.len(), 1);
         assert!((warnings[0].share_inside - 2.0 / 9.0).abs() < 1e-12, "{warnings:?}");

@@ -1,4 +1,4 @@
-//! How much two images on one grid differ.
+//! Differences of two images on one grid.
 
 use crate::Volume;
 use crate::same_grid::{GridMismatch, same_grid};
@@ -8,9 +8,9 @@ use crate::same_grid::{GridMismatch, same_grid};
 pub struct Comparison {
     /// Voxels compared. All other numbers are NaN if there are none.
     pub voxels: u64,
-    /// √(mean (a − b)²), as Li (2015, eq. 5) reports it.
+    /// √(mean (a − b)²), as in Li (2015, eq. 5).
     pub root_mean_square: f64,
-    /// Mean |a − b|, as Luo (2015) reports it.
+    /// Mean |a − b|, as in Luo (2015).
     pub mean_absolute: f64,
     /// The largest |a − b|.
     pub largest_absolute: f64,
@@ -19,7 +19,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares two images where `mask`, if there is one, exceeds ½.
+    /// Compares two images, with a `mask` only where it exceeds ½.
     pub fn between(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Result<Comparison, GridMismatch> {
         same_grid("the images", &first.grid, &second.grid)?;
         if let Some(mask) = mask {
@@ -43,7 +43,7 @@ impl Comparison {
         }
         let count = voxels as f64;
         let (mean_a, mean_b) = (sum_a / count, sum_b / count);
-        // The moments take a second pass: from sums of squares they would lose their digits on bright images.
+        // The moments need a second pass: computed from sums of squares they lose digits on bright images.
         let (mut aa, mut bb, mut ab) = (0.0, 0.0, 0.0);
         for (a, b) in pairs() {
             let (a, b) = (a - mean_a, b - mean_b);

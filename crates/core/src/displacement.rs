@@ -1,23 +1,23 @@
-//! A dense displacement field and how it is read between voxels.
+//! Dense displacement fields and their interpolation.
 
 use nalgebra::{Point3, Vector3};
 
 use crate::{AffineTransform, Grid};
 
-/// Displacements in world millimetres (RAS) on a grid: a point x of the grid's space goes to x + u(x).
+/// Displacements in world millimetres (RAS) on a grid: a point x of the grid's space is mapped to x + u(x).
 ///
-/// Between voxel centres u is trilinear. Up to half a voxel beyond the outermost centres it keeps the edge value;
-/// farther out it is zero, as in ITK.
+/// Between voxel centres u is trilinear. Up to half a voxel beyond the outermost centres u has the border value;
+/// farther out u is zero, as in ITK.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DisplacementField {
-    /// Where the vectors stand.
+    /// The grid of the vectors.
     pub grid: Grid,
     /// One vector per voxel, mm, first axis fastest.
     pub vectors: Vec<[f32; 3]>,
 }
 
 impl DisplacementField {
-    /// A field that moves nothing.
+    /// A field of zero displacements.
     pub fn zeros(grid: Grid) -> DisplacementField {
         let vectors = vec![[0.0; 3]; grid.len()];
         DisplacementField { grid, vectors }
@@ -25,12 +25,12 @@ impl DisplacementField {
 
     /// The displacement at a world point, mm.
     ///
-    /// For many points take a [`sampler`](Self::sampler) once: this inverts the grid's map each time.
+    /// For many points use a [`sampler`](Self::sampler): this function inverts the grid's map in every call.
     pub fn at(&self, point: &Point3<f64>) -> Vector3<f64> {
         self.sampler().at(point)
     }
 
-    /// Reads the field at many points.
+    /// A sampler for many points.
     pub fn sampler(&self) -> FieldSampler<'_> {
         FieldSampler { field: self, world_to_voxel: self.grid.world_to_voxel() }
     }
@@ -59,7 +59,7 @@ impl DisplacementField {
     }
 }
 
-/// Reads a [`DisplacementField`] at world points.
+/// Interpolates a [`DisplacementField`] at world points.
 #[derive(Debug, Clone)]
 pub struct FieldSampler<'a> {
     field: &'a DisplacementField,
@@ -76,14 +76,14 @@ impl FieldSampler<'_> {
 
 /// The eight voxels around a fractional index.
 struct Cell {
-    /// Lower neighbour and the fraction of the way to the upper one, each axis.
+    /// For each axis: the lower neighbour, and the fraction of the distance to the upper one.
     at: [(usize, f64); 3],
-    /// 1, or 0 on an axis where there is no upper neighbour.
+    /// 1, or 0 on an axis without an upper neighbour.
     step: [usize; 3],
 }
 
 impl Cell {
-    /// `None` more than half a voxel outside (ITK's inside rule: −½ ≤ index < n − ½), or where the index is NaN.
+    /// The cell around an index; `None` more than half a voxel outside (ITK's rule: −½ ≤ index < n − ½), and for NaN.
     #[inline]
     fn around(shape: [usize; 3], index: &Point3<f64>) -> Option<Cell> {
         let mut at = [(0, 0.0); 3];
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// A field u(x) = L·x + t, which trilinear interpolation reproduces exactly, on an oblique anisotropic grid.
+    /// A field u(x) = L·x + t on an oblique anisotropic grid, which trilinear interpolation reproduces exactly.
     fn linear_field() -> (DisplacementField, Matrix3<f64>, Vector3<f64>) {
         let grid = Grid {
             shape: [5, 4, 3],

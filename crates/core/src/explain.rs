@@ -1,44 +1,44 @@
-//! A chain of transforms in words: which space each step starts from and leads to.
+//! A chain of transforms as text: the space that each step starts from and the space it leads to.
 
 use std::fmt;
 
 use crate::{Transform, TransformChain};
 
-/// A space that a chain passes through.
+/// A space of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Space {
-    /// Where the result lies: the fixed space of a registration applied forward.
+    /// The space of the result: the fixed space of a registration applied forward.
     Output,
-    /// Between two steps, numbered from the output.
+    /// A space between two steps, numbered from the output.
     Between(usize),
-    /// Where the data to resample lies: the moving space of a registration applied forward.
+    /// The space of the data to resample: the moving space of a registration applied forward.
     Input,
 }
 
-/// One step in words.
+/// One step as text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExplainedStep {
-    /// What the user calls it.
+    /// Name of the step, usually its file.
     pub name: String,
-    /// Whether it is the inverse of what the file holds.
+    /// Whether the step is the inverse of the transform in the file.
     pub inverted: bool,
-    /// What kind of map, and how strong.
+    /// Kind and size of the map.
     pub what: String,
-    /// Space in which a point arrives. Images leave the step in it.
+    /// Space of a point before the step. Images are in this space after the step.
     pub points_from: Space,
-    /// Space to which the step brings the point. Images enter the step from it.
+    /// Space of the point after the step. Images are in this space before the step.
     pub points_to: Space,
 }
 
-/// A whole chain in words, in the order in which points go through it.
+/// A whole chain as text, in the order in which points pass through it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// First to act on a point first.
+    /// The steps; the first one acts first on a point.
     pub steps: Vec<ExplainedStep>,
 }
 
 impl TransformChain {
-    /// The chain in words.
+    /// The chain as text.
     pub fn explain(&self) -> Explanation {
         let count = self.steps.len();
         let space = |n: usize| match n {

@@ -1,8 +1,8 @@
-//! Matching the intensities of one image to those of another, as ITK's `HistogramMatchingImageFilter` does.
+//! Histogram matching of two images, as in ITK's `HistogramMatchingImageFilter`.
 //!
-//! Both images have their intensities above the mean divided at equal shares of the voxels; the values between two of these
-//! landmarks are mapped linearly to those between the same landmarks of the other image (Nyúl, Udupa & Zhang 2000). Below the mean and above
-//! the last landmark one linear map each is used.
+//! In both images, landmarks divide the voxels above the mean into equal shares. Intensities between two landmarks
+//! are mapped linearly to those between the same landmarks of the other image (Nyúl, Udupa & Zhang 2000). Below the
+//! mean and above the last landmark, one linear map each is used.
 
 use rayon::prelude::*;
 
@@ -10,34 +10,34 @@ use rayon::prelude::*;
 const BINS: usize = 256;
 /// Landmarks between the mean and the brightest voxel.
 const POINTS: usize = 12;
-/// Voxels that a thread takes at a time.
+/// Voxels that one task processes.
 const PIECE: usize = 1 << 16;
 
-/// The intensities of an image that are matched to those of another: its darkest value, its mean, values that divide the
-/// voxels above the mean into equal shares, its brightest value.
+/// Landmarks of an image's intensities: its minimum, its mean, values that divide the voxels above the mean into
+/// equal shares, and its maximum.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Landmarks {
     darkest: f64,
-    /// From the mean to the brightest value, in order.
+    /// From the mean to the maximum, in order.
     values: [f64; POINTS + 2],
 }
 
 impl Landmarks {
-    /// The landmarks of intensities; `None` without any.
+    /// The landmarks of these intensities; `None` for no intensities.
     pub fn of(voxels: &[f32]) -> Option<Landmarks> {
         let pieces = || voxels.par_chunks(PIECE);
         let darkest =
             f64::from(pieces().map(|piece| piece.iter().copied().fold(f32::NAN, f32::min)).reduce_with(f32::min)?);
         let brightest =
             f64::from(pieces().map(|piece| piece.iter().copied().fold(f32::NAN, f32::max)).reduce_with(f32::max)?);
-        // The sums of pieces in their order, whatever the number of threads.
+        // Sums of pieces are added in order, so the result does not depend on the number of threads.
         let sums: Vec<f64> = pieces().map(|piece| piece.iter().map(|value| f64::from(*value)).sum()).collect();
         let mean = sums.iter().sum::<f64>() / voxels.len() as f64;
         let width = (brightest - mean) / BINS as f64;
         let count = |piece: &[f32]| {
             let mut histogram = [0u64; BINS];
             for value in piece.iter().map(|value| f64::from(*value)).filter(|value| *value >= mean) {
-                // What equals the brightest value belongs to the last bin, and so does everything where there is no width.
+                // The maximum belongs to the last bin, and so does every value if all are equal.
                 let bin = if width > 0.0 { ((value - mean) / width) as usize } else { 0 };
                 histogram[bin.min(BINS - 1)] += 1;
             }
@@ -69,7 +69,8 @@ impl Landmarks {
     }
 }
 
-/// The place in a histogram, in bins, below which this share of its entries lies; found from the nearer end, as ITK does.
+/// The position in a histogram, in bins, below which this share of its entries lies; searched from the nearer end, as
+/// in ITK.
 fn quantile(histogram: &[u64; BINS], share: f64) -> f64 {
     let total = histogram.iter().sum::<u64>() as f64;
     let mut reached = 0.0;

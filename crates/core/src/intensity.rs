@@ -1,34 +1,34 @@
-//! Intensity ranges: what "dark" and "bright" mean in an image with outliers.
+//! Quantiles of intensities, and rescaling to a range.
 
 use std::convert::Infallible;
 
 use rayon::prelude::*;
 
-/// What lies below and above which shares of an image's voxels.
+/// Two quantiles of an image, and the number of finite voxels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantiles {
-    /// Voxels that count: the finite ones.
+    /// Number of finite voxels. Only these count.
     pub finite: usize,
-    /// The values below which the two shares lie; `None` if no voxel counts.
+    /// The two quantiles; `None` if no voxel counts.
     pub low_high: Option<(f32, f32)>,
 }
 
-/// The values below which the shares `low` and `high` (0…1) of the finite voxels lie, by linear interpolation between
-/// order statistics. `None` if there is no finite voxel.
+/// The quantiles at the shares `low` and `high` (0…1) of the finite voxels, by linear interpolation between order
+/// statistics. `None` without finite voxels.
 pub fn quantiles(voxels: &[f32], low: f64, high: f64) -> Option<(f32, f32)> {
     all_quantiles(voxels, low, high).low_high
 }
 
-/// [`quantiles`], and how many voxels are finite.
+/// [`quantiles`], with the number of finite voxels.
 pub fn all_quantiles(voxels: &[f32], low: f64, high: f64) -> Quantiles {
     let Ok(found) = quantiles_by(|upper| Ok::<_, Infallible>(count(voxels, upper)), low, high);
     found
 }
 
-/// [`quantiles`] of voxels that are somewhere else, by counting them. With each there goes a number of 32 bits, in the order
-/// of the values: the bits of the float, all of them turned over where it is negative, else the first. `count(None)` tells
-/// how many finite voxels have each upper half of it, `count(Some(upper))` how many with this upper half have each lower
-/// one: [`HALVES`] entries.
+/// [`quantiles`] of voxels on a device, from counts. Each value has a key of 32 bits in the order of the values: the
+/// bits of the float, with all bits inverted for negative values and the first bit inverted for others. `count(None)`
+/// returns how many finite voxels have each upper half of the key; `count(Some(upper))` returns, for this upper half,
+/// how many have each lower half. Both have [`HALVES`] entries.
 pub fn quantiles_by<E>(
     mut count: impl FnMut(Option<u16>) -> Result<Vec<u32>, E>,
     low: f64,
@@ -53,29 +53,30 @@ pub fn quantiles_by<E>(
     Ok(Quantiles { finite, low_high: Some((at(low)?, at(high)?)) })
 }
 
-/// Voxels clipped to a range, which becomes 0…1.
+/// The voxels clipped to a range and mapped to 0…1.
 pub fn rescaled(voxels: &[f32], (low, high): (f32, f32)) -> Vec<f32> {
     let scale = 1.0 / (high - low);
     voxels.par_iter().map(|value| (value.clamp(low, high) - low) * scale).collect()
 }
 
-/// Values of half a key.
+/// Number of values of half a key.
 pub const HALVES: usize = 1 << 16;
-/// The fewest values worth a thread of their own.
+/// Least number of values for a separate task.
 const PIECE: usize = 1 << 18;
 
-/// Unsigned numbers in the order of the floats they stand for.
+/// An unsigned key in the order of the floats.
 fn key(value: f32) -> u32 {
     let bits = value.to_bits();
     if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
 }
 
-/// The float that a key stands for.
+/// The float with this key.
 fn value_of(key: u32) -> f32 {
     f32::from_bits(if key >> 31 == 1 { key & !(1 << 31) } else { !key })
 }
 
-/// As [`quantiles_by`] wants it. A table a thread: more would cost more to make than to fill.
+/// The counts for [`quantiles_by`]. Each thread has its own table; more tables would take longer to create than to
+/// fill.
 fn count(voxels: &[f32], upper: Option<u16>) -> Vec<u32> {
     let index = |key: u32| match upper {
         None => Some(key >> 16),
@@ -95,7 +96,7 @@ fn count(voxels: &[f32], upper: Option<u16>) -> Vec<u32> {
     voxels.par_chunks(piece).map(tabulate).reduce_with(add).unwrap_or_else(|| vec![0; HALVES])
 }
 
-/// Where in a table of counts the value stands that `rank` others precede, and how many of its own entry precede it.
+/// The entry of a table of counts that contains the value of this rank, and the rank of the value within the entry.
 fn find(table: &[u32], rank: usize) -> (usize, usize) {
     let mut rest = rank;
     let holds = |count: &u32| {

@@ -1,12 +1,13 @@
-//! What the Jacobian determinants of a warp say: how much it squeezes and stretches, and whether it folds.
+//! Statistics of the Jacobian determinants of a warp: local change of volume, and folds.
 
 use crate::Volume;
 use crate::same_grid::{GridMismatch, same_grid};
 
-/// Jacobian determinants over the voxels that count: 1 keeps volume, above stretches, 0 and below folds.
+/// Statistics of Jacobian determinants over the voxels that count. 1: volume kept; above 1: expansion; below 1:
+/// compression; 0 or below: fold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JacobianSummary {
-    /// Voxels that count. Minimum, maximum and mean are NaN if there are none.
+    /// Number of voxels that count. Without any, minimum, maximum and mean are NaN.
     pub voxels: u64,
     /// Smallest determinant.
     pub minimum: f64,
@@ -14,17 +15,17 @@ pub struct JacobianSummary {
     pub maximum: f64,
     /// Mean determinant.
     pub mean: f64,
-    /// Voxels whose determinant is not positive.
+    /// Number of voxels whose determinant is not positive.
     pub folded: u64,
-    /// Smallest determinant by one-sided differences: at a corner of a trilinear cell.
+    /// Smallest determinant by one-sided differences, that is, at a corner of a trilinear cell.
     pub corner_minimum: f64,
-    /// Voxels where any of those is not positive: the strict count of folds.
+    /// Number of voxels where any of these is not positive: the strict count of folds.
     pub corner_folded: u64,
 }
 
 impl JacobianSummary {
-    /// Of volumes of determinants, by central differences and the smallest by one-sided ones, where `mask`, if there is one,
-    /// exceeds ½. A determinant that is not a number counts as folded.
+    /// Statistics from volumes of determinants (by central differences, and the smallest by one-sided differences).
+    /// With a `mask`, only where it exceeds ½. NaN counts as folded.
     pub fn of(
         determinants: &Volume,
         corners: &Volume,
@@ -36,7 +37,7 @@ impl JacobianSummary {
         }
         let (mut voxels, mut folded, mut corner_folded, mut sum) = (0u64, 0, 0, 0.0);
         let (mut minimum, mut maximum, mut corner_minimum) = (f64::NAN, f64::NAN, f64::NAN);
-        // NaN must not pass for a map without folds.
+        // NaN must not count as free of folds.
         let folds = |determinant: f64| u64::from(determinant <= 0.0 || determinant.is_nan());
         for (n, (determinant, corner)) in determinants.voxels.iter().zip(&corners.voxels).enumerate() {
             if mask.is_none_or(|mask| mask.voxels[n] > 0.5) {

@@ -1,8 +1,8 @@
-//! Geometry, volumes, transforms and file formats: no device, no terminal, and no threads but
-//! those that write files and those that look through a whole volume for quantiles, its histogram or its centre of mass.
+//! Geometry, volumes, transforms and file formats. No device and no terminal. Threads are used only for writing files
+//! and for passes over a whole volume: quantiles, histogram, centre of mass.
 //!
-//! One world inside: RAS millimetres, the world of NIfTI headers. The LPS world of ITK and the scaled
-//! millimetres of FSL exist in [`io`] only.
+//! Everything inside is in one world: RAS millimetres, the world of NIfTI headers. The LPS world of ITK and the
+//! scaled millimetres of FSL exist in [`io`] only.
 
 pub mod affine;
 pub mod chain;

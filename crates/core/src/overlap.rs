@@ -1,4 +1,4 @@
-//! How well two label maps agree, label by label: the measures of ANTs' `LabelOverlapMeasures`.
+//! Overlap of two label maps, label by label, with the measures of ANTs' `LabelOverlapMeasures`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,13 +9,13 @@ use crate::same_grid::{GridMismatch, same_grid};
 /// Voxels of one label, or summed over labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// In the map that is judged.
+    /// In the map that is evaluated.
     pub source: u64,
-    /// In the map taken as truth.
+    /// In the true map.
     pub target: u64,
-    /// In both at the same place.
+    /// In both maps.
     pub both: u64,
-    /// In neither, of the whole grid.
+    /// In neither map.
     pub neither: u64,
 }
 
@@ -25,7 +25,7 @@ impl Counts {
         self.both as f64 / self.target as f64
     }
 
-    /// both/either.
+    /// both / (source + target − both).
     pub fn jaccard(&self) -> f64 {
         self.both as f64 / (self.source + self.target - self.both) as f64
     }
@@ -35,19 +35,19 @@ impl Counts {
         2.0 * self.both as f64 / (self.source + self.target) as f64
     }
 
-    /// 2·(source − target)/(source + target): positive where the source is too large.
+    /// 2·(source − target)/(source + target): positive if the source is too large.
     pub fn volume_similarity(&self) -> f64 {
         let (source, target) = (self.source as f64, self.target as f64);
         2.0 * (source - target) / (source + target)
     }
 
-    /// Share of the target that the source misses.
+    /// Share of the target that the source does not cover.
     pub fn false_negative(&self) -> f64 {
         (self.target - self.both) as f64 / self.target as f64
     }
 
-    /// Share of what is not target that the source claims: (source − both)/(source − both + neither), as ITK has had it
-    /// since 5.3. Older versions divide by the source.
+    /// Share of the background that the source covers: (source − both)/(source − both + neither), as in ITK since
+    /// 5.3. Older versions divide by the source.
     pub fn false_positive(&self) -> f64 {
         let wrong = self.source - self.both;
         wrong as f64 / (wrong + self.neither) as f64
@@ -74,10 +74,10 @@ impl Counts {
     }
 }
 
-/// The agreement of two label maps. Background (0) never counts.
+/// The overlap of two label maps. Background (0) is never counted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overlap {
-    /// Every label that either map holds, or every one asked for, ascending.
+    /// All labels that are in either map, or all requested labels, ascending.
     pub labels: Vec<(i32, Counts)>,
 }
 
@@ -85,7 +85,8 @@ pub struct Overlap {
 pub const CSV_HEADER: &str = "Label,Total/Target,Jaccard,Dice,VolumeSimilarity,FalseNegative,FalsePositive";
 
 impl Overlap {
-    /// Compares `source` (what is judged) with `target` (the truth), over all labels of either, or over `only`.
+    /// Compares `source` (the map to evaluate) with `target` (the truth), over all labels in either map, or over
+    /// `only`.
     pub fn between(
         source: &LabelVolume,
         target: &LabelVolume,
@@ -100,7 +101,7 @@ impl Overlap {
                 table.entry(pair.0).or_default().both += voxels;
             }
         };
-        // Neighbours mostly agree: the table is touched once a run.
+        // Neighbouring voxels mostly have the same labels, so runs are counted and the table is updated once per run.
         let mut run = ((0, 0), 0);
         for pair in source.voxels.iter().copied().zip(target.voxels.iter().copied()) {
             if pair != run.0 {
@@ -201,7 +202,7 @@ mod tests {
         }
     }
 
-    /// What ANTs' `LabelOverlapMeasures` (ITK 5.4) reports for these maps.
+    /// The values that ANTs' `LabelOverlapMeasures` (ITK 5.4) reports for these maps.
     #[test]
     fn measures_are_those_of_ants() {
         let source = [1, 1, 1, 2, 2, 0, 0, 0, 3, 3];
@@ -225,7 +226,7 @@ All,0.500000,0.300000,0.461538,0.153846,0.500000,0.166667
         assert_eq!(overlap.labels.iter().map(|(label, _)| *label).collect::<Vec<_>>(), [1, 2, 9]);
         assert_eq!(overlap.all(), Counts { source: 3, target: 2, both: 2, neither: 9 });
         let mean = overlap.mean();
-        // Label 9 is in neither map: it has no Jaccard to count.
+        // Label 9 is in neither map, so it has no Jaccard.
         assert_eq!(mean[1], (1.0 + 0.5) / 2.0);
         assert!(overlap.labels[2].1.jaccard().is_nan());
     }
@@ -238,7 +239,7 @@ All,0.500000,0.300000,0.461538,0.153846,0.500000,0.166667
         let error = Overlap::between(&source, &moved, None).unwrap_err();
         let (here, there) = ("from (0.00, 0.00, 0.00) to (2.00, 0.00, 0.00)", "from (0.50, 0.00, 0.00)");
         assert!(error.to_string().contains(here) && error.to_string().contains(there), "{error}");
-        // Rounding in a header is no other grid.
+        // Rounding in a header does not make another grid.
         moved.grid.origin.x -= 0.4999;
         assert!(Overlap::between(&source, &moved, None).is_ok());
     }

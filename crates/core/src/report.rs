@@ -1,6 +1,6 @@
-//! Progress reports of a running registration, and the observer that receives them and may stop the run.
+//! Progress reports of a running registration, and the observer that receives them and can stop the run.
 //!
-//! Registration stages never print: a caller that wants to show progress passes an [`Observer`].
+//! Registration stages never print. A caller that wants to show progress passes an [`Observer`].
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -8,13 +8,13 @@ use std::ops::ControlFlow;
 /// A stage of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Translation to affine.
+    /// A linear stage: translation to affine.
     Linear,
-    /// Symmetric diffeomorphic.
+    /// A deformable stage: symmetric diffeomorphic.
     Deformable,
 }
 
-/// The part of a stage that a report belongs to. Reports of one part differ in their iteration only.
+/// The part of a stage that a report belongs to. Reports of one part differ only in their iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
     /// A step of the linear stage's search.
@@ -41,7 +41,7 @@ impl Step {
     }
 }
 
-/// Such as "8 mm, orientations" and "shrink 4".
+/// Text such as "8 mm, orientations" and "shrink 4".
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -72,7 +72,7 @@ pub enum SearchStep {
     Creases,
 }
 
-/// Such as "orientations" and "12 degrees of freedom".
+/// Text such as "orientations" and "12 degrees of freedom".
 impl fmt::Display for SearchStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,13 +1,13 @@
-//! Whether two volumes correspond voxel by voxel.
+//! Checks that two volumes correspond voxel by voxel.
 
 use nalgebra::Point3;
 
 use crate::Grid;
 
-/// Grids whose voxels lie this close together, in voxels, are one grid: headers hold single-precision numbers.
+/// Largest difference of two grids that count as equal, voxels: headers store single-precision numbers.
 const SAME_GRID_VOXELS: f64 = 1e-2;
 
-/// Two volumes are not on one grid, so their voxels do not correspond.
+/// Two volumes lie on different grids, so their voxels do not correspond.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
     "{what} lie on different grids, {} and {}; resample one onto the other first",
@@ -15,13 +15,13 @@ const SAME_GRID_VOXELS: f64 = 1e-2;
     in_words(.grids[1].as_ref())
 )]
 pub struct GridMismatch {
-    /// Which two volumes.
+    /// Names of the two volumes.
     pub what: &'static str,
     /// Their grids, boxed to keep the error small.
     pub grids: [Box<Grid>; 2],
 }
 
-/// Shape, spacing and where the first and last voxels lie, which tells grids of other directions apart too.
+/// Shape, spacing, and positions of the first and last voxel, which also show a difference in direction.
 fn in_words(grid: &Grid) -> String {
     let [nx, ny, nz] = grid.shape;
     let [sx, sy, sz] = [0, 1, 2].map(|axis| grid.spacing[axis]);
@@ -33,7 +33,7 @@ fn in_words(grid: &Grid) -> String {
     format!("{nx} × {ny} × {nz} voxels of {sx:.3} × {sy:.3} × {sz:.3} mm from {first} to {last} mm")
 }
 
-/// Refuses volumes on different grids.
+/// Checks that two volumes lie on one grid.
 pub fn same_grid(what: &'static str, first: &Grid, second: &Grid) -> Result<(), GridMismatch> {
     match first.matches(second, SAME_GRID_VOXELS * first.spacing.min()) {
         true => Ok(()),

@@ -9,7 +9,7 @@ use crate::Grid;
 /// A scalar image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Volume {
-    /// Where the voxels lie.
+    /// The grid of the voxels.
     pub grid: Grid,
     /// One value per voxel, first axis fastest.
     pub voxels: Vec<f32>,
@@ -18,46 +18,46 @@ pub struct Volume {
 /// An integer label map; 0 is background.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelVolume {
-    /// Where the voxels lie.
+    /// The grid of the voxels.
     pub grid: Grid,
     /// One label per voxel, first axis fastest.
     pub voxels: Vec<i32>,
 }
 
 impl Volume {
-    /// A volume of one value.
+    /// A constant volume.
     pub fn filled(grid: Grid, value: f32) -> Volume {
         let voxels = vec![value; grid.len()];
         Volume { grid, voxels }
     }
 
-    /// The voxels by their index `[[i, j, k]]`, for axes to be permuted, turned and cut.
+    /// The voxels by their index `[[i, j, k]]`, for permuting, reversing and cropping axes.
     ///
     /// # Errors
-    /// If there are not as many voxels as the grid has.
+    /// If the number of voxels differs from that of the grid.
     pub fn view(&self) -> Result<ArrayView3<'_, f32>, ShapeError> {
         ArrayView3::from_shape(self.grid.shape.f(), &self.voxels)
     }
 
-    /// Darkest and brightest value, NaN apart; `None` if there is no other.
+    /// Smallest and largest value without NaN; `None` if all are NaN.
     pub fn range(&self) -> Option<(f32, f32)> {
         let darkest = self.voxels.iter().copied().fold(f32::NAN, f32::min);
         let brightest = self.voxels.iter().copied().fold(f32::NAN, f32::max);
         (!darkest.is_nan()).then_some((darkest, brightest))
     }
 
-    /// Intensity-weighted mean position in world mm, the darkest voxel weighing nothing. `None` if all voxels are equal.
+    /// Mean position in world mm, weighted by the intensity above the darkest voxel. `None` if all voxels are equal.
     pub fn centre_of_mass(&self) -> Option<Point3<f64>> {
         self.mean_position(self.voxels.par_iter().copied().reduce(|| f32::INFINITY, f32::min))
     }
 
-    /// Intensity-weighted mean position in world mm, intensities as they are: ITK's centre of gravity. `None` if they add up
-    /// to nothing.
+    /// Mean position in world mm, weighted by intensity: ITK's centre of gravity. `None` if the intensities add up to
+    /// zero.
     pub fn centre_of_gravity(&self) -> Option<Point3<f64>> {
         self.mean_position(0.0)
     }
 
-    /// Mean position in world mm, each voxel weighing what it is above a value.
+    /// Mean position in world mm, weighted by the intensity above `nothing`.
     fn mean_position(&self, nothing: f32) -> Option<Point3<f64>> {
         let [nx, ny, _] = self.grid.shape;
         let of_row = |voxels: &[f32]| {
@@ -66,7 +66,7 @@ impl Volume {
                 (mass + weight, moment + weight * i as f64)
             })
         };
-        // The rows in order, whatever the number of threads.
+        // Rows are added in order, so the result does not depend on the number of threads.
         let rows: Vec<(f64, f64)> = self.voxels.par_chunks_exact(nx).with_min_len(64).map(of_row).collect();
         let (mut mass, mut moment) = (0.0, [0.0; 3]);
         for (row, (row_mass, row_moment)) in rows.into_iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Every reader against noise and against damaged copies of good files: no panic, and no more memory than the file
-//! can account for.
+//! All readers with noise and with damaged copies of valid files: no panic, and no more memory than the size of the
+//! file can justify.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -16,13 +16,13 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 /// Buffers of fixed size, the tests' own copies, other threads of the test harness.
 const OVERHEAD_BYTES: usize = 8 << 20;
-/// How far a byte of a gzip file can unpack, and a float for each byte that comes out.
+/// Largest expansion of a byte of a gzip file, with one float for each decompressed byte.
 const BYTES_PER_BYTE: usize = 1032 * 4;
 
 /// The allocator counts for the whole process, so one case at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Puts `bytes` through all readers and measures what they allocate.
+/// Reads `bytes` with all readers and measures the memory that they allocate.
 fn read_all(folder: &Path, bytes: &[u8]) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let path = folder.join("input");
@@ -30,7 +30,7 @@ fn read_all(folder: &Path, bytes: &[u8]) {
     let grid = Grid::axis_aligned([4, 4, 4], [1.0; 3]);
     let before = PeakAlloc.current_usage();
     PeakAlloc.reset_peak_usage();
-    // Whatever is accepted must be consistent.
+    // Accepted data must be consistent.
     if let Ok(volume) = nifti::read_volume(&path) {
         assert_eq!(volume.voxels.len(), volume.grid.len());
         assert!(volume.voxels.iter().all(|value| value.is_finite()));
@@ -61,7 +61,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
-/// One small good file of every kind.
+/// A small valid file of every kind.
 fn good_files(folder: &Path) -> Vec<Vec<u8>> {
     let grid = Grid::axis_aligned([3, 4, 5], [1.0, 1.5, 2.0]);
     let volume = Volume { voxels: (0..grid.len()).map(|at| at as f32).collect(), grid: grid.clone() };
@@ -87,18 +87,18 @@ fn good_files(folder: &Path) -> Vec<Vec<u8>> {
         .into()
 }
 
-/// What a random number does to a file.
+/// A kind of damage to a file.
 #[derive(Debug, Clone)]
 enum Damage {
-    /// Everything after this share of the file is gone.
+    /// The file is truncated at this share of its length.
     Cut(f64),
-    /// A byte, at this share of the file, is replaced.
+    /// The byte at this share of the file is replaced.
     Replace(f64, u8),
-    /// A byte of the first 400 is replaced: headers are where the danger is.
+    /// A byte of the first 400, where headers are, is replaced.
     ReplaceInHeader(usize, u8),
-    /// Two bytes of the first 400 become a number that tends to be mishandled.
+    /// Two bytes of the first 400 are replaced by a number that is often handled wrongly.
     Extreme(usize, u16),
-    /// A dimension of a NIfTI header takes this value.
+    /// A dimension of a NIfTI header is replaced.
     Dimension(usize, u16),
     /// A byte is inserted.
     Insert(f64, u8),
@@ -168,7 +168,7 @@ proptest! {
     }
 }
 
-/// A gzip stream of zeros unpacks a thousandfold: no reader may keep what it does not need.
+/// A gzip stream of zeros expands a thousandfold: no reader may keep data that it does not need.
 #[test]
 fn gzip_bomb() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,7 +187,7 @@ fn gzip_bomb() {
     assert!(taken < OVERHEAD_BYTES, "{taken} bytes of memory");
 }
 
-/// Inputs that once broke a reader, and others that look as if they might.
+/// Inputs that once made a reader fail, and similar ones.
 #[test]
 fn kept_inputs() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,10 +1,10 @@
-//! Grids and affine maps, each against the definition in its own words.
+//! Grids and affine maps against their definitions.
 
 use antsreg_core::{AffineTransform, Grid, GridError, Volume};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 use proptest::prelude::*;
 
-/// Rounding of double precision at some 1000 mm.
+/// Rounding of double precision at about 1000 mm.
 const ROUNDING_MM: f64 = 1e-9;
 
 fn any_grid() -> impl Strategy<Value = Grid> {
@@ -33,7 +33,7 @@ proptest! {
         let found = grid.voxel_to_world().apply(&at);
         prop_assert!((found - expected).norm() < ROUNDING_MM);
         if grid.shape[2] == 1 && grid.shape[0] > 1 && grid.shape[1] > 1 {
-            // A slice stands for what is before and behind it.
+            // A slice has no third coordinate.
             at.z = 0.0;
         }
         prop_assert!((grid.world_to_voxel().apply(&found) - at).norm() < ROUNDING_MM);
@@ -122,7 +122,7 @@ fn centre_of_mass_is_in_world_mm() {
         direction: Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)),
         ..Grid::axis_aligned([4, 3, 5], [2.0, 3.0, 4.0])
     };
-    // 7 everywhere but 10 at (3, 1, 0) and 8 at (0, 2, 4): weights 3 and 1 on the darkest.
+    // 7 everywhere except 10 at (3, 1, 0) and 8 at (0, 2, 4): weights 3 and 1 above the darkest voxel.
     let mut volume = Volume::filled(grid, 7.0);
     assert_eq!(volume.centre_of_mass(), None);
     volume.voxels[3 + 4] = 10.0;

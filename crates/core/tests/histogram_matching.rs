@@ -2,7 +2,7 @@
 
 use antsreg_core::histogram_matching::Landmarks;
 
-/// Two sets of intensities of differing distributions; the first reaches below zero.
+/// Two sets of intensities with different distributions; the first includes negative values.
 fn intensities() -> [Vec<f32>; 2] {
     let first = (0..1000).map(|n| ((n * 7919 % 1000) as f32).powf(1.5) / 100.0 - 20.0);
     let second = (0..1000).map(|n| ((n * 104_729 % 997) as f32).sqrt() * 3.0 + 5.0);
@@ -27,7 +27,7 @@ const OF_ITK: [(usize, f32); 15] = [
     (909, 40.613_7),
     (999, 8.633_154),
 ];
-/// The sum of all values, likewise.
+/// The sum of all values, from the same program.
 const SUM_OF_ITK: f64 = 55_173.616_338_729_86;
 
 #[test]
@@ -35,7 +35,7 @@ fn matched_intensities_are_those_of_itk() {
     let [mut moving, fixed] = intensities();
     let [from, to] = [&moving, &fixed].map(|voxels| Landmarks::of(voxels).expect("voxels"));
     from.match_to(&to, &mut moving);
-    // Single precision, through two maps.
+    // Single precision, after two maps.
     for (place, expected) in OF_ITK {
         assert!((moving[place] - expected).abs() < 1e-4 * expected, "{place}: {} for {expected}", moving[place]);
     }

@@ -1,6 +1,7 @@
-//! Files that do not fit into memory: refused before they are read, with both figures; and series that never have to.
+//! Files that do not fit into memory: refused before they are read, with both numbers of bytes; and series, which are
+//! read volume by volume.
 //!
-//! The limit is the whole process's, so this is a test program of its own, with one test.
+//! The limit applies to the whole process, so this is a separate test program with one test.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use antsreg_core::memory::{self, Bound, Shortage};
 use antsreg_core::{DisplacementField, Volume};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What the process may have beside what it has, bytes.
+/// Memory that the process may allocate beyond its current size, bytes.
 const LEFT: u64 = 160 << 20;
 
 fn is_refused(result: Result<impl Sized, Error>, path: &Path) {
@@ -24,7 +25,7 @@ fn is_refused(result: Result<impl Sized, Error>, path: &Path) {
     assert!(wanted > available.bytes && available.bytes <= LEFT, "{wanted} {available:?}");
 }
 
-/// A file of these dimensions that holds zeros, packed a thousandfold.
+/// A file of these dimensions that contains zeros, compressed a thousandfold.
 fn zeros(path: &Path, dim: [u16; 8]) {
     use std::io::Write;
     let grid = Grid::axis_aligned([2, 2, 2], [1.0; 3]);
@@ -58,7 +59,7 @@ fn what_does_not_fit_is_refused_at_once() {
     zeros(&warp, [5, 300, 250, 200, 1, 3, 1, 1]);
     zeros(&series, [4, 100, 100, 100, 45, 1, 1, 1]);
 
-    // Its threads' stacks do not count.
+    // Starts the threads now, so that their stacks are not counted.
     rayon::broadcast(|_| ());
     let Rlimit { current, maximum } = getrlimit(Resource::As);
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -75,7 +76,7 @@ fn what_does_not_fit_is_refused_at_once() {
     assert!(memory::room_for::<u8>(LEFT).is_err());
     assert_eq!(nifti::read_grid(&volume).unwrap().shape, [500, 400, 225]);
 
-    // One volume after the other is 4 MB.
+    // Each volume has 4 MB.
     let mut reader = SeriesReader::open(&series).unwrap();
     let (grid, count, timing) = (reader.grid().clone(), reader.count(), Timing { start: 0.0, step: 2.0, unit: 8 });
     let copy = at("copy.nii.gz");
@@ -99,7 +100,7 @@ fn what_does_not_fit_is_refused_at_once() {
     assert_eq!(read, 45);
     setrlimit(Resource::As, Rlimit { current, maximum }).unwrap();
 
-    // A volume of another size, or an error of the maker, leaves nothing behind.
+    // A volume of another size, or an error of the function, leaves no file.
     let path = at("none.nii");
     let short = |_| Ok::<Volume, Error>(Volume::filled(Grid::axis_aligned([2, 2, 2], [1.0; 3]), 0.0));
     let error = nifti::write_series_by_volume(&path, &grid, 3, timing, short).unwrap_err();

@@ -9,7 +9,7 @@ use antsreg_core::io::outputs::{
 };
 use antsreg_core::{Grid, Volume, io};
 
-/// Interruption concerns the whole process: one test at a time.
+/// Interruption concerns the whole process, so tests run one at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -58,7 +58,7 @@ fn a_set_that_fails_leaves_nothing_and_names_the_output() {
     outputs.write(&folder.path().join("a.txt"), |path| write_file(path, b"a")).unwrap();
     let error = outputs.write(&target, |path| io::nifti::write_volume(path, &volume())).unwrap_err();
     assert_eq!(error.path, target);
-    // Of several errors the first file's.
+    // Of several errors, that of the first file is returned.
     let targets: Vec<PathBuf> = ["x.txt", "y.txt"].iter().map(|name| folder.path().join(name)).collect();
     let fails = |n: usize| -> io::outputs::Writing<OutputError> {
         Box::new(move |path| write_file(&path.join(n.to_string()), b"a file is no folder"))

@@ -1,4 +1,4 @@
-//! What can be wrong with a file: which one, what was expected, what was found.
+//! Errors of files: the file, what was expected, what was found.
 
 use std::path::{Path, PathBuf};
 
@@ -11,64 +11,64 @@ use crate::memory::Shortage;
 pub struct Error {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The problem.
     pub kind: ErrorKind,
 }
 
 impl Error {
-    /// `kind`, said of `path`.
+    /// The error of `path`.
     pub(crate) fn new(path: &Path, kind: impl Into<ErrorKind>) -> Error {
         Error { path: path.to_owned(), kind: kind.into() }
     }
 }
 
-/// What is wrong with a file.
+/// The problem of a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is nothing under that name.
+    /// The file does not exist.
     #[error("no such file")]
     Missing,
     /// The folder to write into does not exist.
     #[error("its folder does not exist")]
     MissingFolder,
-    /// The name cannot be that of an output.
+    /// The name cannot be used for an output.
     #[error("{0}")]
     Output(super::outputs::OutputErrorKind),
-    /// A folder, a pipe or a device: it has no size, and cannot be read twice.
+    /// A folder, a pipe or a device. It has no size, or cannot be read twice.
     #[error("is {0}, expected a regular file")]
     NotAFile(&'static str),
-    /// More than a file of this kind can need.
+    /// The file is larger than a file of its kind can be.
     #[error("holds more than {most} bytes, the most that {what} may have")]
     TooLong {
         /// What the file should be.
         what: &'static str,
-        /// Bytes that it may have, unpacked.
+        /// Most bytes allowed, unpacked.
         most: u64,
     },
-    /// Reading it takes more memory than there is.
+    /// Reading the file needs more memory than is available.
     #[error("{0}")]
     Memory(#[from] Shortage),
-    /// The system refused.
+    /// An error of the system.
     #[error("{0}")]
     System(std::io::Error),
-    /// Zero bytes.
+    /// The file has no bytes.
     #[error("the file is empty")]
     Empty,
     /// The file ends too early.
     #[error("truncated: expected {expected} bytes{}, found {found}", if *unpacked { " once unpacked" } else { "" })]
     Truncated {
-        /// Bytes that the header announces.
+        /// Bytes according to the header.
         expected: u64,
-        /// Bytes there are.
+        /// Bytes found.
         found: u64,
         /// Whether both counts are of the decompressed file.
         unpacked: bool,
     },
-    /// The header announces more than the file can hold, however well it is packed.
+    /// The header announces more bytes than a compressed file of this size can contain.
     #[error("the header announces {announced} bytes, more than a gzip file of {packed} bytes can hold")]
     Announced {
-        /// Bytes that the header announces.
+        /// Bytes according to the header.
         announced: u64,
         /// Size of the file.
         packed: u64,
@@ -76,29 +76,29 @@ pub enum ErrorKind {
     /// A gzip stream is damaged.
     #[error("the gzip stream is damaged: {0}")]
     Gzip(std::io::Error),
-    /// Not the format it should be.
+    /// The file has another format.
     #[error("not {expected}: found {found}")]
     Format {
         /// What the file should be.
         expected: &'static str,
-        /// What it starts with or says instead.
+        /// What it starts with instead.
         found: String,
     },
-    /// A NIfTI header of a kind that is not read.
+    /// A kind of NIfTI header that is not supported.
     #[error("{0} is not supported, expected NIfTI-1")]
     Unsupported(&'static str),
-    /// Dimensions that no volume can have.
+    /// Impossible dimensions.
     #[error("impossible dimensions: dim = {dim:?}, expected dim[0] from 1 to 7 and every used dimension positive")]
     Dimensions {
         /// `dim` of the header.
         dim: [i16; 8],
     },
-    /// A map of the world that is none of its first two axes.
+    /// A map that cannot be written as a two-dimensional transform.
     #[error(
         "the transform moves points out of the plane of the first two axes, which ITK's two-dimensional one cannot"
     )]
     OutOfPlane,
-    /// A flat image whose plane is not that of the first two axes.
+    /// A two-dimensional image in another plane than that of the first two axes.
     #[error(
         "{shape:?} voxels, expected at least 2 along each of the first two axes: a two-dimensional image is 1 deep"
     )]
@@ -109,24 +109,24 @@ pub enum ErrorKind {
     /// A series, or another array of more than three dimensions.
     #[error("the file holds {count} volumes (dim = {dim:?}), expected one")]
     SeveralVolumes {
-        /// How many volumes.
+        /// Number of volumes.
         count: u64,
         /// `dim` of the header.
         dim: [i16; 8],
     },
-    /// A series that the format does not hold.
+    /// A number of volumes that the format cannot store.
     #[error("{found} volumes, expected from 1 to 32767")]
     Volumes {
-        /// How many.
+        /// Number of volumes.
         found: usize,
     },
-    /// Not a vector image as ITK writes displacement fields.
+    /// The file is no displacement field in ITK's form.
     #[error("not a displacement field: dim = {dim:?}, expected [5, nx, ny, nz, 1, 3, 1, 1]")]
     NotWarp {
         /// `dim` of the header.
         dim: [i16; 8],
     },
-    /// Voxels that are not one real number each.
+    /// Voxels that are not one real number.
     #[error("voxels of type {found}, expected integers or real numbers of up to 64 bits")]
     VoxelType {
         /// NIfTI's name of the type, or its code.
@@ -138,19 +138,19 @@ pub enum ErrorKind {
          first (`fslmaths IN -nan OUT` makes zeros of NaN)"
     )]
     NotFinite {
-        /// How many.
+        /// Number of such voxels.
         count: usize,
-        /// Index of the first, first axis fastest.
+        /// Index of the first one, first axis fastest.
         first: [usize; 3],
     },
-    /// Values that are no labels.
+    /// Values that are not integer labels.
     #[error(
         "{count} voxels are not whole numbers within 32 bits, the first at {first:?} is {value}; expected labels"
     )]
     NotLabels {
-        /// How many.
+        /// Number of such voxels.
         count: usize,
-        /// Index of the first, first axis fastest.
+        /// Index of the first one, first axis fastest.
         first: [usize; 3],
         /// Its value.
         value: f64,
@@ -158,77 +158,77 @@ pub enum ErrorKind {
     /// The header does not describe a usable grid.
     #[error("{0}")]
     Grid(#[from] GridError),
-    /// A quaternion that is no rotation.
+    /// A quaternion that is not a rotation.
     #[error("the qform's b, c and d have a squared length of {0}, expected at most 1")]
     Quaternion(f64),
-    /// A transform of a kind that is not read.
+    /// A kind of transform that is not supported.
     #[error("transform of type {found}, expected {expected}")]
     TransformType {
-        /// What can be read.
+        /// Supported kinds.
         expected: &'static str,
-        /// What the file says.
+        /// The kind found.
         found: String,
     },
-    /// A wrong count of numbers.
+    /// A wrong number of values.
     #[error("{what}: expected {expected} numbers, found {found}")]
     Count {
-        /// Of what.
+        /// Name of the values.
         what: &'static str,
         /// Numbers expected.
         expected: usize,
-        /// Numbers there are.
+        /// Number found.
         found: usize,
     },
     /// A transform with a NaN or infinite number.
     #[error("number {index} of the {what} is {value}, expected a finite number")]
     NotFiniteNumber {
-        /// Of what.
+        /// Where the number is.
         what: &'static str,
-        /// Which, from 0.
+        /// Index of the number, from 0.
         index: usize,
         /// Its value.
         value: f64,
     },
-    /// An affine that cannot be inverted where its inverse is needed.
+    /// An affine is singular where its inverse is needed.
     #[error("the matrix is singular")]
     Singular,
-    /// A homogeneous matrix that does more than an affine map.
+    /// A homogeneous matrix that is not affine.
     #[error("the last row of the matrix is {0:?}, expected 0 0 0 1")]
     LastRow([f64; 4]),
-    /// Text that is no number or has no place there.
+    /// Text that is no number or not expected.
     #[error("line {line}: expected {expected}, found \"{found}\"")]
     Syntax {
-        /// Counted from 1.
+        /// Line, counted from 1.
         line: usize,
-        /// What should stand there.
+        /// What was expected.
         expected: &'static str,
-        /// What stands there.
+        /// What was found.
         found: String,
     },
-    /// A file name that does not say a known format.
+    /// A file extension of no known format.
     #[error("unknown file extension, expected {0}")]
     Extension(&'static str),
-    /// An HDF5 file that is damaged or lacks a part.
+    /// An HDF5 file that is damaged or incomplete.
     #[error("{0}")]
     Hdf5(Box<hdf5_reader::error::Error>),
-    /// What HDF5 cannot hold.
+    /// Data that HDF5 cannot store.
     #[error("{0}")]
     Hdf5Written(Box<hdf5_writer::Error>),
-    /// A list of labels without any.
+    /// A list of labels without labels.
     #[error("the list of labels is empty")]
     NoLabels,
-    /// A table without a column it must have.
+    /// A table without a required column.
     #[error("no column \"{expected}\", found {found:?}")]
     Column {
         /// Name of the column.
         expected: &'static str,
-        /// The columns there are.
+        /// The columns found.
         found: Vec<String>,
     },
-    /// A table with two columns of one name, of which only one can count.
+    /// A table with two columns of the same name.
     #[error("two columns are called \"{0}\", expected one")]
     ColumnTwice(String),
-    /// A table that is not well formed.
+    /// A malformed table.
     #[error("{0}")]
     Table(csv::Error),
     /// A volume too large for the format.
@@ -260,7 +260,7 @@ impl From<hdf5_reader::error::Error> for ErrorKind {
     }
 }
 
-/// The error without the name of a temporary file, which `tempfile` adds: the user knows the file by another name.
+/// The error without the name of a temporary file, which `tempfile` adds: the user knows the file by its final name.
 fn without_path(error: std::io::Error) -> std::io::Error {
     let text = error.get_ref().map(ToString::to_string).unwrap_or_default();
     match text.split_once(" at path \"") {
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_temporary_file_is_not_named() {
-        // No file can be made there, whoever asks.
+        // No user can create a file in this folder.
         let error = tempfile::Builder::new().suffix(".part").tempfile_in("/proc/self").unwrap_err();
         assert!(error.to_string().contains(".part"), "the path is what is to be removed: {error}");
         let error = tempfile::Builder::new().suffix(".part").tempfile_in("/sys").unwrap_err();

@@ -1,6 +1,6 @@
-//! Files of other formats, told by their first bytes: so that a message says what was given instead of what belongs there.
+//! Other file formats, recognised by their first bytes, so that a message can say what was given.
 
-/// First bytes, and what starts with them.
+/// First bytes of a file, and the format.
 const STARTS: [(&[u8], &str); 17] = [
     (b"NRRD", "an NRRD image"),
     (b"CDF\x01", "a MINC 1 image"),
@@ -21,10 +21,10 @@ const STARTS: [(&[u8], &str); 17] = [
     (b"<", "a web page or XML"),
 ];
 
-/// Where DICOM says so.
+/// Position and bytes that identify DICOM.
 const DICOM: (usize, &[u8]) = (128, b"DICM");
 
-/// What a file that starts so is, if it is known.
+/// The format of a file with these first bytes, if it is known.
 pub(super) fn name(start: &[u8]) -> Option<&'static str> {
     if start.get(DICOM.0..).is_some_and(|rest| rest.starts_with(DICOM.1)) {
         return Some("a DICOM file (dcm2niix makes NIfTI of it)");

@@ -1,8 +1,8 @@
 //! FSL's (FLIRT's) matrices: text, 4×4, from moving to fixed, in "scaled millimetres".
 //!
-//! FSL's coordinates of a volume are voxel index × voxel size, the first index counted from the other end where the
-//! voxel-to-world map has a positive determinant, so that they are always left-handed. A matrix means nothing without
-//! the two grids.
+//! FSL's coordinates of a volume are voxel index × voxel size. If the voxel-to-world map has a positive determinant,
+//! the first index is counted from the other end, so that the coordinates are always left-handed. A matrix has a
+//! meaning only together with the two grids.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,25 +13,25 @@ use super::replace::replace;
 use super::{Error, ErrorKind, small};
 use crate::{AffineTransform, Grid};
 
-/// Largest file read, bytes; a matrix is a few hundred.
+/// Largest file read, bytes; a matrix has a few hundred.
 const LARGEST: u64 = 1 << 16;
 /// What is expected, for messages.
 const EXPECTED: &str = "an FSL matrix (text)";
 
-/// Reads a matrix and turns it into the affine map fixed → moving, RAS mm.
+/// Reads a matrix and converts it to the affine map fixed → moving, RAS mm.
 ///
 /// # Errors
-/// A file that is no regular file, no text, longer than 64 KiB, or not 16 finite numbers whose last four are 0 0 0 1; a
-/// matrix that is singular.
+/// A file that is no regular file, no text, longer than 64 KiB, or not 16 finite numbers whose last four are 0 0 0 1;
+/// a singular matrix.
 pub fn read_matrix(path: &Path, fixed: &Grid, moving: &Grid) -> Result<AffineTransform, Error> {
     let matrix = read_numbers(path)?;
     to_world(&matrix, fixed, moving).ok_or_else(|| Error::new(path, ErrorKind::Singular))
 }
 
-/// Reads the sixteen numbers of a matrix as they stand.
+/// Reads the sixteen numbers of a matrix without conversion.
 ///
 /// # Errors
-/// Those of [`read_matrix`], but that a singular matrix is read.
+/// Those of [`read_matrix`], except that a singular matrix is allowed.
 pub fn read_numbers(path: &Path) -> Result<Matrix4<f64>, Error> {
     let wrap = |kind| Error::new(path, kind);
     let (bytes, whole) = small::read_start(path, LARGEST)?;
@@ -49,12 +49,12 @@ pub fn write_matrix(path: &Path, affine: &AffineTransform, fixed: &Grid, moving:
     write_numbers(path, &matrix)
 }
 
-/// Writes a matrix as it stands.
+/// Writes a matrix without conversion.
 pub fn write_numbers(path: &Path, matrix: &Matrix4<f64>) -> Result<(), Error> {
     replace(path, |file| std::io::Write::write_all(file, text(matrix).as_bytes()))
 }
 
-/// A matrix as its files have it: a line a row.
+/// A matrix as text, one line for each row.
 pub fn text(matrix: &Matrix4<f64>) -> String {
     let mut text = String::new();
     for row in 0..4 {
@@ -65,16 +65,16 @@ pub fn text(matrix: &Matrix4<f64>) -> String {
     text
 }
 
-/// The grid of cubes of so many mm that covers `reference`, as `flirt -applyisoxfm` makes it: the first voxels of both lie on
-/// each other in FSL's coordinates, and what is left at the far ends for no whole voxel is left out.
+/// The grid of cubic voxels of `size_mm` that covers `reference`, as in `flirt -applyisoxfm`. The first voxels of
+/// both grids coincide in FSL's coordinates; a remainder of less than a voxel at the far ends is left out.
 pub fn isotropic(reference: &Grid, size_mm: f64) -> Grid {
     let shape = std::array::from_fn(|axis| {
-        // Headers round: what misses a whole number by so little is meant to be one.
+        // Headers are rounded: a number this close to an integer is that integer.
         let count = reference.shape[axis] as f64 * reference.spacing[axis] / size_mm;
         ((count + 1e-4).floor() as usize).max(1)
     });
     let mut grid = Grid { shape, spacing: Vector3::repeat(size_mm), ..reference.clone() };
-    // Where the first coordinate is counted from the other end, the last voxels lie on each other.
+    // If the first coordinate is counted from the other end, the last voxels coincide.
     if reference.direction.determinant() > 0.0 {
         let reach = |grid: &Grid| (grid.shape[0] as f64 - 1.0) * grid.spacing.x;
         grid.origin += grid.direction.column(0) * (reach(reference) - reach(&grid));
@@ -96,7 +96,7 @@ pub fn to_world(matrix: &Matrix4<f64>, fixed: &Grid, moving: &Grid) -> Option<Af
 
 /// FSL's matrix from moving to fixed of the affine map fixed → moving (RAS mm); `None` if that is singular.
 pub fn from_world(affine: &AffineTransform, fixed: &Grid, moving: &Grid) -> Option<Matrix4<f64>> {
-    // Not the grid's own map, which leaves out the third axis of slices: FSL's matrices have it even so.
+    // Not `Grid::world_to_voxel`, which leaves out the third axis of slices: FSL's matrices include it.
     let world_to_scaled = voxel_to_scaled(fixed).after(&fixed.voxel_to_world().inverse()?);
     let moving_to_world = moving.voxel_to_world().after(&voxel_to_scaled(moving).inverse()?);
     Some(world_to_scaled.after(&affine.inverse()?).after(&moving_to_world).to_homogeneous())

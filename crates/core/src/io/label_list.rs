@@ -1,10 +1,10 @@
-//! Lists of labels: whole numbers between spaces, commas or line ends, as FreeSurfer's and ANTs' users keep them.
+//! Lists of labels: integers between spaces, commas or line ends, as used with FreeSurfer and ANTs.
 
 use std::path::Path;
 
 use super::{Error, ErrorKind, read_text};
 
-/// Largest file looked at, bytes: room for a hundred thousand labels.
+/// Largest file read, bytes: enough for a hundred thousand labels.
 const LARGEST: u64 = 1 << 20;
 
 /// Reads the labels of a file.

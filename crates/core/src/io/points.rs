@@ -1,5 +1,5 @@
-//! Tables of points as `antsApplyTransformsToPoints` reads and writes them: CSV with the columns x, y and z, LPS mm on
-//! disk and RAS mm in memory.
+//! Tables of points as read and written by `antsApplyTransformsToPoints`: CSV with the columns x, y and z, in LPS mm
+//! in files and RAS mm in memory.
 
 use std::path::Path;
 
@@ -8,24 +8,24 @@ use nalgebra::Point3;
 use super::replace::replace;
 use super::{Error, ErrorKind, read_text};
 
-/// Largest table read, bytes: room for ten million points.
+/// Largest table read, bytes: enough for ten million points.
 const LARGEST: u64 = 1 << 30;
 
-/// Points with the other columns of their table.
+/// Points, with the other columns of their table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointTable {
     /// The points, RAS mm, one for each row.
     points: Vec<Point3<f64>>,
     /// Names of all columns, in order.
     header: Vec<String>,
-    /// The cells as read, row by row; those of the coordinates are replaced on writing.
+    /// The cells as read, row by row. Coordinates are replaced on writing.
     rows: Vec<Vec<String>>,
-    /// Where x, y and z stand; z may be missing from a table of points of a plane, and is left as it is there.
+    /// Columns of x, y and z. z may be missing in a table of points of a plane; z is then not changed.
     columns: [Option<usize>; 3],
 }
 
 impl PointTable {
-    /// A table of nothing but points (RAS mm).
+    /// A table without other columns (points in RAS mm).
     pub fn new(points: Vec<Point3<f64>>) -> PointTable {
         let rows = vec![vec![String::new(); 3]; points.len()];
         PointTable { points, header: ["x", "y", "z"].map(String::from).into(), rows, columns: [0, 1, 2].map(Some) }
@@ -36,21 +36,21 @@ impl PointTable {
         &self.points
     }
 
-    /// Puts `map` of each point (RAS mm) in its place.
+    /// Replaces each point (RAS mm) by `map(point)`.
     pub fn move_points(&mut self, map: impl Fn(&Point3<f64>) -> Point3<f64>) {
         self.points.iter_mut().for_each(|point| *point = map(point));
     }
 
-    /// Reads a table; columns other than x, y and z are kept as they are.
+    /// Reads a table. Other columns are kept unchanged.
     ///
     /// # Errors
-    /// A file that is no regular file, that holds more than 1 GiB or no text; a table without the three columns, with one of
-    /// them twice, or with a coordinate that is no finite number.
+    /// A file that is no regular file, larger than 1 GiB or no text; a table without the three columns or with one of
+    /// them twice; a coordinate that is no finite number.
     pub fn read(path: &Path) -> Result<PointTable, Error> {
         read(path, true)
     }
 
-    /// Reads a table of points of the plane z = 0: a column z is not looked at, and need not be there.
+    /// Reads a table of points of the plane z = 0. A column z is ignored and may be missing.
     ///
     /// # Errors
     /// Those of [`PointTable::read`].

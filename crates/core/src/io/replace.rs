@@ -1,10 +1,10 @@
-//! Files of all formats are written through the whole-or-nothing writer.
+//! Writes files of all formats so that they appear complete or not at all.
 
 use super::outputs::{OutputErrorKind, write_with};
 use super::target::{Heard, Target};
 use super::{Error, ErrorKind};
 
-/// Writes the file of a target; it appears when everything is written, and a failure leaves what was there.
+/// Writes the file of a target. It appears when everything has been written; on an error an existing file is kept.
 pub(super) fn replace<'a>(
     to: impl Into<Target<'a>>,
     write: impl FnOnce(&mut Heard) -> std::io::Result<()>,

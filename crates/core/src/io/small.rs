@@ -1,4 +1,4 @@
-//! Small files read whole: regular files only, of bounded size, and text as text.
+//! Small files that are read completely: regular files of limited size.
 
 use std::path::Path;
 
@@ -9,14 +9,15 @@ use crate::memory::{self, Shortage};
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 16;
 
-/// UTF-8's byte order mark, which spreadsheets and editors put before the first character.
+/// UTF-8's byte order mark, which spreadsheets and editors write at the start of a file.
 const MARK: &str = "\u{feff}";
 
-/// All bytes of a regular file, unpacked if it is gzipped. `what` says in messages what the file should be, such as
-/// "a table".
+/// All bytes of a regular file, decompressed if it is gzipped. `what` says in messages what the file should be, such
+/// as "a table".
 ///
 /// # Errors
-/// A file that is missing, a folder, a pipe or a device, empty, damaged, or longer than `most` bytes.
+/// A file that does not exist, a folder, a pipe or a device; an empty or damaged file, or one longer than `most`
+/// bytes.
 pub fn read_bytes(path: &Path, what: &'static str, most: u64) -> Result<Vec<u8>, Error> {
     match read_start(path, most)? {
         (bytes, true) => Ok(bytes),
@@ -24,14 +25,14 @@ pub fn read_bytes(path: &Path, what: &'static str, most: u64) -> Result<Vec<u8>,
     }
 }
 
-/// The first `most` bytes of a regular file, unpacked if it is gzipped, and whether these are all.
+/// The first `most` bytes of a regular file, decompressed if it is gzipped, and whether these are all.
 pub(super) fn read_start(path: &Path, most: u64) -> Result<(Vec<u8>, bool), Error> {
     let wrap = |kind| Error::new(path, kind);
     let mut source = Source::open(path)?;
     let mut bytes = Vec::new();
     loop {
         let start = bytes.len();
-        // One byte more than is wanted shows whether there is more.
+        // One more byte than needed shows whether there are more.
         let step = (most.saturating_add(1) - start as u64).min(BLOCK as u64) as usize;
         bytes
             .try_reserve(step)
@@ -62,13 +63,13 @@ pub fn read_text(path: &Path, what: &'static str, most: u64) -> Result<String, E
     }
 }
 
-/// The text that bytes are, without a byte order mark; `None` if they are something else.
+/// The bytes as text, without a byte order mark; `None` if they are not UTF-8 text.
 pub(super) fn text_of(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes).ok()?;
     (!text.contains('\0')).then(|| text.strip_prefix(MARK).unwrap_or(text))
 }
 
-/// What bytes are, for messages: a known format, text, or their beginning.
+/// A description of bytes for messages: a known format, text, or their beginning.
 pub(super) fn describe(bytes: &[u8]) -> String {
     const SHOWN: usize = 20;
     let start = bytes.get(..SHOWN).unwrap_or(bytes);

@@ -1,4 +1,4 @@
-//! Opening a file that may be gzipped, whatever its name says.
+//! Opens a file that may be gzipped, whatever its name is.
 
 use std::fs::{File, Metadata};
 use std::io::{BufRead, BufReader, ErrorKind as IoKind, Read};
@@ -8,7 +8,7 @@ use flate2::bufread::GzDecoder;
 
 use super::{Error, ErrorKind};
 
-/// Deflate cannot pack more tightly than this.
+/// Largest compression ratio of deflate.
 const LARGEST_RATIO: u64 = 1032;
 
 /// Bytes of the file read at a time.
@@ -44,12 +44,12 @@ impl Source {
         Ok(Source { reader, length, gzipped, position: 0 })
     }
 
-    /// Bytes that came out so far.
+    /// Number of bytes read, after decompression.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Refuses a file that cannot hold `expected` bytes, before anything is allocated for them.
+    /// Checks that the file can contain `expected` bytes, before memory is allocated for them.
     pub fn check_holds(&self, expected: u64) -> Result<(), ErrorKind> {
         if self.gzipped && expected > self.length.saturating_mul(LARGEST_RATIO) {
             Err(ErrorKind::Announced { announced: expected, packed: self.length })
@@ -60,12 +60,12 @@ impl Source {
         }
     }
 
-    /// The stream ended before byte `expected`.
+    /// The error of a stream that ended before byte `expected`.
     pub fn truncated(&self, expected: u64) -> ErrorKind {
         ErrorKind::Truncated { expected, found: self.position, unpacked: self.gzipped }
     }
 
-    /// Fills `buffer` as far as the stream goes; returns the bytes filled.
+    /// Fills `buffer` as far as the stream goes; returns the number of bytes.
     pub fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ErrorKind> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -73,7 +73,7 @@ impl Source {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == IoKind::Interrupted => {}
-                // A gzip stream cut short: the caller knows how much it wanted.
+                // A truncated gzip stream: the caller knows how many bytes it needs.
                 Err(error) if error.kind() == IoKind::UnexpectedEof => break,
                 Err(error) if self.gzipped => return Err(ErrorKind::Gzip(error)),
                 Err(error) => return Err(error.into()),
@@ -83,7 +83,7 @@ impl Source {
         Ok(filled)
     }
 
-    /// Reads on to byte `position`; false if the stream ends before.
+    /// Skips to byte `position`; false if the stream ends before.
     pub fn skip_to(&mut self, position: u64) -> Result<bool, ErrorKind> {
         let mut scratch = [0; 4096];
         while self.position < position {
@@ -95,7 +95,7 @@ impl Source {
         Ok(true)
     }
 
-    /// Reads on to the end, so that a gzip stream's checksum is checked.
+    /// Reads to the end, so that a gzip stream's checksum is checked.
     pub fn finish(&mut self) -> Result<(), ErrorKind> {
         let mut rest = [0; 4096];
         while self.gzipped {
@@ -118,8 +118,8 @@ fn check_regular(path: &Path, metadata: &Metadata) -> Result<(), Error> {
     Err(Error::new(path, ErrorKind::NotAFile(what)))
 }
 
-/// The members of a gzip file, one after another. What follows the last one is none of it, as for gzip itself and zlib:
-/// tapes and copies by blocks fill up with zeros.
+/// The members of a gzip file, one after another. Bytes after the last member are ignored, as by gzip and zlib: tapes
+/// and block-wise copies append zeros.
 struct Members<R>(Option<GzDecoder<R>>);
 
 impl<R: BufRead> Read for Members<R> {
@@ -131,7 +131,7 @@ impl<R: BufRead> Read for Members<R> {
             if count > 0 {
                 return Ok(count);
             }
-            // Its checksum was right.
+            // The checksum of the member was correct.
             let mut rest = match self.0.take() {
                 Some(member) => member.into_inner(),
                 None => break,

@@ -1,4 +1,4 @@
-//! Where a file goes, and who listens while it is written.
+//! The path of a file to be written, with an optional listener.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,7 +9,7 @@ use crate::failpoint::{self, Operation};
 /// Hears the bytes of a file in their order, and gives a buffer for the next.
 pub type Listener<'a> = &'a mut (dyn FnMut(Vec<u8>) -> Vec<u8> + Send);
 
-/// A file to be written: its path alone, or that and a listener.
+/// A file to be written: its path, with an optional listener.
 pub struct Target<'a> {
     pub(super) path: &'a Path,
     pub(super) listener: Option<Listener<'a>>,
@@ -28,20 +28,21 @@ impl<'a> From<&'a PathBuf> for Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// At this path, with a listener.
+    /// A file at this path, with a listener.
     pub fn heard(path: &'a Path, listener: Listener<'a>) -> Target<'a> {
         Target { path, listener: Some(listener) }
     }
 }
 
-/// The file, and the listener beside it.
+/// An open file and its listener.
 pub(super) struct Heard<'f, 'a> {
     pub(super) file: &'f mut File,
     pub(super) listener: Option<Listener<'a>>,
 }
 
 impl Heard<'_, '_> {
-    /// Writes a buffer, then has it heard; gives one for the next bytes, with whatever is in it.
+    /// Writes a buffer, then passes it to the listener. Returns a buffer for the next bytes, whose contents have no
+    /// meaning.
     pub(super) fn pass(&mut self, bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
         failpoint::check(Operation::Write)?;
         self.file.write_all(&bytes)?;
@@ -53,7 +54,7 @@ impl Heard<'_, '_> {
 }
 
 impl Write for Heard<'_, '_> {
-    /// Writes all of it, then has it heard.
+    /// Writes all bytes, then passes them to the listener.
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         failpoint::check(Operation::Write)?;
         self.file.write_all(bytes)?;

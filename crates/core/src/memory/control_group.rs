@@ -1,16 +1,16 @@
-//! What Linux's control groups leave of the memory that they grant, by the files of both versions.
+//! Memory left by the limits of Linux control groups, from the files of both versions.
 
 use std::path::Path;
 
 /// Names of the files of one version.
 struct Version {
-    /// What the line of `/proc/self/cgroup` holds before the path: the controllers.
+    /// The controllers in the line of `/proc/self/cgroup`, before the path.
     controllers: &'static str,
     /// Folder of the groups below the mount.
     folder: &'static str,
     limit: &'static str,
     used: &'static str,
-    /// In `memory.stat`: file pages that the system drops when memory runs out.
+    /// Key in `memory.stat`: file pages that the system can drop when memory runs out.
     reclaimable: &'static str,
 }
 
@@ -31,18 +31,18 @@ const VERSIONS: [Version; 2] = [
     },
 ];
 
-/// Bytes that are left by the group of this process and by those around it; `None` without a limit.
+/// Bytes left by the group of this process and its parents; `None` without a limit.
 pub(super) fn left(groups: &Path, mount: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(groups).ok()?;
     let mut least = None;
     for line in text.lines() {
-        // Number, controllers, path.
+        // Fields: number, controllers, path.
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let is_of = |version: &&Version| controllers.split(',').any(|name| name == version.controllers);
         let Some(version) = VERSIONS.iter().find(is_of) else { continue };
         let mount = mount.join(version.folder);
-        // The mount itself is the innermost group where a container shows no other.
+        // If a container shows no other group, the mount is the innermost group.
         let inner = Path::new(path.trim_start_matches('/'));
         for group in inner.ancestors() {
             let left = of_group(&mount.join(group), version);
@@ -87,14 +87,14 @@ mod tests {
         write(at, "mount/jobs/memory.max", "1000\n");
         write(at, "mount/jobs/memory.current", "700\n");
         assert_eq!(left(&groups, &mount), Some(300));
-        // Pages that can be dropped are left as well.
+        // Pages that can be dropped count as available.
         write(at, "mount/jobs/memory.stat", "anon 600\ninactive_file 100\nactive_file 50\n");
         assert_eq!(left(&groups, &mount), Some(400));
-        // The root, as a container sees its own group.
+        // A container sees its own group as the root.
         write(at, "mount/memory.max", "900\n");
         write(at, "mount/memory.current", "950\n");
         assert_eq!(left(&groups, &mount), Some(0));
-        // The first version.
+        // Version 1.
         write(at, "cgroup", "3:cpu,cpuacct:/a\n4:memory:/b\n");
         write(at, "mount/memory/b/memory.limit_in_bytes", "5000\n");
         write(at, "mount/memory/b/memory.usage_in_bytes", "2000\n");

@@ -1,4 +1,4 @@
-//! Main memory that this process can still have, so that what would not fit is refused before it is begun.
+//! Main memory available to this process, so that work that does not fit is refused before it begins.
 
 mod control_group;
 
@@ -9,22 +9,22 @@ use crate::failpoint::{self, Operation};
 /// Requests below this many bytes are not checked: asking takes longer than such a request is worth.
 const LEAST_CHECKED: u64 = 16 << 20;
 
-/// Bytes left for everything beside what is asked for: buffers, stacks, the allocator's own.
+/// Bytes kept free for everything else: buffers, stacks, the allocator.
 const SPARE: u64 = 16 << 20;
 
-/// How much memory there is for this process, and what bounds it.
+/// Memory available to this process, and the limit that determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Available {
     /// Bytes.
     pub bytes: u64,
-    /// What sets this bound.
+    /// The limit.
     pub bound: Bound,
 }
 
-/// What bounds the memory of a process.
+/// Limits of a process's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// What other processes leave of main memory and swap.
+    /// Free main memory and swap.
     Machine,
     /// The limit on address space (`ulimit -v`).
     AddressSpace,
@@ -45,17 +45,17 @@ impl std::fmt::Display for Bound {
     }
 }
 
-/// More memory was asked for than there is.
+/// More memory was requested than is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("needs {} of memory, {}", megabytes(*wanted), found(*available))]
 pub struct Shortage {
-    /// Bytes asked for.
+    /// Bytes requested.
     pub wanted: u64,
-    /// What there is; `None` where the system refused without figures.
+    /// Available memory; `None` if the system refused without saying how much there is.
     pub available: Option<Available>,
 }
 
-/// The memory that this process can still have: the least of what its bounds leave. `None` where the system does not say.
+/// The memory available to this process: the smallest of the limits. `None` if the system does not report it.
 pub fn available() -> Option<Available> {
     let status = read("/proc/self/status");
     let used = |name| status.as_deref().and_then(|text| field(text, name)).unwrap_or(0);
@@ -70,10 +70,10 @@ pub fn available() -> Option<Available> {
     known.min_by_key(|available| available.bytes)
 }
 
-/// Refuses `wanted` bytes if there are not as many, before any is allocated.
+/// Checks that `wanted` bytes are available, before they are allocated.
 ///
 /// # Errors
-/// [`Shortage`], with what is wanted and what there is. Small requests always pass.
+/// [`Shortage`], with requested and available bytes. Small requests are always accepted.
 pub fn check(wanted: u64) -> Result<(), Shortage> {
     if failpoint::check(Operation::Allocate).is_err() {
         return Err(Shortage { wanted, available: None });
@@ -89,10 +89,10 @@ pub fn check(wanted: u64) -> Result<(), Shortage> {
     }
 }
 
-/// An empty vector with room for `count` values, and no more.
+/// An empty vector with capacity for exactly `count` values.
 ///
 /// # Errors
-/// [`Shortage`] if there is not as much memory.
+/// [`Shortage`] if less memory is available.
 pub fn room_for<T>(count: u64) -> Result<Vec<T>, Shortage> {
     let wanted = count.saturating_mul(size_of::<T>() as u64);
     check(wanted)?;
@@ -106,7 +106,7 @@ fn of_machine(text: &str) -> Option<u64> {
     Some(field(text, "MemAvailable:")? + field(text, "SwapFree:").unwrap_or(0))
 }
 
-/// A number of kilobytes (1024 bytes) of a file of `/proc`, as bytes.
+/// A number in kilobytes (1024 bytes) from a file of `/proc`, as bytes.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -117,7 +117,7 @@ fn read(path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
-/// Bytes for people, rounded up, so that a request never reads as less than it is.
+/// Bytes as text, rounded up, so that a request is never shown as smaller than it is.
 fn megabytes(bytes: u64) -> String {
     format!("{} MB", bytes.div_ceil(1_000_000))
 }

@@ -1,4 +1,4 @@
-//! Files that are no volume: each refused with an error that names the file and says what is wrong.
+//! Files that are no volume. Each is refused with an error that names the file and the problem.
 
 use std::path::Path;
 
@@ -77,7 +77,7 @@ fn gzip_cut_short_or_damaged() {
     for length in [2, 9, 12, packed.len() / 2] {
         assert!(matches!(refusal(&packed[..length]), ErrorKind::Truncated { unpacked: true, .. }), "{length}");
     }
-    // All voxels are there, the checksum is not.
+    // All voxels are there, but the checksum is missing.
     assert!(matches!(refusal(&packed[..packed.len() - 1]), ErrorKind::Gzip(_)));
     let mut wrong_checksum = packed.clone();
     wrong_checksum[packed.len() - 8] ^= 1;
@@ -97,7 +97,7 @@ fn what_follows_a_gzip_stream_is_none_of_it() {
         std::fs::write(&path, [&packed, tail].concat()).unwrap();
         assert_eq!(read_volume(&path).unwrap().voxels.len(), 12);
     }
-    // Another member is part of it, and is checked.
+    // A further member is part of the file, and is checked.
     let (start, rest) = bytes.split_at(380);
     let mut second = gzip(rest);
     std::fs::write(&path, [gzip(start), second.clone()].concat()).unwrap();
@@ -110,7 +110,7 @@ fn what_follows_a_gzip_stream_is_none_of_it() {
 #[test]
 fn something_else() {
     assert_eq!(message(b"hello, world"), "not a NIfTI file: found a file that starts with \"hell\"");
-    // Others' formats by their names.
+    // Other formats are named.
     let mut dicom = vec![0; 400];
     dicom[128..132].copy_from_slice(b"DICM");
     for (bytes, name) in [
@@ -286,7 +286,7 @@ fn nothing_is_left_behind_when_writing_fails() {
     assert!(matches!(write_volume(&path, &huge).unwrap_err().kind, ErrorKind::TooLarge { .. }));
     assert_eq!(entries(), 0);
 
-    // A folder of that name is refused.
+    // An existing folder with that name is refused.
     std::fs::create_dir(&path).unwrap();
     let kind = write_volume(&path, &volume).unwrap_err().kind;
     assert!(matches!(kind, ErrorKind::Output(OutputErrorKind::IsFolder)), "{kind:?}");

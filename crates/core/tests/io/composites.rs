@@ -1,4 +1,4 @@
-//! Composite transforms in HDF5, against a file of ANTs and the points it maps.
+//! Composite transforms in HDF5, against a file of ANTs and the points that ANTs maps with it.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ fn fixture() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ants_composite.h5")
 }
 
-/// The same of another pair, in single precision.
+/// A composite of another pair, in single precision.
 fn single_precision() -> std::path::PathBuf {
     fixture().with_file_name("ants_composite_float.h5")
 }
 
-/// The point x + u(x), u trilinear, one corner of the cell after the other; only inside the grid.
+/// The point x + u(x), with u trilinear, computed corner by corner; only inside the grid.
 fn displace(field: &DisplacementField, point: &Point3<f64>) -> Point3<f64> {
     let index = field.grid.world_to_voxel().apply(point);
     let mut sum = Vector3::zeros();
@@ -60,7 +60,8 @@ fn a_composite_of_single_precision_does_so_too() {
     maps(&single_precision(), [8, 7, 6], &points);
 }
 
-/// A displacement on a grid of this shape, then an affine map, bring these points to those.
+/// Checks that a composite is a displacement on a grid of this shape, then an affine map, and maps these points as
+/// given.
 fn maps(composite: &Path, shape: [usize; 3], points: &[([f64; 3], [f64; 3])]) {
     let steps = itk::read_transforms(composite).unwrap();
     let [Transform::Displacement(field), Transform::Affine(affine)] = &steps[..] else {

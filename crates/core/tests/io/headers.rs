@@ -1,4 +1,4 @@
-//! Headers alone: where ITK reads them differently, and grids without their voxels.
+//! Headers: grids without voxels, and headers that ITK reads differently.
 
 use antsreg_core::io::ErrorKind;
 use antsreg_core::io::nifti::{GridRule, HeaderDoubt, inspect, read_grid, read_volume};
@@ -15,7 +15,7 @@ fn doubts(raw: &RawNifti) -> Vec<HeaderDoubt> {
 
 #[test]
 fn positions_that_itk_takes_from_elsewhere_are_told() {
-    // By the sform the identity, by the qform 3 and 4 mm away.
+    // The sform is the identity; the qform differs by 3 and 4 mm.
     let apart = |sform_code, qform_code| {
         let quaternion = [0.0, 0.0, 0.0, 3.0, -4.0, 0.0];
         doubts(&RawNifti { sform_code, qform_code, quaternion, ..RawNifti::new([2, 2, 2], 2, vec![0; 8]) })
@@ -41,23 +41,23 @@ fn positions_that_itk_takes_from_elsewhere_are_told() {
 fn voxel_sizes_that_itk_takes_otherwise_are_told() {
     let plain = || RawNifti { dim: [3, 5, 4, 2, 1, 1, 1, 1], ..RawNifti::new([5, 4, 2], 2, vec![0; 40]) };
     assert_eq!(doubts(&plain()), []);
-    // ITK takes the directions of the sform and the sizes of pixdim: 4 steps of 1 mm less, 3 of 2 mm less.
+    // ITK uses the directions of the sform and the sizes of pixdim: 4 steps of 1 mm less, 3 of 2 mm less.
     let pixdim = |sizes: [f32; 3]| [1.0, sizes[0], sizes[1], sizes[2], 1.0, 1.0, 1.0, 1.0];
     let rows = [[0.0, -3.0, 0.0, 5.0], [2.0, 0.0, 0.0, 6.0], [0.0, 0.0, 1.0, 7.0]];
     let (sform_mm, pixdim_mm) = ([2.0, 3.0, 1.0], [1.0; 3]);
     let corners_mm = 52f64.sqrt();
     let other_sizes = HeaderDoubt::OtherSizes { sform_mm, pixdim_mm, corners_mm };
     assert_eq!(doubts(&RawNifti { rows, ..plain() }), [other_sizes]);
-    // ITK makes 1 of a size of 0.
+    // ITK replaces a size of 0 by 1.
     assert_eq!(doubts(&RawNifti { rows, pixdim: pixdim([0.0, 1.0, f32::NAN]), ..plain() }), [other_sizes]);
-    // Rounded sizes are no other sizes.
+    // Rounding of sizes is no difference.
     assert_eq!(doubts(&RawNifti { pixdim: pixdim([1.000_000_1, 1.0, 1.0]), ..plain() }), []);
-    // Without an sform the sizes are all there is, but for their sign: ITK turns the first axis round, 4 steps of 2 mm.
+    // Without an sform only the sign of the sizes matters: ITK reverses the first axis, 4 steps of 2 mm.
     let negative = RawNifti { sform_code: 0, pixdim: pixdim([-2.0, 1.0, 1.0]), ..plain() };
     let expected = HeaderDoubt::NegativeSizes { pixdim_mm: [-2.0, 1.0, 1.0], corners_mm: 16.0 };
     assert_eq!(doubts(&negative), [expected]);
     assert_eq!(doubts(&RawNifti { qform_code: 1, ..negative.clone() }), [expected]);
-    // In the header's unit, which is the metre.
+    // In the header's unit, here metres.
     let [HeaderDoubt::NegativeSizes { corners_mm, .. }] = doubts(&RawNifti { units: 1, ..negative })[..] else {
         panic!("another doubt")
     };
@@ -75,13 +75,13 @@ fn a_grid_is_read_without_its_voxels() {
     let whole = save(folder.path(), "whole.nii.gz", &packed);
     let grid = read_volume(&whole).unwrap().grid;
     assert_eq!(read_grid(&whole).unwrap(), grid);
-    // Damaged where the voxels are.
+    // The file is damaged among the voxels.
     let middle = packed.len() / 2;
     packed[middle..middle + 40].fill(0xff);
     let damaged = save(folder.path(), "damaged.nii.gz", &packed);
     assert!(read_volume(&damaged).is_err());
     assert_eq!(read_grid(&damaged).unwrap(), grid);
-    // What the length alone shows is refused.
+    // A file that is too short is refused from its length alone.
     let cut = save(folder.path(), "cut.nii", &raw.bytes()[..1000]);
     assert!(matches!(read_grid(&cut).unwrap_err().kind, ErrorKind::Truncated { .. }));
     let series = RawNifti { dim: [4, 20, 30, 20, 2, 1, 1, 1], ..raw };
@@ -91,7 +91,7 @@ fn a_grid_is_read_without_its_voxels() {
 
 #[test]
 fn itk_has_a_rule_of_its_own_for_the_grid() {
-    // By the sform the second axis comes first; by the qform 3 and 4 mm away, the axes being those of the world.
+    // By the sform the second axis comes first; the qform differs by 3 and 4 mm and has the axes of the world.
     let rows = [[0.0, -3.0, 0.0, 5.0], [2.0, 0.0, 0.0, 6.0], [0.0, 0.0, 1.0, 7.0]];
     let pixdim = [1.0, 1.5, 2.0, 2.5, 1.0, 1.0, 1.0, 1.0];
     let plain = RawNifti { rows, pixdim, ..RawNifti::new([5, 4, 2], 2, vec![0; 40]) };
@@ -106,7 +106,7 @@ fn itk_has_a_rule_of_its_own_for_the_grid() {
         let quaternion = [0.0, 0.0, 0.0, 3.0, -4.0, 0.0];
         RawNifti { sform_code, qform_code, quaternion, ..plain.clone() }
     };
-    // Read by SimpleITK 2.5 (ITK 5.4): the directions of the form that is taken, the sizes of pixdim.
+    // Read by SimpleITK 2.5 (ITK 5.4): directions of the chosen form, sizes of pixdim.
     let by_sform = AffineTransform {
         matrix: Matrix3::new(0.0, -2.0, 0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 2.5),
         translation: Vector3::new(5.0, 6.0, 7.0),
@@ -122,14 +122,14 @@ fn itk_has_a_rule_of_its_own_for_the_grid() {
     }
     let alone = Matrix3::from_diagonal(&Vector3::new(-1.5, -2.0, 2.5));
     assert_eq!(grid(&with(0, 0)).unwrap().matrix, alone);
-    // An sform that is sheared leaves the qform, if there is one.
+    // With a sheared sform ITK uses the qform, if there is one.
     let sheared = |qform_code| {
         let rows = [[0.0, -3.0, 0.3, 5.0], rows[1], rows[2]];
         RawNifti { rows, ..with(1, qform_code) }
     };
     assert_eq!(grid(&sheared(1)).unwrap(), by_qform);
     assert!(matches!(grid(&sheared(0)), Err(ErrorKind::Grid(GridError::Sheared(_)))));
-    // A negative size turns its axis round, by either form.
+    // A negative size reverses its axis, in both forms.
     let negative = |raw: RawNifti| RawNifti { pixdim: [1.0, -1.5, 2.0, 2.5, 1.0, 1.0, 1.0, 1.0], ..raw };
     let turned = |matrix: Matrix3<f64>| matrix * Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0));
     assert_eq!(grid(&negative(with(1, 1))).unwrap().matrix, turned(by_sform.matrix));

@@ -1,4 +1,4 @@
-//! File formats: what is written comes back, what other programs wrote is understood, what is damaged is refused.
+//! File formats: files written are read back, files of other programs are understood, damaged files are refused.
 
 mod bad_nifti;
 mod composites;

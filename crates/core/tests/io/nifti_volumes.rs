@@ -8,7 +8,8 @@ use antsreg_core::io::nifti::{
 use antsreg_core::{Grid, LabelVolume, Volume};
 use nalgebra::{Matrix3, Matrix4, Rotation3, UnitQuaternion};
 
-/// NIfTI stores the voxel-to-world map in single precision: 2⁻²⁴ of some 100 mm, a few such numbers summed.
+/// Rounding: NIfTI stores the voxel-to-world map in single precision, 2⁻²⁴ of about 100 mm, with a few such numbers
+/// added.
 const HEADER_MM: f64 = 2e-5;
 
 fn largest_difference(a: &Grid, b: &Grid) -> f64 {
@@ -45,7 +46,7 @@ fn qform_says_the_same_as_sform() {
         assert_eq!(bytes[123], 2, "units are mm");
         bytes[254] = 0;
         let by_qform = read_volume(&save(folder.path(), "q.nii", &bytes)).unwrap();
-        // A quaternion in single precision loses half the digits where its scalar part nearly vanishes.
+        // A quaternion in single precision loses half the digits if its scalar part nearly vanishes.
         let difference = largest_difference(&by_qform.grid, &grid);
         assert!(difference < 1e-3, "{name}: {difference} mm");
     }
@@ -67,7 +68,7 @@ fn every_type_in_both_byte_orders() {
                 assert_eq!(read_volume(&plain).unwrap().voxels, expected, "type {}", $code);
                 assert_eq!(read_labels(&plain).unwrap().voxels, values.map(|value| value as i32), "type {}", $code);
                 assert_eq!(inspect(&plain).unwrap().big_endian, big_endian);
-                // Gzip is told by its magic, not by the name.
+                // Gzip is recognised by its magic bytes, not by the name.
                 let packed = save(folder.path(), "b.nii", &gzip(&raw.bytes()));
                 assert_eq!(read_volume(&packed).unwrap().voxels, expected, "type {}", $code);
                 // Slope and intercept.
@@ -135,11 +136,11 @@ fn sform_before_qform_before_voxel_sizes() {
     qform.column_mut(2).neg_mut();
     assert!((world(&raw) - qform).amax() < 1e-5, "qfac 0 means 1");
 
-    // As ITK 5.4 takes it.
+    // As read by ITK 5.4.
     raw.qform_code = 0;
     assert!((world(&raw) - Matrix4::from_diagonal(&[-2.0, -3.0, 4.0, 1.0].into())).amax() < 1e-12);
 
-    // Microns.
+    // Micrometres.
     raw.units = 3;
     assert!((world(&raw) - Matrix4::from_diagonal(&[-2e-3, -3e-3, 4e-3, 1.0].into())).amax() < 1e-12);
 }
@@ -157,7 +158,7 @@ fn a_series_of_one_volume_is_a_volume() {
 #[test]
 fn a_series_comes_back_volume_by_volume() {
     let folder = tempfile::tempdir().unwrap();
-    // More than a piece of 2¹⁸ values each, so that pieces end within volumes.
+    // More values than a piece of 2¹⁸, so that pieces end within volumes.
     let grid = Grid::axis_aligned([70, 65, 61], [3.0, 3.0, 3.5]);
     let volume = |n: usize| Volume {
         voxels: (0..grid.len()).map(|at| (n * 1000 + at % 997) as f32).collect(),
@@ -173,13 +174,13 @@ fn a_series_comes_back_volume_by_volume() {
         assert!(read_volume(&path).unwrap_err().to_string().contains("holds 3 volumes"));
     }
     let bytes = std::fs::read(folder.path().join("a.nii")).unwrap();
-    // As the standard has them: pixdim[4] at byte 92, xyzt_units at 123, toffset at 136.
+    // Bytes of the standard: pixdim[4] at 92, xyzt_units at 123, toffset at 136.
     assert_eq!(bytes[92..96], 2.25f32.to_le_bytes());
     assert_eq!(bytes[123], 2 | 8);
     assert_eq!(bytes[136..140], 0.5f32.to_le_bytes());
     let last = 352 + 4 * (3 * grid.len() - 1);
     assert_eq!(bytes[last..], (2000.0 + ((grid.len() - 1) % 997) as f32).to_le_bytes());
-    // A volume is a series of one; vectors are none, nor is half of one.
+    // A single volume is a series of one; vectors are no series, nor is a truncated file.
     let one = RawNifti::new([2, 2, 2], 2, (0..8).collect());
     assert_eq!(read_series(&save(folder.path(), "b.nii", &one.bytes())).unwrap().volumes.len(), 1);
     let vectors = RawNifti { dim: [5, 2, 2, 2, 1, 3, 1, 1], ..RawNifti::new([2, 2, 2], 2, vec![0; 24]) };

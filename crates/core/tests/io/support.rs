@@ -1,4 +1,4 @@
-//! NIfTI files built byte by byte from the standard, with no help from the code under test.
+//! NIfTI files built byte by byte from the standard, independently of the code under test.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
 use antsreg_core::Grid;
 
-/// One file: the fields tests vary, everything else zero.
+/// A file: fields that tests vary; all other bytes are zero.
 #[derive(Clone)]
 pub struct RawNifti {
     pub big_endian: bool,
@@ -28,7 +28,7 @@ pub struct RawNifti {
 }
 
 impl RawNifti {
-    /// A volume of `datatype` with an sform that is the identity.
+    /// A volume of `datatype` with the identity as its sform.
     pub fn new(shape: [i16; 3], datatype: i16, data: Vec<u8>) -> RawNifti {
         RawNifti {
             big_endian: false,
@@ -48,7 +48,7 @@ impl RawNifti {
         }
     }
 
-    /// The file.
+    /// The bytes of the file.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; 352];
         let mut put = |at: usize, little: &[u8]| {
@@ -109,7 +109,7 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Writes a file and gives its path.
+/// Writes a file and returns its path.
 pub fn save(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, bytes).unwrap();

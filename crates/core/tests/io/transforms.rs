@@ -1,4 +1,4 @@
-//! Affine transforms and warps through ITK's and FSL's files, against files and figures of those programs.
+//! Affine transforms and warps in ITK's and FSL's files, against files and values of those programs.
 
 use std::path::{Path, PathBuf};
 
@@ -22,16 +22,16 @@ fn difference(a: &AffineTransform, b: &AffineTransform) -> f64 {
     (a.to_homogeneous() - b.to_homogeneous()).amax()
 }
 
-/// The same transform as seen by ITK, in LPS.
+/// The transform applied in ITK's LPS world.
 fn apply_lps(affine: &AffineTransform, [x, y, z]: [f64; 3]) -> [f64; 3] {
     let image = affine.apply(&Point3::new(-x, -y, z));
     [-image.x, -image.y, image.z]
 }
 
-/// Points (LPS mm) that ITK 5.4, through antspyx 0.6.3, was asked to map.
+/// Points (LPS mm) that were mapped by ITK 5.4 through antspyx 0.6.3.
 const POINTS: [[f64; 3]; 2] = [[10.0, -20.0, 30.0], [-5.5, 40.25, -60.0]];
 
-/// antspyx gives coordinates, and takes parameters, in single precision.
+/// antspyx returns coordinates and takes parameters in single precision.
 const SINGLE_MM: f64 = 2e-5;
 
 fn assert_maps_as_itk(name: &str, affine: &AffineTransform, images: [[f64; 3]; 2]) {
@@ -112,7 +112,7 @@ fn affines_come_back_whatever_the_centre() {
         for centre in [Point3::origin(), Point3::new(3.0, -80.0, 120.0)] {
             itk::write_affine(&path, &sample(), centre).unwrap();
             let back = itk::read_affine(&path).unwrap();
-            // Rounding of the translation, which comes and goes with the centre.
+            // Rounding of the translation, which is converted to and from the centre.
             assert!(difference(&back, &sample()) < 1e-12, "{name}");
         }
     }
@@ -174,7 +174,7 @@ fn affine_files_that_cannot_be_used() {
     assert_eq!(refusal(&[]), "the file is empty");
     for length in 1..good.len() {
         let text = refusal(&good[..length]);
-        // Cut exactly between the records, the centre is missing.
+        // A file that ends exactly between the records lacks the centre.
         let expected = if length == 143 { "fixed parameters: expected 3 numbers, found 0" } else { "truncated" };
         assert!(text.starts_with(expected), "{length}: {text}");
     }
@@ -247,7 +247,7 @@ fn a_warp_on_disk_is_planar_and_lps() {
 fn a_warp_written_by_itk() {
     let field = itk::read_warp(&fixture("ants_warp.nii.gz")).unwrap();
     assert_eq!(field.grid.shape, [5, 4, 3]);
-    // Where antspyx says that voxel (1, 1, 1) lies and where its displacement takes it, LPS mm.
+    // The position of voxel (1, 1, 1) and its image under the field, from antspyx, LPS mm.
     let lps = [-1.9994772173280557, 5.841376884713689, 7.847505106193227];
     let image = [-1.4094773530960083, 6.731376647949219, 8.167505264282227];
     let at = field.grid.voxel_to_world().apply(&Point3::new(1.0, 1.0, 1.0));
@@ -298,8 +298,8 @@ fn fsl_matrices_come_back_between_all_grids() {
 
 #[test]
 fn fsl_counts_the_first_axis_from_the_left() {
-    // The identity matrix puts equal scaled millimetres on each other: index × size, counted from the far end of the
-    // first axis if the volume is stored right to left… that is, if its axes are right-handed.
+    // The identity matrix maps equal scaled millimetres to each other: index × size, counted from the far end of the
+    // first axis if the volume's axes are right-handed.
     let grid = |shape: [usize; 3], spacing: [f64; 3], x: f64| Grid {
         origin: Point3::new(5.0, 6.0, 7.0),
         direction: Matrix3::from_diagonal(&Vector3::new(x, 1.0, 1.0)),

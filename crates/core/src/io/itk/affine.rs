@@ -10,29 +10,29 @@ use super::super::{Error, ErrorKind, small};
 use super::{kinds, matlab, text};
 use crate::AffineTransform;
 
-/// Largest file read, bytes; transforms are a few hundred.
+/// Largest file read, bytes; a transform has a few hundred.
 const LARGEST: u64 = 1 << 16;
 /// What is expected, for messages.
 const EXPECTED: &str = "an ITK transform (MATLAB 4 or text)";
-/// How ITK's text transforms begin.
+/// First characters of ITK's text transforms.
 const TEXT: &str = "#Insight Transform File";
 
-/// A transform as the file has it.
+/// A transform as stored in the file.
 pub(super) struct Stored {
-    /// Such as `AffineTransform_double_3_3`.
+    /// Name, such as `AffineTransform_double_3_3`.
     pub name: String,
-    /// What an optimiser changes: for most kinds a matrix row by row, then a translation.
+    /// Parameters that an optimiser changes: for most kinds a matrix row by row, then a translation.
     pub parameters: Vec<f64>,
-    /// What it leaves alone: for most kinds the centre.
+    /// Fixed parameters: for most kinds the centre.
     pub fixed_parameters: Vec<f64>,
 }
 
-/// Reads an affine map, fixed → moving, RAS mm; the contents tell the container, not the name.
+/// Reads an affine map, fixed → moving, RAS mm. The container is recognised by the contents, not by the name.
 pub fn read_affine(path: &Path) -> Result<AffineTransform, Error> {
     kinds::to_world(&read(path)?).map_err(|kind| Error::new(path, kind))
 }
 
-/// Whether the file holds an affine map of two dimensions.
+/// Whether the file contains a two-dimensional affine map.
 pub(super) fn is_of_slices(path: &Path) -> Result<bool, Error> {
     Ok(read(path)?.name.ends_with(kinds::OF_SLICES))
 }
@@ -42,7 +42,7 @@ fn read(path: &Path) -> Result<Stored, Error> {
     let (bytes, whole) = small::read_start(path, LARGEST)?;
     let stored = match small::text_of(&bytes) {
         Some(text) if text.starts_with(TEXT) => text::parse(text),
-        // Binary transforms begin with numbers that hold zero bytes.
+        // Binary transforms begin with numbers that contain zero bytes.
         Some(_) => Err(ErrorKind::Format { expected: EXPECTED, found: small::describe(&bytes) }),
         None => matlab::parse(&bytes),
     };
@@ -55,19 +55,19 @@ fn read(path: &Path) -> Result<Stored, Error> {
 /// Writes an affine map, fixed → moving, RAS mm, about `centre` (RAS mm): MATLAB 4 for `.mat`, text for `.txt` and
 /// `.tfm`.
 ///
-/// Every centre describes the same map; programs that go on from the transform rotate and scale about it.
+/// The centre does not change the map. Programs that continue from the transform rotate and scale about the centre.
 pub fn write_affine(path: &Path, affine: &AffineTransform, centre: Point3<f64>) -> Result<(), Error> {
     write(path, &kinds::from_world(affine, centre))
 }
 
-/// Writes an affine map between slices whose planes lie across the world's third axis, as ITK's transform of two dimensions:
-/// the first two coordinates alone. Refuses a map that mixes the third with them.
+/// Writes an affine map between slices across the world's third axis as ITK's two-dimensional transform of the first
+/// two coordinates. A map that mixes the third coordinate with them is an error.
 pub fn write_affine_of_slices(path: &Path, affine: &AffineTransform, centre: Point3<f64>) -> Result<(), Error> {
     let stored = kinds::from_world_of_slices(affine, centre);
     write(path, &stored.ok_or_else(|| Error::new(path, ErrorKind::OutOfPlane))?)
 }
 
-/// Whether ITK's transform of two dimensions can say what this map does.
+/// Whether ITK's two-dimensional transform can represent this map.
 pub fn stays_in_plane(affine: &AffineTransform) -> bool {
     kinds::from_world_of_slices(affine, Point3::origin()).is_some()
 }

@@ -1,4 +1,4 @@
-//! Reading ITK's composite transforms in HDF5 (`.h5`), as `antsRegistration --write-composite-transform` leaves them.
+//! Reads ITK's composite transforms in HDF5 (`.h5`), as written by `antsRegistration --write-composite-transform`.
 
 use std::path::Path;
 
@@ -15,18 +15,18 @@ use crate::{AffineTransform, DisplacementField, Grid, Transform, memory};
 /// The first bytes of every HDF5 file.
 pub(super) const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 
-/// Whether a name, in lower case, is that of a composite transform.
+/// Whether a name, in lower case, has the extension of a composite transform.
 pub(super) fn is_name(name: &str) -> bool {
     name.ends_with(".h5") || name.ends_with(".hdf5")
 }
 
-/// Deflate cannot pack more tightly than this.
+/// Largest compression ratio of deflate.
 const LARGEST_RATIO: usize = 1032;
 
 /// Reads the parts of a composite transform, in the order in which they act on a point.
 pub(super) fn read(path: &Path) -> Result<Vec<Transform>, Error> {
     let wrap = |kind| Error::new(path, kind);
-    // Not mapped into memory: a file that another program cuts short meanwhile would end this one.
+    // Not memory-mapped: if another program shortened the file, this process would be killed.
     memory::check(std::fs::metadata(path).map_err(|error| wrap(error.into()))?.len()).map_err(|e| wrap(e.into()))?;
     parse(read_bytes(path, "a composite transform", u64::MAX)?).map_err(wrap)
 }
@@ -42,12 +42,12 @@ fn parse(bytes: Vec<u8>) -> Result<Vec<Transform>, ErrorKind> {
     for name in &names {
         let group = all.group(name)?;
         let kind = dataset(&group, ["TransformType", "TranformType"])?.read_string()?;
-        // The list of its parts, the first member of the group, has no parameters of its own.
+        // The first member of the group lists the parts and has no parameters itself.
         if !kind.starts_with("CompositeTransform") {
             steps.push(step(&group, kind)?);
         }
     }
-    // The last part of a composite is the first to act.
+    // The last part of a composite acts first.
     steps.reverse();
     Ok(steps)
 }
@@ -67,8 +67,8 @@ fn step(group: &Group, kind: String) -> Result<Transform, ErrorKind> {
     Ok(Transform::Affine(kinds::to_world(&stored)?))
 }
 
-/// Interleaved LPS vectors on the grid of its fixed parameters: size, origin, spacing, direction row by row, of so many
-/// dimensions each. What has two lies in the plane z = 0.
+/// Interleaved LPS vectors on the grid of the fixed parameters: size, origin, spacing, direction row by row, each in
+/// this number of dimensions. A two-dimensional field lies in the plane z = 0.
 fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<DisplacementField, ErrorKind> {
     kinds::expect_count("fixed parameters", dimensions * (3 + dimensions), fixed)?;
     kinds::check_finite("fixed parameters", fixed)?;
@@ -76,7 +76,7 @@ fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<
     let part = |number: usize, axis: usize| fixed[dimensions * number + axis];
     let mut shape = [0, 0, usize::from(dimensions == 2)];
     for (axis, size) in shape.iter_mut().enumerate().take(dimensions) {
-        // What is no whole number stays 0, and is refused with the grid.
+        // A size that is no integer stays 0 and is refused with the grid.
         if part(0, axis).fract() == 0.0 && (1.0..=f64::from(i32::MAX)).contains(&part(0, axis)) {
             *size = part(0, axis) as usize;
         }
@@ -99,7 +99,7 @@ fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<
     Ok(DisplacementField { grid, vectors })
 }
 
-/// A dataset under its name or the misspelt one that ITK wrote until 2016.
+/// A dataset by its name, or by the misspelt name that ITK wrote until 2016.
 fn dataset(group: &Group, names: [&str; 2]) -> Result<Dataset, ErrorKind> {
     match group.dataset(names[0]) {
         Ok(found) => Ok(found),
@@ -107,10 +107,10 @@ fn dataset(group: &Group, names: [&str; 2]) -> Result<Dataset, ErrorKind> {
     }
 }
 
-/// The numbers of a dataset, in the order of the file. `antsRegistration --float 1` and ANTsPy write single precision.
+/// The numbers of a dataset, in file order. `antsRegistration --float 1` and ANTsPy write single precision.
 fn numbers(dataset: &Dataset) -> Result<Vec<f64>, ErrorKind> {
     let count = dataset.num_elements()?;
-    // As read, in double precision, and in a list.
+    // Three copies: as read, in double precision, and as a list.
     memory::check(count.saturating_mul(3 * size_of::<f64>() as u64))?;
     let numbers: ArrayD<f64> = match dataset.dtype() {
         Datatype::FloatingPoint { size: 4, .. } => dataset.read_array::<f32>()?.mapv(f64::from),

@@ -1,4 +1,4 @@
-//! Writing ITK's composite transforms (`.h5`).
+//! Writes ITK's composite transforms (`.h5`).
 
 use std::io::Write;
 
@@ -11,12 +11,12 @@ use super::affine::Stored;
 use super::{composite, kinds};
 use crate::{AffineTransform, DisplacementField, Transform, TransformChain, memory};
 
-/// How many dimensions the world of a composite transform has.
+/// Number of dimensions of a composite transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimensions {
-    /// That of slices across the third axis.
+    /// For slices across the third axis.
     Two,
-    /// That of volumes.
+    /// For volumes.
     Three,
 }
 
@@ -29,14 +29,14 @@ impl Dimensions {
     }
 }
 
-/// Writes a chain as a composite transform. The centre of affine parts (RAS
-/// mm) changes no point, but programs that go on from the transform rotate and scale about it.
+/// Writes a chain as a composite transform. `centre` (RAS mm) is the centre of the affine parts; it does not change
+/// the map, but programs that continue from the transform rotate and scale about it.
 ///
-/// Numbers of fields are in single precision and not compressed, so that they are written as fast as the disk takes them.
+/// Fields are stored in single precision without compression, so that writing is as fast as the disk.
 ///
 /// # Errors
-/// A name that does not end in `.h5` or `.hdf5`; parts that two dimensions cannot hold; too little memory; a folder that is
-/// missing or full.
+/// A name that does not end in `.h5` or `.hdf5`; parts that two dimensions cannot represent; too little memory; a
+/// folder that does not exist or is full.
 pub fn write_composite<'a>(
     to: impl Into<Target<'a>>,
     chain: &TransformChain,
@@ -58,11 +58,11 @@ fn encode(chain: &TransformChain, centre: Point3<f64>, dimensions: Dimensions) -
         Transform::Affine(_) => 0,
         Transform::Displacement(field) => (dimensions.count() * field.vectors.len() * size_of::<f32>()) as u64,
     });
-    // As given to the writer, as planned by it, and in the file.
+    // Three copies: as given to the writer, in the writer's plan, and in the file.
     memory::check(3 * of_fields.sum::<u64>())?;
     let n = dimensions.count();
     let mut file = Hdf5Builder::new().dataset(kind(0, format!("CompositeTransform_double_{n}_{n}"))?);
-    // The last part of a composite is the first to act.
+    // The last part of a composite acts first.
     for (index, step) in chain.steps.iter().rev().enumerate() {
         let [name, parameters, fixed] = match &step.transform {
             Transform::Affine(affine) => affine_group(index + 1, affine, centre, dimensions)?,
@@ -102,7 +102,8 @@ fn affine_group(
     ])
 }
 
-/// Interleaved LPS vectors, and the grid: size, origin, spacing, direction row by row, of so many dimensions each.
+/// Interleaved LPS vectors, and the grid: size, origin, spacing, direction row by row, each in this number of
+/// dimensions.
 fn field_group(
     group: usize,
     field: &DisplacementField,

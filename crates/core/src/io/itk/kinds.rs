@@ -1,6 +1,6 @@
-//! The kinds of ITK transform that are affine maps, and what their numbers mean.
+//! The kinds of ITK transforms that are affine maps, and the meaning of their numbers.
 //!
-//! All but translations act as y = A(x − c) + c + t in LPS mm, with the centre c in the fixed parameters.
+//! All except translations map y = A(x − c) + c + t in LPS mm, with the centre c in the fixed parameters.
 
 use nalgebra::{Matrix3, Point3, Quaternion, Rotation3, UnitQuaternion, Vector3};
 
@@ -9,13 +9,13 @@ use super::affine::Stored;
 use super::planar;
 use crate::AffineTransform;
 
-/// What can be read, for messages.
+/// The supported kinds, for messages.
 const EXPECTED: &str = "an affine, rigid, similarity or translation transform of two or three dimensions";
 
-/// How names of transforms of two dimensions end.
+/// End of the names of two-dimensional transforms.
 pub(super) const OF_SLICES: &str = "_2_2";
 
-/// The map of RAS mm that `stored` describes.
+/// The map in RAS mm of a stored transform.
 pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
     let unknown = || ErrorKind::TransformType { expected: EXPECTED, found: stored.name.clone() };
     let in_plane = stored.name.ends_with(OF_SLICES);
@@ -62,7 +62,7 @@ pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
     };
     let centre = match (kind, stored.fixed_parameters.as_slice()) {
         ("TranslationTransform" | "IdentityTransform", _) => Vector3::zeros(),
-        // The fourth is the order of rotations.
+        // The fourth number gives the order of rotations.
         ("Euler3DTransform", [x, y, z, _]) => Vector3::new(*x, *y, *z),
         (_, centre) => {
             expect_count("fixed parameters", 3, centre)?;
@@ -70,7 +70,7 @@ pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
         }
     };
     let world = flip(&AffineTransform { matrix, translation: translation + centre - matrix * centre });
-    // Finite numbers can still give a matrix that is not: a quaternion of zero length, products that overflow.
+    // Finite numbers can give a matrix that is not finite: a quaternion of zero length, or products that overflow.
     check_finite("matrix", world.to_homogeneous().as_slice())?;
     Ok(world)
 }
@@ -92,13 +92,13 @@ pub(super) fn from_world_of_slices(affine: &AffineTransform, centre: Point3<f64>
     planar::from_lps(&flip(affine), &Point3::new(-centre.x, -centre.y, centre.z))
 }
 
-/// The same map seen from the other world, LPS for RAS or RAS for LPS.
+/// The same map in the other world, LPS for RAS or RAS for LPS.
 fn flip(map: &AffineTransform) -> AffineTransform {
     let flip = Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0));
     AffineTransform { matrix: flip * map.matrix * flip, translation: flip * map.translation }
 }
 
-/// Rotation by angles about x, y and z (radians): Rz·Rx·Ry, or Rz·Ry·Rx if so asked.
+/// Rotation by angles about x, y and z (radians): Rz·Rx·Ry, or Rz·Ry·Rx with `order_zyx`.
 fn euler(angles: [f64; 3], order_zyx: bool) -> Matrix3<f64> {
     let [x, y, z] = [
         Rotation3::from_axis_angle(&Vector3::x_axis(), angles[0]),
@@ -108,7 +108,7 @@ fn euler(angles: [f64; 3], order_zyx: bool) -> Matrix3<f64> {
     (if order_zyx { z * y * x } else { z * x * y }).into_inner()
 }
 
-/// Rotation of the unit quaternion whose vector part is given, its scalar part being positive.
+/// Rotation of the unit quaternion with this vector part and a positive scalar part.
 fn versor(x: f64, y: f64, z: f64) -> Matrix3<f64> {
     let w = (1.0 - (x * x + y * y + z * z)).max(0.0).sqrt();
     UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z)).to_rotation_matrix().into_inner()

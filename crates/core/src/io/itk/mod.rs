@@ -1,7 +1,8 @@
-//! ITK's transforms, as ANTs reads and writes them: affine `.mat`, `.txt` and `.tfm`, warp `.nii.gz`, composite `.h5`.
+//! ITK's transforms, as ANTs reads and writes them: affine `.mat`, `.txt` and `.tfm`, warp `.nii.gz`, composite
+//! `.h5`.
 //!
-//! ITK's world is LPS: x and y have the opposite sign of the RAS world used elsewhere. The sign flip happens in this
-//! module only (and in [`points`](super::points) for tables of points).
+//! ITK's world is LPS: x and y have the opposite sign of the RAS world used elsewhere. The signs are converted only
+//! in this module, and in [`points`](super::points) for tables of points.
 
 mod affine;
 mod composite;
@@ -22,13 +23,13 @@ pub use affine::{read_affine, stays_in_plane, write_affine, write_affine_of_slic
 pub use composite_write::{Dimensions, write_composite};
 pub use warp::{read_warp, read_warp_by, write_warp, write_warp_as};
 
-/// Reads whatever the file holds, told by its contents: an affine map, a displacement field, or, in a composite, several
-/// of both. They come in the order in which they act on a point.
+/// Reads the transforms of a file: an affine map, a displacement field, or several of both from a composite. The kind
+/// is recognised by the contents. They are in the order in which they act on a point.
 pub fn read_transforms(path: &Path) -> Result<Vec<Transform>, Error> {
     read_transforms_by(GridRule::default(), path)
 }
 
-/// The same with the grid of a field by `rule`.
+/// As [`read_transforms`], with the grid of a field by `rule`.
 pub fn read_transforms_by(rule: GridRule, path: &Path) -> Result<Vec<Transform>, Error> {
     let (start, _) = small::read_start(path, composite::SIGNATURE.len() as u64)?;
     if start == composite::SIGNATURE {
@@ -40,12 +41,12 @@ pub fn read_transforms_by(rule: GridRule, path: &Path) -> Result<Vec<Transform>,
     }
 }
 
-/// Whether the name says a composite transform.
+/// Whether the name has the extension of a composite transform.
 pub fn is_composite(path: &Path) -> bool {
     composite::is_name(&path.to_string_lossy().to_lowercase())
 }
 
-/// Whether the file holds an affine map of two dimensions, which says nothing of volumes.
+/// Whether the file contains a two-dimensional affine map, which cannot be used for volumes.
 pub fn is_affine_of_slices(path: &Path) -> Result<bool, Error> {
     let (start, _) = small::read_start(path, composite::SIGNATURE.len() as u64)?;
     if start == composite::SIGNATURE || nifti::starts_like_nifti(&start) {

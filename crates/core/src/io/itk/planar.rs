@@ -1,5 +1,5 @@
-//! ITK's transforms of two dimensions. Their world is the first two axes of LPS, whatever the third of the images is; here
-//! they leave the third alone.
+//! ITK's two-dimensional transforms. Their world is the first two axes of LPS, whatever the third axis of the images
+//! is; the third axis is not changed.
 
 use nalgebra::{Matrix2, Matrix3, Point3, Rotation2, Vector2};
 
@@ -8,10 +8,10 @@ use super::affine::Stored;
 use super::kinds::expect_count;
 use crate::AffineTransform;
 
-/// Coefficients that tie the plane to the third axis by no more than this are rounding.
+/// Coefficients between the plane and the third axis of at most this are rounding.
 const ROUNDING: f64 = 1e-6;
 
-/// The map of LPS mm that numbers of a kind describe: its linear part, and its translation about the origin.
+/// The map in LPS mm of a two-dimensional transform: its linear part, and its translation about the origin.
 pub(super) fn to_lps(kind: &str, stored: &Stored) -> Result<Option<AffineTransform>, ErrorKind> {
     let p = stored.parameters.as_slice();
     let count = |expected| expect_count("parameters", expected, p);
@@ -41,7 +41,7 @@ pub(super) fn to_lps(kind: &str, stored: &Stored) -> Result<Option<AffineTransfo
     Ok(Some(in_space(&matrix, &(translation + centre - matrix * centre))))
 }
 
-/// A map of LPS mm as ITK's affine transform of two dimensions about `centre`; `None` where it mixes the third axis with
+/// A map of LPS mm as ITK's two-dimensional affine transform about `centre`; `None` if it mixes the third axis with
 /// the others.
 pub(super) fn from_lps(map: &AffineTransform, centre: &Point3<f64>) -> Option<Stored> {
     let m = &map.matrix;

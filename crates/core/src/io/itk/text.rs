@@ -3,7 +3,7 @@
 use super::super::ErrorKind;
 use super::affine::Stored;
 
-/// The one transform of a text file.
+/// Reads the transform of a text file.
 pub(super) fn parse(text: &str) -> Result<Stored, ErrorKind> {
     let mut stored = Stored { name: String::new(), parameters: Vec::new(), fixed_parameters: Vec::new() };
     for (index, line) in text.lines().enumerate() {
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Result<Stored, ErrorKind> {
     Ok(stored)
 }
 
-/// The transform as text, its numbers with all their digits.
+/// The transform as text, with all digits.
 pub(super) fn format(stored: &Stored) -> Vec<u8> {
     let join = |numbers: &[f64]| numbers.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
     format!(

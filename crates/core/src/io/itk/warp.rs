@@ -6,11 +6,11 @@ use super::super::nifti::{self, GridRule, Planes, PlanesFile, Stored, Vectors};
 use super::super::{Error, Target};
 use crate::{DisplacementField, Grid, Volume};
 
-/// Signs that turn an LPS vector into an RAS one, and back.
+/// Signs that convert an LPS vector to RAS, and back.
 const FLIP: [f32; 3] = [-1.0, -1.0, 1.0];
 
-/// NIfTI's code for displacement vectors. ITK takes those as RAS, unlike plain vectors, and so does this reader; they
-/// are never written.
+/// NIfTI's code for displacement vectors. ITK reads such vectors as RAS, unlike plain vectors, and so does this
+/// reader. They are never written.
 const DISPLACEMENT_INTENT: i16 = 1006;
 
 /// Reads a displacement field; its vectors become RAS mm.
@@ -18,7 +18,7 @@ pub fn read_warp(path: &Path) -> Result<DisplacementField, Error> {
     read_warp_by(GridRule::default(), path)
 }
 
-/// The same with the grid by `rule`.
+/// As [`read_warp`], with the grid by `rule`.
 pub fn read_warp_by(rule: GridRule, path: &Path) -> Result<DisplacementField, Error> {
     let Vectors { grid, mut vectors, intent } = nifti::read_vectors(rule, path)?;
     if intent != DISPLACEMENT_INTENT {
@@ -27,7 +27,7 @@ pub fn read_warp_by(rule: GridRule, path: &Path) -> Result<DisplacementField, Er
     Ok(DisplacementField { grid, vectors })
 }
 
-/// Writes a displacement field, its vectors in LPS mm, stored as asked for.
+/// Writes a displacement field, with vectors in LPS mm, in the given storage type.
 pub fn write_warp_as<'a>(to: impl Into<Target<'a>>, field: &DisplacementField, stored: Stored) -> Result<(), Error> {
     let axes = axes(&field.grid);
     let file = PlanesFile { grid: &field.grid, count: axes, planes: Planes::Vectors, stored };
@@ -37,12 +37,12 @@ pub fn write_warp_as<'a>(to: impl Into<Target<'a>>, field: &DisplacementField, s
     })
 }
 
-/// Writes a displacement field, its vectors in LPS mm.
+/// Writes a displacement field, with vectors in LPS mm.
 pub fn write_warp<'a>(to: impl Into<Target<'a>>, field: &DisplacementField) -> Result<(), Error> {
     nifti::write_vectors(to.into(), &field.grid, &field.vectors, &FLIP[..axes(&field.grid)])
 }
 
-/// Two-dimensional fields have two components, and know the first two axes of the world only.
+/// Number of components: two for slices, with the first two axes of the world.
 fn axes(grid: &Grid) -> usize {
     if grid.is_slice_across_z() { 2 } else { 3 }
 }

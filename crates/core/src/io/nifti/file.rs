@@ -1,4 +1,4 @@
-//! A NIfTI-1 file opened for reading: its header checked, its voxels still to come.
+//! A NIfTI-1 file opened for reading: its header has been checked, its voxels have not been read.
 
 use std::path::{Path, PathBuf};
 
@@ -20,12 +20,12 @@ pub(super) struct NiftiFile {
     pub header: NiftiHeader,
     /// How the voxels are stored.
     pub encoding: Encoding,
-    /// What says where they lie.
+    /// The rule for its grid.
     rule: GridRule,
     /// The file of the voxels: the header's own, or the `.img` beside a `.hdr`.
     path: PathBuf,
     source: Source,
-    /// Byte of the file at which the values end that were announced by [`NiftiFile::begin`].
+    /// Position in the file where the values announced by [`NiftiFile::begin`] end.
     end: u64,
 }
 
@@ -51,7 +51,7 @@ impl NiftiFile {
         Ok(NiftiFile { header, encoding, rule, path: pair.image.clone(), source, end: 0 })
     }
 
-    /// The grid of a file that holds one volume of scalars.
+    /// The grid of a file that contains one scalar volume.
     pub fn scalar_grid(&self) -> Result<Grid, ErrorKind> {
         let extents = header::extents(&self.header)?;
         let count = extents[3..].iter().fold(1u64, |product, &extent| product.saturating_mul(extent));
@@ -61,7 +61,7 @@ impl NiftiFile {
         self.volume_grid(extents)
     }
 
-    /// The grid of a file that holds a series of volumes of scalars, and how many they are.
+    /// The grid of a file that contains a series of scalar volumes, and their number.
     pub fn series_grid(&self) -> Result<(Grid, u64), ErrorKind> {
         let extents = header::extents(&self.header)?;
         match extents[4..] {
@@ -70,7 +70,8 @@ impl NiftiFile {
         }
     }
 
-    /// The grid of a file that holds one volume of vectors, and how many components they have: three, or two in a slice.
+    /// The grid of a file that contains one volume of vectors, and their number of components: three, or two for a
+    /// slice.
     pub fn vector_grid(&self) -> Result<(Grid, usize), ErrorKind> {
         let extents = header::extents(&self.header)?;
         let components = match extents[2..] {
@@ -83,16 +84,16 @@ impl NiftiFile {
 
     /// The grid of the first three dimensions.
     pub fn volume_grid(&self, extents: [u64; 7]) -> Result<Grid, ErrorKind> {
-        // At most 32767 each.
+        // At most 32767 along each axis.
         let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
-        // A slice is a two-dimensional image; a single row or column is none.
+        // A slice is a two-dimensional image. A single row or column is not.
         if shape[..2].contains(&1) {
             return Err(ErrorKind::Flat { shape });
         }
         self.rule.grid(&self.header, shape)
     }
 
-    /// Makes sure that the file can hold `count` values, and goes to the first one.
+    /// Checks that the file can contain `count` values, and moves to the first one.
     pub fn begin(&mut self, count: u64) -> Result<(), Error> {
         let mut begin = || {
             let start = header::voxel_offset(&self.header)?;
@@ -103,7 +104,7 @@ impl NiftiFile {
         begin().map_err(|kind| Error::new(&self.path, kind))
     }
 
-    /// Gives the next `count` of the values that were announced to `take`, block by block, as they are stored.
+    /// Passes the next `count` announced values to `take`, block by block, as stored.
     pub fn next_values(&mut self, count: u64, mut take: impl FnMut(&Encoding, &[u8])) -> Result<(), Error> {
         let mut next = || {
             let end = self.source.position().saturating_add(count.saturating_mul(self.value_bytes())).min(self.end);
@@ -115,16 +116,16 @@ impl NiftiFile {
                 }
                 take(&self.encoding, &block[..step]);
             }
-            // A checksum follows what was announced.
+            // The checksum of a compressed file follows the announced values.
             if end == self.end { self.source.finish() } else { Ok(()) }
         };
         next().map_err(|kind| Error::new(&self.path, kind))
     }
 
-    /// Reads `count` values, all there are, through `append`.
+    /// Reads all `count` values through `append`.
     ///
     /// # Errors
-    /// A file that cannot hold them, more of them than fit into memory, a damaged file.
+    /// A file that cannot contain them, too little memory, a damaged file.
     pub fn read<T>(
         &mut self,
         count: u64,
@@ -136,7 +137,7 @@ impl NiftiFile {
         Ok(values)
     }
 
-    /// Room for `count` values in memory.
+    /// Memory for `count` values.
     pub fn room_for<T>(&self, count: u64) -> Result<Vec<T>, Error> {
         memory::room_for(count).map_err(|shortage| Error::new(&self.path, shortage))
     }
@@ -147,14 +148,14 @@ impl NiftiFile {
     }
 }
 
-/// The two files of a header stored apart from its voxels.
+/// The two files of an image whose header and voxels are separate.
 struct Pair {
     header: PathBuf,
     image: PathBuf,
 }
 
 impl Pair {
-    /// The pair that `path` belongs to by its name; whichever of `x.img` and `x.img.gz` exists is taken.
+    /// The pair that `path` belongs to by its name; `x.img` or `x.img.gz`, whichever exists.
     fn of(path: &Path) -> Option<Pair> {
         let name = path.file_name()?.to_str()?;
         let (stem, packed) = name.strip_suffix(".gz").map_or((name, false), |stem| (stem, true));

@@ -1,4 +1,4 @@
-//! Where a header says that its voxels lie: by this program's rule, or by ITK's.
+//! Rules for the grid of a header: this program's rule and ITK's rule.
 
 use ::nifti::NiftiHeader;
 use nalgebra::{Matrix3, Vector3};
@@ -7,23 +7,23 @@ use super::super::ErrorKind;
 use super::header;
 use crate::{AffineTransform, Grid, GridError};
 
-/// A voxel thinner than this, in the header's unit, has no thickness given.
+/// Thickness below which a voxel counts as having no thickness, in the header's unit.
 const LEAST_THICKNESS: f64 = 1e-6;
 
-/// NIfTI's code of the space of the scanner.
+/// NIfTI's code for scanner space.
 pub(super) const SCANNER: i16 = 1;
 
-/// Which of a header's statements say where its voxels lie.
+/// The rule that gives the grid of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GridRule {
-    /// The sform as it stands if its code is positive, else the qform, else the voxel sizes alone.
+    /// The sform if its code is positive, else the qform, else the voxel sizes alone.
     #[default]
     Sform,
-    /// ITK's rule, and so that of ANTs (`NiftiImageIO` and `ImageFileReader` of ITK 5.4).
+    /// The rule of ITK, and so of ANTs (`NiftiImageIO` and `ImageFileReader` of ITK 5.4).
     ///
-    /// The sform if its code is that of the scanner or the qform has none, and its axes are at right angles; else the qform.
-    /// The voxel sizes are those of `pixdim` in any case, and an axis whose size is negative is turned round.
+    /// The sform if its code is that of the scanner or the qform has none, and its axes are orthogonal; else the
+    /// qform. The voxel sizes are always those of `pixdim`, and an axis with a negative size is reversed.
     Itk,
 }
 
@@ -49,14 +49,14 @@ impl GridRule {
     }
 }
 
-/// A header's map with steps of the sizes in `pixdim`, along its own directions, or against them where a size is negative. ITK
-/// makes 1 of what is no size.
+/// A header's map with steps of the sizes in `pixdim` along its directions, reversed where a size is negative. An
+/// invalid size counts as 1, as in ITK.
 fn by_sizes(header: &NiftiHeader, map: AffineTransform) -> AffineTransform {
     let step = Vector3::from_fn(|axis, _| {
         let size = f64::from(header.pixdim[axis + 1]);
         let length = map.matrix.column(axis).norm();
         let size = if size != 0.0 && size.is_finite() { size } else { 1.0 };
-        // What has no direction is refused with the grid, or gets one there.
+        // An axis without direction gives a singular grid, which is refused there.
         if length > 0.0 { size / length } else { 0.0 }
     });
     AffineTransform { matrix: map.matrix * Matrix3::from_diagonal(&step), translation: map.translation }
@@ -66,7 +66,7 @@ fn by_sizes(header: &NiftiHeader, map: AffineTransform) -> AffineTransform {
 fn in_mm(header: &NiftiHeader, shape: [usize; 3], mut map: AffineTransform) -> Result<Grid, ErrorKind> {
     let to_mm = header::unit_mm(header);
     if shape[2] == 1 && map.matrix.column(2).norm() < LEAST_THICKNESS {
-        // Two-dimensional headers may say nothing of the third axis.
+        // Two-dimensional headers may not define the third axis.
         let [x, y] = [0, 1].map(|axis| map.matrix.column(axis).normalize());
         map.matrix.set_column(2, &x.cross(&y));
     }

@@ -1,4 +1,4 @@
-//! NIfTI-1 headers: what they say about the grid, and the bytes of those written here.
+//! NIfTI-1 headers: reading the grid, and writing headers.
 
 use ::nifti::{Endianness, NiftiHeader, NiftiType};
 use nalgebra::{Matrix3, Matrix4, Quaternion, Rotation3, UnitQuaternion, Vector3};
@@ -6,7 +6,7 @@ use nalgebra::{Matrix3, Matrix4, Quaternion, Rotation3, UnitQuaternion, Vector3}
 use super::super::{ErrorKind, foreign};
 use crate::{AffineTransform, Grid};
 
-/// Length of a header with the four bytes after it that say whether extensions follow.
+/// Length of a header with the four bytes that say whether extensions follow.
 pub(super) const WITH_EXTENDER: usize = 352;
 /// Length of a header.
 pub(super) const LENGTH: usize = 348;
@@ -31,14 +31,14 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<NiftiHeader>, ErrorKind> {
         return Err(not_nifti(format!("magic \"{}\" instead of \"n+1\\0\"", magic.escape_ascii())));
     }
     let header = NiftiHeader::from_reader(bytes).map_err(|error| not_nifti(error.to_string()))?;
-    // The crate tells the byte order by dim[0]; if the size disagrees, that is the field at fault.
+    // The crate determines the byte order from dim[0]; if then the size is wrong, the size is reported.
     if header.sizeof_hdr != LENGTH as i32 {
         return Err(ErrorKind::Dimensions { dim: dimensions(&header).map(i16::swap_bytes) });
     }
     Ok(Some(header))
 }
 
-/// Where the voxels start in their file.
+/// Offset of the voxels in their file.
 pub(super) fn voxel_offset(header: &NiftiHeader) -> Result<u64, ErrorKind> {
     let offset = header.vox_offset;
     let single_file = header.magic == *b"n+1\0";
@@ -50,12 +50,12 @@ pub(super) fn voxel_offset(header: &NiftiHeader) -> Result<u64, ErrorKind> {
     }
 }
 
-/// `dim` with the sign it has in the standard.
+/// `dim`, signed as in the standard.
 pub(super) fn dimensions(header: &NiftiHeader) -> [i16; 8] {
     header.dim.map(|n| n as i16)
 }
 
-/// All seven dimensions, the unused ones being 1.
+/// All seven dimensions; unused ones are 1.
 pub(super) fn extents(header: &NiftiHeader) -> Result<[u64; 7], ErrorKind> {
     let dim = dimensions(header);
     let used = match usize::try_from(dim[0]) {
@@ -72,7 +72,7 @@ pub(super) fn extents(header: &NiftiHeader) -> Result<[u64; 7], ErrorKind> {
     Ok(extents)
 }
 
-/// The sform as it stands, in the header's unit.
+/// The sform, in the header's unit.
 pub(super) fn sform(header: &NiftiHeader) -> AffineTransform {
     let rows = [header.srow_x, header.srow_y, header.srow_z];
     AffineTransform {
@@ -81,7 +81,7 @@ pub(super) fn sform(header: &NiftiHeader) -> AffineTransform {
     }
 }
 
-/// Voxel sizes in the header's unit, their signs left out.
+/// Voxel sizes in the header's unit, without their signs.
 pub(super) fn sizes(header: &NiftiHeader) -> Vector3<f64> {
     Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]).abs())
 }
@@ -95,8 +95,8 @@ pub(super) fn unit_mm(header: &NiftiHeader) -> f64 {
     }
 }
 
-/// The grid of a header that gives voxel sizes alone. Programs disagree about its axes; this is ITK's choice, so that the
-/// transforms written here mean the same to ANTs: first axis to the left, second to the back, third up.
+/// The map of a header with voxel sizes only. Programs disagree about its axes. This is ITK's choice (first axis to
+/// the left, second to the back, third up), so that the transforms written here have the same meaning in ANTs.
 pub(super) fn sizes_alone(header: &NiftiHeader) -> AffineTransform {
     let spacing = sizes(header);
     let axes = Vector3::new(-spacing.x, -spacing.y, spacing.z);
@@ -107,7 +107,8 @@ pub(super) fn sizes_alone(header: &NiftiHeader) -> AffineTransform {
 pub(super) fn qform(header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> {
     let mut spacing = sizes(header);
     let [b, c, d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
-    // A remainder this small is rounding of b, c and d: the turn is by 180°, as in LPS grids. NIfTI's own library says so.
+    // A remainder this small is rounding of b, c and d: the rotation is by 180°, as for LPS grids. NIfTI's own
+    // library has the same rule.
     let remainder = 1.0 - (b * b + c * c + d * d);
     if remainder < -1e-3 {
         return Err(ErrorKind::Quaternion(1.0 - remainder));
@@ -123,14 +124,15 @@ pub(super) fn qform(header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> 
     })
 }
 
-/// A header for `grid`, with vectors of so many `axes` if any: qform and sform alike, both of code 1 (scanner), units mm.
+/// A header for `grid`, with vectors of `axes` components if given. qform and sform are equal, both with code 1
+/// (scanner); units are mm.
 pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) -> Result<NiftiHeader, ErrorKind> {
     let shape = grid.shape;
     if shape.iter().any(|&n| n > i16::MAX as usize) {
         return Err(ErrorKind::TooLarge { shape });
     }
     let [nx, ny, nz] = shape.map(|n| n as u16);
-    // Of slices that say three dimensions, ITK forgets the axes where it is asked for two.
+    // For slices with three dimensions in the header, ITK loses the axes when it reads two dimensions.
     let dimensions = if grid.is_slice_across_z() { 2 } else { 3 };
     let reflected = grid.direction.determinant() < 0.0;
     let mut rotation = grid.direction;
@@ -138,7 +140,7 @@ pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) ->
         rotation.column_mut(2).neg_mut();
     }
     let quaternion = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(rotation));
-    // NIfTI stores b, c, d and takes a ≥ 0.
+    // NIfTI stores b, c, d and assumes a ≥ 0.
     let sign = if quaternion.w < 0.0 { -1.0 } else { 1.0 };
     let [b, c, d] = [quaternion.i, quaternion.j, quaternion.k].map(|q| (sign * q) as f32);
     let world: Matrix4<f64> = grid.voxel_to_world().to_homogeneous();
@@ -172,7 +174,7 @@ pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) ->
     })
 }
 
-/// The header as stored, little-endian, with no extension after it.
+/// The header as bytes, little-endian, with no extension.
 pub(super) fn to_bytes(header: &NiftiHeader) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(WITH_EXTENDER);
     macro_rules! put {

@@ -11,41 +11,42 @@ use super::grid_rule::GridRule;
 use super::header;
 use crate::Grid;
 
-/// The header of a NIfTI file, as far as it matters here.
+/// The relevant parts of the header of a NIfTI file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inspection {
-    /// `dim`: how many dimensions, then their extents.
+    /// `dim`: number of dimensions, then their extents.
     pub dim: [i16; 8],
     /// Type of the stored values, such as "Int16".
     pub datatype: String,
-    /// Whether numbers are stored high byte first.
+    /// Whether numbers are big-endian.
     pub big_endian: bool,
     /// (slope, intercept) applied to stored values, if any.
     pub scaling: Option<(f64, f64)>,
-    /// Which space the quaternion maps to; 0 for none.
+    /// Space of the qform; 0 for none.
     pub qform_code: i16,
-    /// Which space the matrix maps to; 0 for none.
+    /// Space of the sform; 0 for none.
     pub sform_code: i16,
     /// Where ITK, and so ANTs, reads the header differently.
     pub doubts: Vec<HeaderDoubt>,
-    /// What the values mean; 0 for nothing special, 1007 for vectors.
+    /// Meaning of the values; 0 for none, 1007 for vectors.
     pub intent_code: i16,
     /// Free text.
     pub description: String,
-    /// Where the voxels of the first three dimensions lie.
+    /// Grid of the first three dimensions.
     pub grid: Grid,
 }
 
-/// Reads the header alone; files of several volumes are taken.
+/// Reads only the header; files with several volumes are allowed.
 ///
 /// # Errors
-/// A file that is missing, no NIfTI-1, or whose header has impossible dimensions, unknown voxels or no usable grid.
+/// A file that does not exist or is no NIfTI-1, or whose header has impossible dimensions, unknown voxels or no
+/// usable grid.
 pub fn inspect(path: &Path) -> Result<Inspection, Error> {
     GridRule::default().inspect(path)
 }
 
 impl GridRule {
-    /// [`inspect`] by this rule.
+    /// [`inspect`] with this rule.
     ///
     /// # Errors
     /// Those of [`inspect`].

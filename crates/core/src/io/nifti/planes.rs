@@ -1,5 +1,5 @@
-//! Files of several volumes of any meaning, one volume in memory after the other: time series, channels, and the components
-//! of vectors and tensors.
+//! Files with several volumes of any meaning (time series, channels, components of vectors and tensors), read and
+//! written with one volume in memory at a time.
 
 use std::path::{Path, PathBuf};
 
@@ -16,18 +16,18 @@ use super::voxels::Encoding;
 use super::write_series;
 use crate::{Grid, Volume};
 
-/// NIfTI's code for symmetric matrices, as diffusion tensors are.
+/// NIfTI's code for symmetric matrices such as diffusion tensors.
 const TENSOR_INTENT: i16 = 1005;
 /// NIfTI's code for vectors.
 const VECTOR_INTENT: i16 = 1007;
 
-/// Reads the volumes of a file one after the other, whatever its fourth and its fifth axis mean.
+/// Reads the volumes of a file one after the other, whatever the meaning of its fourth and fifth axis.
 pub struct PlanesReader {
     path: PathBuf,
     file: NiftiFile,
     grid: Grid,
     counts: [usize; 2],
-    /// Volumes not read yet.
+    /// Number of volumes not read yet.
     left: usize,
 }
 
@@ -35,8 +35,8 @@ impl PlanesReader {
     /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// Those of [`read_volume`](super::read_volume), as far as the header and the file's length show them; but several volumes
-    /// along the fourth and the fifth axis are taken.
+    /// Those of [`read_volume`](super::read_volume), as far as the header and the file's length show them; several
+    /// volumes along the fourth and fifth axis are allowed.
     pub fn open(rule: GridRule, path: &Path) -> Result<PlanesReader, Error> {
         let wrap = |kind| Error::new(path, kind);
         let mut file = NiftiFile::open(path, rule)?;
@@ -47,28 +47,28 @@ impl PlanesReader {
         }
         let grid = file.volume_grid(extents).map_err(wrap)?;
         file.begin(count.saturating_mul(grid.len() as u64))?;
-        // At most 32767 each.
+        // At most 32767 along each axis.
         let counts = [extents[3] as usize, extents[4] as usize];
         Ok(PlanesReader { path: path.into(), file, grid, counts, left: counts[0] * counts[1] })
     }
 
-    /// Where the voxels of every volume lie.
+    /// The grid of every volume.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// Volumes along the fourth axis, and along the fifth.
+    /// Number of volumes along the fourth and along the fifth axis.
     pub fn counts(&self) -> [usize; 2] {
         self.counts
     }
 
-    /// How many axes the header says there are, but for those at the end with one voxel; at least two.
+    /// Number of axes in the header, without axes of one voxel at the end; at least two.
     pub fn dimensions(&self) -> usize {
         let dim = header::dimensions(&self.file.header);
         (2..=usize::try_from(dim[0]).unwrap_or(0)).rev().find(|axis| dim[*axis] > 1).unwrap_or(2)
     }
 
-    /// The type that holds the values: that of the file, or the next larger one that is written.
+    /// The type for storing the values: that of the file, or the next larger type that can be written.
     pub fn stored(&self) -> Stored {
         match (self.file.encoding.datatype, self.file.encoding.scaling) {
             (NiftiType::Int8, None) => Stored::Int8,
@@ -80,12 +80,12 @@ impl PlanesReader {
         }
     }
 
-    /// What the fourth axis is measured in.
+    /// Start, step and unit of the fourth axis.
     pub fn timing(&self) -> Timing {
         Timing::of(&self.file.header)
     }
 
-    /// Leaves out the next volume.
+    /// Skips the next volume.
     ///
     /// # Errors
     /// A damaged file.
@@ -111,10 +111,10 @@ impl PlanesReader {
     }
 }
 
-/// What the volumes of a file are to each other.
+/// Meaning of the volumes of a file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Planes {
-    /// One volume alone.
+    /// A single volume.
     One,
     /// A series along the fourth axis.
     Series(Timing),
@@ -122,20 +122,20 @@ pub enum Planes {
     Vectors,
     /// Components of symmetric matrices: xx, xy, yy, xz, yz, zz.
     Tensors,
-    /// Volumes along the fifth axis, without a meaning of their own.
+    /// Volumes along the fifth axis, without a defined meaning.
     Fifth,
 }
 
-/// How values are stored.
+/// Storage type of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
-    /// 8 bits with a sign.
+    /// 8 bits, signed.
     Int8,
-    /// 8 bits without a sign.
+    /// 8 bits, unsigned.
     Uint8,
-    /// 16 bits with a sign.
+    /// 16 bits, signed.
     Int16,
-    /// 32 bits with a sign.
+    /// 32 bits, signed.
     Int32,
     /// Single precision.
     Float32,
@@ -144,7 +144,7 @@ pub enum Stored {
 }
 
 impl Stored {
-    /// Whether values are whole numbers.
+    /// Whether values are integers.
     pub fn is_whole(self) -> bool {
         !matches!(self, Stored::Float32 | Stored::Float64)
     }
@@ -160,8 +160,8 @@ impl Stored {
         }
     }
 
-    /// Appends values as they are stored. Whole numbers lose what is behind the point; what is beyond 8 or 16 bits keeps its
-    /// lowest bits, as ITK's casts do.
+    /// Appends the stored form of values. Integers are truncated towards zero; a value that does not fit into 8 or 16
+    /// bits keeps its lowest bits, as in ITK's casts.
     pub(super) fn append(self, out: &mut Vec<u8>, values: &[f32]) {
         match self {
             Stored::Int8 => out.extend(values.iter().map(|value| *value as i32 as u8)),
@@ -174,16 +174,16 @@ impl Stored {
     }
 }
 
-/// A file of several volumes that is to be written.
+/// A file of several volumes to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanesFile<'a> {
-    /// Where the voxels of every volume lie.
+    /// The grid of every volume.
     pub grid: &'a Grid,
-    /// How many volumes.
+    /// Number of volumes.
     pub count: usize,
-    /// What they are to each other.
+    /// Meaning of the volumes.
     pub planes: Planes,
-    /// How their values are stored.
+    /// Storage type.
     pub stored: Stored,
 }
 
@@ -206,12 +206,12 @@ impl PlanesFile<'_> {
         Ok(header)
     }
 
-    /// Writes the file, each volume made by `volume(index)` when its turn comes, so that they need not all fit into memory. The
-    /// file appears when it is whole, compressed if its name ends in `.gz`.
+    /// Writes the file. `volume(index)` makes each volume when it is needed, so that they need not all fit into
+    /// memory. The file appears when it is complete, compressed if its name ends in `.gz`.
     ///
     /// # Errors
-    /// A name of another format; too many volumes or voxels; a volume of another size; a folder that is missing or full; errors
-    /// of `volume`.
+    /// A name of another format; too many volumes or voxels; a volume of another size; a folder that does not exist
+    /// or is full; errors of `volume`.
     pub fn write<'a, E: From<Error>>(
         &self,
         to: impl Into<Target<'a>>,

@@ -1,4 +1,4 @@
-//! Reading NIfTI-1 volumes, label maps and vector images.
+//! Reads NIfTI-1 volumes, label maps and vector images.
 
 use std::path::Path;
 
@@ -8,18 +8,18 @@ use super::grid_rule::GridRule;
 use super::voxels::Encoding;
 use crate::{Grid, LabelVolume, Volume};
 
-/// Reads a volume of real numbers of any type, scaled as the header says; its grid is in RAS mm, by the sform, else the
-/// qform, else the voxel sizes alone, along ITK's axes.
+/// Reads a volume of real numbers of any type, scaled according to the header. Its grid is in RAS mm: by the sform,
+/// else the qform, else the voxel sizes alone along ITK's axes.
 ///
 /// # Errors
-/// A file that is missing, damaged, cut short, no NIfTI-1, of complex or vector voxels, of several volumes, whose header
-/// describes no usable grid, that does not fit into memory, or with a voxel that is NaN or infinite.
+/// A file that does not exist, is damaged, truncated or no NIfTI-1; complex or vector voxels; several volumes; a
+/// header without a usable grid; too little memory; a voxel that is NaN or infinite.
 pub fn read_volume(path: &Path) -> Result<Volume, Error> {
     GridRule::default().read_volume(path)
 }
 
 impl GridRule {
-    /// [`read_volume`] by this rule.
+    /// [`read_volume`] with this rule.
     ///
     /// # Errors
     /// Those of [`read_volume`].
@@ -33,7 +33,7 @@ impl GridRule {
     }
 }
 
-/// The grid of a file that [`read_volume`] reads, by its header alone: no voxel is looked at.
+/// The grid of a file for [`read_volume`], from its header alone.
 ///
 /// # Errors
 /// Those of [`read_volume`], as far as the header and the file's length show them.
@@ -42,7 +42,7 @@ pub fn read_grid(path: &Path) -> Result<Grid, Error> {
 }
 
 impl GridRule {
-    /// [`read_grid`] by this rule.
+    /// [`read_grid`] with this rule.
     ///
     /// # Errors
     /// Those of [`read_grid`].
@@ -54,16 +54,16 @@ impl GridRule {
     }
 }
 
-/// Reads a volume of whole numbers, whatever type they are stored in; its grid is that of [`read_volume`].
+/// Reads a volume of integers, stored in any type. Its grid is that of [`read_volume`].
 ///
 /// # Errors
-/// Those of [`read_volume`], or voxels that are not whole numbers within 32 bits.
+/// Those of [`read_volume`], or voxels that are not integers within 32 bits.
 pub fn read_labels(path: &Path) -> Result<LabelVolume, Error> {
     GridRule::default().read_labels(path)
 }
 
 impl GridRule {
-    /// [`read_labels`] by this rule.
+    /// [`read_labels`] with this rule.
     ///
     /// # Errors
     /// Those of [`read_labels`].
@@ -77,7 +77,7 @@ impl GridRule {
             block.clear();
             encoding.append_f64(bytes, &mut block);
             out.extend(block.iter().map(|&value| value as i32));
-            // The conversion makes 0 of NaN and the nearest bound of what is out of range: neither equals what was stored.
+            // The conversion turns NaN into 0 and clamps to the range: the result then differs from the stored value.
             let start = out.len() - block.len();
             let is_label = |at: usize| f64::from(out[start + at]) == block[at];
             let wrong = (0..block.len()).filter(|&at| !is_label(at)).count();
@@ -94,17 +94,17 @@ impl GridRule {
     }
 }
 
-/// A vector image as stored.
+/// A vector image, as stored.
 pub(crate) struct Vectors {
-    /// Where the vectors stand.
+    /// The grid of the vectors.
     pub grid: Grid,
-    /// One vector a voxel, first axis fastest.
+    /// One vector per voxel, first axis fastest.
     pub vectors: Vec<[f32; 3]>,
-    /// Code of what the vectors mean.
+    /// Code for the meaning of the vectors.
     pub intent: i16,
 }
 
-/// Reads an image of vectors of three components, or of two in a slice: what moves in a plane does not move across it.
+/// Reads an image of vectors with three components, or with two for a slice, whose third component is 0.
 pub(crate) fn read_vectors(rule: GridRule, path: &Path) -> Result<Vectors, Error> {
     let wrap = |kind| Error::new(path, kind);
     let mut file = NiftiFile::open(path, rule)?;
@@ -122,7 +122,7 @@ pub(crate) fn read_vectors(rule: GridRule, path: &Path) -> Result<Vectors, Error
         encoding.append_f32(bytes, &mut block);
         let mut rest = block.as_slice();
         while !rest.is_empty() {
-            // The file holds one component of all voxels after the other.
+            // The file stores one component of all voxels after the other.
             let (axis, start) = (at / voxels, at % voxels);
             let (values, later) = rest.split_at(rest.len().min(voxels - start));
             for (n, (vector, value)) in vectors[start..].iter_mut().zip(values).enumerate() {
@@ -150,7 +150,7 @@ pub(super) fn check_finite(values: &[f32], shape: [usize; 3]) -> Result<(), Erro
     }
 }
 
-/// Voxel index of the `at`-th voxel.
+/// Index along each axis of voxel number `at`.
 fn index(at: usize, [nx, ny, _]: [usize; 3]) -> [usize; 3] {
     [at % nx, at / nx % ny, at / nx / ny]
 }

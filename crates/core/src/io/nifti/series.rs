@@ -1,4 +1,4 @@
-//! Series of volumes on one grid, as functional and diffusion images are, read volume by volume.
+//! Series of volumes on one grid, such as functional and diffusion images, read volume by volume.
 
 use std::path::{Path, PathBuf};
 
@@ -11,36 +11,36 @@ use super::read::check_finite;
 use super::voxels::Encoding;
 use crate::{Grid, Volume, memory};
 
-/// Bits of a header's units that say what the fourth axis is measured in.
+/// Bits of a header's units for the unit of the fourth axis.
 const UNIT_OF_TIME: u8 = 0x38;
 
-/// Volumes that follow each other.
+/// A series of volumes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// The volumes, all on one grid.
     pub volumes: Vec<Volume>,
-    /// When they were taken.
+    /// Times of the volumes.
     pub timing: Timing,
 }
 
-/// The fourth axis of a header, handed on as it is.
+/// Start, step and unit of a header's fourth axis, passed on without conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Timing {
-    /// Of the first volume.
+    /// Position of the first volume.
     pub start: f32,
-    /// From one volume to the next.
+    /// Distance between two volumes.
     pub step: f32,
     /// NIfTI's code of the unit: 8 for seconds, 16 for milliseconds.
     pub unit: u8,
 }
 
 impl Timing {
-    /// As a header says it.
+    /// Reads them from a header.
     pub(super) fn of(header: &NiftiHeader) -> Timing {
         Timing { start: header.toffset, step: header.pixdim[4], unit: header.xyzt_units & UNIT_OF_TIME }
     }
 
-    /// Says so in a header of so many volumes.
+    /// Writes them to the header of a series of `volumes` volumes.
     pub(super) fn put(&self, header: &mut NiftiHeader, volumes: u16) {
         header.dim[0] = 4;
         header.dim[4] = volumes;
@@ -50,14 +50,14 @@ impl Timing {
     }
 }
 
-/// A series in a file, read one volume after the other: no more than one need be in memory.
+/// A series in a file, read one volume after the other, so that only one need be in memory.
 pub struct SeriesReader {
     path: PathBuf,
     file: NiftiFile,
     grid: Grid,
     count: u64,
     timing: Timing,
-    /// Volumes read so far.
+    /// Number of volumes read.
     read: u64,
 }
 
@@ -65,13 +65,13 @@ impl SeriesReader {
     /// Opens a file of one or more volumes and reads its header.
     ///
     /// # Errors
-    /// Those of [`read_volume`](super::read_volume), as far as the header and the file's length show them; but several
-    /// volumes are taken.
+    /// Those of [`read_volume`](super::read_volume), as far as the header and the file's length show them; several
+    /// volumes are allowed.
     pub fn open(path: &Path) -> Result<SeriesReader, Error> {
         SeriesReader::open_by(GridRule::default(), path)
     }
 
-    /// The same with the grid by `rule`.
+    /// As [`SeriesReader::open`], with the grid by `rule`.
     ///
     /// # Errors
     /// Those of [`SeriesReader::open`].
@@ -83,18 +83,18 @@ impl SeriesReader {
         Ok(SeriesReader { path: path.into(), file, grid, count, timing, read: 0 })
     }
 
-    /// Where the voxels of every volume lie.
+    /// The grid of every volume.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// How many volumes there are.
+    /// Number of volumes.
     pub fn count(&self) -> usize {
         // At most 32767.
         self.count as usize
     }
 
-    /// When the volumes were taken.
+    /// Times of the volumes.
     pub fn timing(&self) -> Timing {
         self.timing
     }
@@ -116,10 +116,10 @@ impl SeriesReader {
     }
 }
 
-/// Reads all of a series into memory; otherwise as [`SeriesReader`].
+/// Reads a whole series into memory.
 ///
 /// # Errors
-/// Those of [`SeriesReader`], or a series that does not fit into memory.
+/// Those of [`SeriesReader`], or too little memory.
 pub fn read_series(path: &Path) -> Result<Series, Error> {
     let mut reader = SeriesReader::open(path)?;
     let bytes = reader.count.saturating_mul(reader.grid.len() as u64).saturating_mul(size_of::<f32>() as u64);

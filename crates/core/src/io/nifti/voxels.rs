@@ -1,10 +1,10 @@
-//! Stored voxels of any type and byte order into numbers.
+//! Conversion of stored voxels of any type and byte order to numbers.
 
 use ::nifti::{Endianness, NiftiType};
 
 use super::super::ErrorKind;
 
-/// How voxels are stored.
+/// Storage of voxels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Encoding {
     /// Type of one value.
@@ -16,7 +16,7 @@ pub(super) struct Encoding {
 }
 
 impl Encoding {
-    /// How a header says its voxels are stored; refuses complex numbers, colours and unknown types.
+    /// The storage of voxels according to a header. Complex numbers, colours and unknown types are errors.
     pub fn of(header: &::nifti::NiftiHeader) -> Result<Encoding, ErrorKind> {
         use NiftiType::*;
         let datatype =
@@ -30,7 +30,7 @@ impl Encoding {
         Ok(Encoding { datatype, endianness: header.endianness, scaling })
     }
 
-    /// Appends the values stored in `bytes`, a whole number of them, in single precision.
+    /// Appends the values stored in `bytes` (complete values only) in single precision.
     pub fn append_f32(&self, bytes: &[u8], out: &mut Vec<f32>) {
         macro_rules! convert {
             ($($variant:ident $type:ty),*) => {
@@ -63,7 +63,7 @@ impl Encoding {
             Float32 f32, Float64 f64);
     }
 
-    /// Appends the values stored in `bytes`, a whole number of them, in double precision.
+    /// Appends the values stored in `bytes` (complete values only) in double precision.
     pub fn append_f64(&self, bytes: &[u8], out: &mut Vec<f64>) {
         let (slope, intercept) = self.scaling.unwrap_or((1.0, 0.0));
         macro_rules! convert {

@@ -1,4 +1,4 @@
-//! Writing NIfTI-1: little-endian, `.nii.gz` or `.nii` by the file's name.
+//! Writes NIfTI-1: little-endian, `.nii.gz` or `.nii` by the file's name.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,14 +12,14 @@ use super::grid_rule::GridRule;
 use super::header;
 use crate::{Grid, LabelVolume, Volume};
 
-/// Values turned into bytes at a time.
+/// Number of values in one piece.
 pub(super) const PIECE: usize = 1 << 18;
 
-/// Writes a volume in single precision, compressed if the name ends in `.gz`; qform and sform say the same. The file
-/// appears when it is whole.
+/// Writes a volume in single precision, compressed if the name ends in `.gz`. qform and sform are equal. The file
+/// appears when it is complete.
 ///
 /// # Errors
-/// A name of another format, an axis of more than 32767 voxels, a folder that is missing or full.
+/// A name of another format, an axis of more than 32767 voxels, a folder that does not exist or is full.
 pub fn write_volume<'a>(to: impl Into<Target<'a>>, volume: &Volume) -> Result<(), Error> {
     let body = Body {
         datatype: NiftiType::Float32,
@@ -29,7 +29,8 @@ pub fn write_volume<'a>(to: impl Into<Target<'a>>, volume: &Volume) -> Result<()
     write(to.into(), &volume.grid, Layout::Volume, &body)
 }
 
-/// Writes a label map in the smallest of uint8, int16 and int32 that holds its labels; otherwise as [`write_volume`].
+/// Writes a label map in the smallest of uint8, int16 and int32 that can store its labels; otherwise as
+/// [`write_volume`].
 pub fn write_labels<'a>(to: impl Into<Target<'a>>, labels: &LabelVolume) -> Result<(), Error> {
     let voxels = &labels.voxels;
     let lowest = voxels.iter().copied().min().unwrap_or(0);
@@ -57,8 +58,8 @@ pub fn write_labels<'a>(to: impl Into<Target<'a>>, labels: &LabelVolume) -> Resu
     write(to.into(), &labels.grid, Layout::Volume, &body)
 }
 
-/// Writes an image of vectors in single precision, one component after the other, each multiplied by its factor; as many as
-/// there are factors.
+/// Writes an image of vectors in single precision, one component after the other, each multiplied by its factor. The
+/// number of components is the number of factors.
 pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], factors: &[f32]) -> Result<(), Error> {
     let body = Body {
         datatype: NiftiType::Float32,
@@ -74,13 +75,13 @@ pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], facto
     write(to, grid, Layout::Vectors(factors.len()), &body)
 }
 
-/// A grid as it is read back from a file at `path`: headers have single precision.
+/// The grid as read back from a file at `path`: headers store single precision.
 pub fn stored_grid(path: &Path, grid: &Grid) -> Result<Grid, Error> {
     let header = header::for_grid(grid, NiftiType::Float32, None);
     header.and_then(|header| GridRule::default().grid(&header, grid.shape)).map_err(|kind| Error::new(path, kind))
 }
 
-/// Whether a file of this name is compressed; refuses names of other formats.
+/// Whether a file with this name is compressed. A name of another format is an error.
 pub(super) fn is_gzipped(path: &Path) -> Result<bool, ErrorKind> {
     let name = path.to_string_lossy().to_lowercase();
     let gzipped = name.ends_with(".nii.gz");
@@ -88,7 +89,7 @@ pub(super) fn is_gzipped(path: &Path) -> Result<bool, ErrorKind> {
 }
 
 pub(super) fn append(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = f32>) {
-    // Room first, then the values: with a length that may grow at each, this would take three times as long.
+    // The length is set first, then the values: growing the vector value by value would take three times as long.
     let before = out.len();
     out.resize(before + values.len() * size_of::<f32>(), 0);
     let (bytes, _) = out[before..].as_chunks_mut();
@@ -98,19 +99,19 @@ pub(super) fn append(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = f3
 /// Appends the bytes of a range of values.
 type Append<'a> = &'a (dyn Fn(Range<usize>, &mut Vec<u8>) + Sync);
 
-/// What stands on the grid.
+/// The values on the grid.
 #[derive(Clone, Copy)]
 enum Layout {
-    /// One number a voxel.
+    /// One number per voxel.
     Volume,
-    /// Vectors of so many components.
+    /// Vectors with this number of components.
     Vectors(usize),
 }
 
-/// What follows the header.
+/// The data after the header.
 struct Body<'a> {
     datatype: NiftiType,
-    /// Values, not voxels.
+    /// Number of values (not voxels).
     count: usize,
     append: Append<'a>,
 }
@@ -130,7 +131,7 @@ fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Err
     let header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
     let head = header::to_bytes(&header);
     let pieces = body.count.div_ceil(PIECE);
-    // The first piece carries the header.
+    // The first piece contains the header.
     let make = |index: usize, out: &mut Vec<u8>| {
         if index == 0 {
             out.extend_from_slice(&head);

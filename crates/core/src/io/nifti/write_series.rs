@@ -1,4 +1,4 @@
-//! Writing series of volumes, one volume in memory after the other.
+//! Writes series of volumes, with one volume in memory at a time.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::{Grid, Volume};
 /// [`write_volume`](super::write_volume).
 ///
 /// # Errors
-/// Those of [`write_volume`](super::write_volume), or a count of volumes, or of voxels of one of them, that does not fit.
+/// Those of [`write_volume`](super::write_volume), or a wrong number of volumes or voxels.
 pub fn write_series<'a>(to: impl Into<Target<'a>>, series: &Series) -> Result<(), Error> {
     let to = to.into();
     let volumes = &series.volumes;
@@ -31,11 +31,11 @@ pub fn write_series<'a>(to: impl Into<Target<'a>>, series: &Series) -> Result<()
     })
 }
 
-/// Writes a series of `count` volumes on `grid`, each made by `volume(index)` when its turn comes, so that the series need
-/// not fit into memory; otherwise as [`write_series`].
+/// Writes a series of `count` volumes on `grid`. `volume(index)` makes each volume when it is needed, so that the
+/// series need not fit into memory; otherwise as [`write_series`].
 ///
 /// # Errors
-/// Those of [`write_series`] and of `volume`; nothing is written then.
+/// Those of [`write_series`] and of `volume`; then nothing is written.
 pub fn write_series_by_volume<'a, E: From<Error>>(
     to: impl Into<Target<'a>>,
     grid: &Grid,
@@ -51,12 +51,12 @@ pub fn write_series_by_volume<'a, E: From<Error>>(
     })
 }
 
-/// A file of volumes of one size.
+/// A file of volumes with the same size.
 pub(super) struct File {
     pub header: NiftiHeader,
-    /// Voxels of a volume.
+    /// Voxels per volume.
     pub each: usize,
-    /// Volumes.
+    /// Number of volumes.
     pub count: usize,
     /// How values are stored.
     pub stored: Stored,
@@ -70,7 +70,7 @@ impl File {
     }
 }
 
-/// Writes a file. Has `next(index, voxels)` append the voxels of each volume in turn.
+/// Writes a file. `next(index, voxels)` appends the voxels of each volume in turn.
 pub(super) fn write<E: From<Error>>(
     to: Target,
     file: &File,
@@ -82,7 +82,7 @@ pub(super) fn write<E: From<Error>>(
     let File { header, each, count, stored } = file;
     let (each, count) = (*each, *count);
     let head = header::to_bytes(header);
-    // What stops the writing, as the closure can only give an error of the system.
+    // The error that stopped the writing; the closure can only return an error of the system.
     let mut failed = None;
     let written = replace(to, |file| {
         let mut pieces = Pieces::start(file, gzipped, head, count * each, *stored)?;
@@ -108,12 +108,12 @@ pub(super) fn write<E: From<Error>>(
     }
 }
 
-/// A file's bytes, cut into the same pieces however the volumes come, so that the file is the same.
+/// The bytes of a file, divided into the same pieces however the volumes are passed, so that the file is the same.
 struct Pieces<'w, 'f, 'a> {
     out: Out<'w, 'f, 'a>,
-    /// The header, until it is written before the first value.
+    /// The header, until it is written with the first values.
     head: Vec<u8>,
-    /// Values not yet written.
+    /// Values that have not been written.
     waiting: Vec<f32>,
     stored: Stored,
 }
@@ -124,7 +124,7 @@ enum Out<'w, 'f, 'a> {
 }
 
 impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
-    /// A file of so many values.
+    /// Starts a file with this number of values.
     fn start(
         file: &'w mut Heard<'f, 'a>,
         gzipped: bool,
@@ -139,7 +139,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         Ok(Pieces { out, head, waiting: Vec::new(), stored })
     }
 
-    /// Writes what is waiting, as far as it fills batches.
+    /// Writes the waiting values that fill whole batches.
     fn write_full_batches(&mut self) -> std::io::Result<()> {
         let batch = gzip::BATCH * PIECE;
         let full = self.waiting.len() / batch * batch;
@@ -150,7 +150,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         Ok(())
     }
 
-    /// Writes all the rest.
+    /// Writes the remaining values.
     fn end(mut self) -> std::io::Result<()> {
         self.write(0, self.waiting.len())?;
         match self.out {

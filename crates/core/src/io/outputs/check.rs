@@ -1,4 +1,4 @@
-//! Whether a name can be that of an output: looked at before anything is computed, and again when it is written.
+//! Checks whether a name can be used for an output, before anything is computed and again when the output is written.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -9,11 +9,11 @@ use super::error::{OutputError, OutputErrorKind};
 use super::temporary::Temporary;
 use crate::failpoint::{self, Operation};
 
-/// Files in use by this process, and what each is.
+/// Files that this process is writing, each with a description.
 static PROTECTED: Mutex<Vec<(PathBuf, &'static str)>> = Mutex::new(Vec::new());
 
-/// From now on no output of this process replaces `path`, an existing file that the process is writing. `what` names it in
-/// messages, for instance "the log".
+/// Protects `path`, an existing file that the process is writing, from being replaced by an output. `what` names it
+/// in messages, for instance "the log".
 pub fn protect(path: &Path, what: &'static str) {
     if let Ok(path) = path.canonicalize() {
         PROTECTED.lock().unwrap_or_else(PoisonError::into_inner).push((path, what));
@@ -41,19 +41,19 @@ pub fn check<T: AsRef<Path>, P: AsRef<Path>>(
     check_no_input(&targets, inputs)
 }
 
-/// Whether `target` is a name for a file: its folder exists, and the name is not that of a folder, a device, a
-/// write-protected or protected file, and not too long.
+/// Checks that `target` can be the name of a file: its folder exists, and the name is not that of a folder, a device,
+/// or a write-protected or protected file, and not too long.
 ///
 /// # Errors
-/// What is wrong with the name.
+/// The problem with the name.
 pub fn check_name(target: &Path) -> Result<(), OutputError> {
     check_target(target).map(drop)
 }
 
-/// Makes a folder and those above it, unless they exist.
+/// Creates a folder and its parents, unless they exist.
 ///
 /// # Errors
-/// If it cannot be made, or its name is that of a file.
+/// If it cannot be created, or its name is that of a file.
 pub fn make_folder(path: &Path) -> Result<(), OutputError> {
     if std::fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
         return Err(OutputError::new(path, OutputErrorKind::NotAFolder));
@@ -73,7 +73,7 @@ fn check_no_input<T: AsRef<Path>, P: AsRef<Path>>(
     for target in targets {
         let target = target.as_ref();
         let Ok(existing) = target.canonicalize() else { continue };
-        // Only where an output exists: there may be many inputs.
+        // Only if an output exists, because there may be many inputs.
         known.extend(inputs.take().into_iter().flatten().filter_map(|input| input.as_ref().canonicalize().ok()));
         if known.contains(&existing) {
             return Err(OutputError::new(target, OutputErrorKind::IsInput));
@@ -82,7 +82,7 @@ fn check_no_input<T: AsRef<Path>, P: AsRef<Path>>(
     Ok(())
 }
 
-/// The folder of `target`, if it may hold a file of that name.
+/// The folder of `target`, if a file with this name may be written there.
 pub(super) fn check_target(target: &Path) -> Result<&Path, OutputError> {
     let folder = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -92,7 +92,7 @@ pub(super) fn check_target(target: &Path) -> Result<&Path, OutputError> {
         return Err(OutputError::new(folder, OutputErrorKind::NoFolder));
     }
     let refuse = |kind| Err(OutputError::new(target, kind));
-    // A rename replaces whatever has the name: /dev/null, too.
+    // A rename replaces any file, even /dev/null.
     match std::fs::metadata(target) {
         _ if target.file_name().is_none() => refuse(OutputErrorKind::IsFolder),
         Ok(found) if found.is_dir() => refuse(OutputErrorKind::IsFolder),
@@ -104,12 +104,12 @@ pub(super) fn check_target(target: &Path) -> Result<&Path, OutputError> {
     }
 }
 
-/// A folder in which no temporary file could be made.
+/// The error of a folder in which no temporary file could be created.
 pub(super) fn folder_error(folder: &Path, source: std::io::Error) -> OutputError {
     OutputError::new(folder, OutputErrorKind::ClosedFolder(source))
 }
 
-/// What this file is, if the process is writing it.
+/// The description of this file, if the process is writing it.
 fn in_use(target: &Path) -> Option<&'static str> {
     let protected = PROTECTED.lock().unwrap_or_else(PoisonError::into_inner);
     if protected.is_empty() {
@@ -119,7 +119,7 @@ fn in_use(target: &Path) -> Option<&'static str> {
     protected.iter().find(|(path, _)| *path == target).map(|(_, what)| *what)
 }
 
-/// Whether this is a name for an open file, as /dev/stdout is, wherever that leads.
+/// Whether this is the name of an open file, such as /dev/stdout, wherever that leads.
 fn is_stream(target: &Path) -> bool {
     std::fs::read_link(target).is_ok_and(|link| link.starts_with("/proc"))
 }

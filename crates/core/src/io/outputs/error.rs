@@ -4,24 +4,24 @@ use std::path::{Path, PathBuf};
 
 use crate::io;
 
-/// An output that cannot be written.
+/// Why an output cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {kind}", path.display())]
 pub struct OutputError {
-    /// The output, or the folder that it would lie in.
+    /// The output, or its folder.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The problem.
     pub kind: OutputErrorKind,
 }
 
-/// What is wrong with an output: what was found, and what is expected.
+/// The problem with an output.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputErrorKind {
     /// The folder does not exist.
     #[error("no such folder; make it first, or give another output name")]
     NoFolder,
-    /// No file can be made in the folder.
+    /// No file can be created in the folder.
     #[error("no file can be made in this folder: {0}; give another output name")]
     ClosedFolder(#[source] std::io::Error),
     /// The name is that of a file, where a folder is wanted.
@@ -30,10 +30,10 @@ pub enum OutputErrorKind {
     /// The name is that of a folder.
     #[error("is a folder, expected the name of a file to write")]
     IsFolder,
-    /// The name is that of a pipe or a device, which a rename would replace by a file.
+    /// The name is that of a pipe or a device. A rename would replace it by a file.
     #[error("is a pipe or a device, expected the name of a file to write")]
     IsDevice,
-    /// The file exists and is read-only, which a rename would not respect.
+    /// The file exists and is read-only. A rename would ignore that.
     #[error("is write-protected; give another output name, or allow writing (chmod u+w)")]
     WriteProtected,
     /// The file is in use by this program; see [`super::protect`].
@@ -42,7 +42,7 @@ pub enum OutputErrorKind {
     /// The output would replace an input.
     #[error("the name of both an input and an output; give another output name")]
     IsInput,
-    /// The system refused to write or to rename.
+    /// The system could not write or rename the file.
     #[error("could not be written: {0}")]
     Write(#[source] std::io::Error),
 }
@@ -53,9 +53,9 @@ impl OutputError {
     }
 }
 
-/// An error that names the file it is about.
+/// An error that can name a file.
 pub trait NamesPath {
-    /// The same error, naming `path` in place of the temporary file that it came from.
+    /// The same error, naming `path` instead of the temporary file.
     #[must_use]
     fn about(self, path: &Path) -> Self;
 }

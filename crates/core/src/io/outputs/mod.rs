@@ -1,8 +1,8 @@
-//! Output files that appear whole or not at all: one file alone, or all files of a set together.
+//! Output files that appear complete or not at all: a single file, or all files of a set together.
 //!
-//! [`write_file`] writes one file. [`Outputs`] writes a set of files. Both write under a temporary name in the folder of
-//! the output and rename when everything is written. An error or a panic removes what is unfinished. A program that ends
-//! by a signal calls [`stop_commits`] and [`CommitsStopped::remove_unfinished`] first.
+//! [`write_file`] writes one file, [`Outputs`] a set of files. Both write under a temporary name in the folder of the
+//! output, and rename when everything has been written. An error or a panic removes unfinished files. A program that
+//! is ended by a signal calls [`stop_commits`] and [`CommitsStopped::remove_unfinished`] first.
 
 mod check;
 mod error;

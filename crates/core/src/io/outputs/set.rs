@@ -1,4 +1,4 @@
-//! Files that belong together and appear together.
+//! Sets of files that appear together.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::check::{check_target, folder_error};
 use super::error::{NamesPath, OutputError, OutputErrorKind};
 use super::temporary::{Temporary, give_names};
 
-/// A function that writes a file of the name it is given.
+/// A function that writes a file with the given name.
 pub type Writing<'a, E> = Box<dyn FnOnce(&Path) -> Result<(), E> + Send + 'a>;
 
 /// Output files that belong together: those of one command, or of one subject of many.
@@ -30,14 +30,14 @@ pub type Writing<'a, E> = Box<dyn FnOnce(&Path) -> Result<(), E> + Send + 'a>;
 /// ```
 #[derive(Debug, Default)]
 pub struct Outputs {
-    /// Folders of outputs, and the hidden folder in each.
+    /// Folders of outputs, each with its hidden folder.
     folders: Vec<(PathBuf, Temporary)>,
-    /// Where each file is now, and its output.
+    /// Temporary path and final path of each file.
     files: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Outputs {
-    /// A set without any file yet.
+    /// An empty set.
     pub fn new() -> Outputs {
         Outputs::default()
     }
@@ -55,7 +55,7 @@ impl Outputs {
         write(&self.begin(target)?).map_err(|error| error.about(target))
     }
 
-    /// The same for several files at once, on the threads of the present rayon pool.
+    /// As [`Outputs::write`], for several files in parallel, on the threads of the current rayon pool.
     ///
     /// # Errors
     /// As for [`Outputs::write`]; of several errors that of the first file.
@@ -87,10 +87,10 @@ impl Outputs {
         Ok(path)
     }
 
-    /// The outputs written so far, and the size of each in bytes.
+    /// The outputs written so far, with their sizes in bytes.
     ///
     /// # Errors
-    /// If the system does not tell a size.
+    /// If the system cannot report a size.
     pub fn written(&self) -> Result<Vec<(PathBuf, u64)>, OutputError> {
         let size = |(path, target): &(PathBuf, PathBuf)| {
             let wrap = |source| OutputError::new(target, OutputErrorKind::Write(source));
@@ -99,10 +99,10 @@ impl Outputs {
         self.files.iter().map(size).collect()
     }
 
-    /// Gives every file its name, replacing what was there. Returns the names, in the order in which they were written.
+    /// Gives every file its final name, replacing existing files. Returns the names in the order of writing.
     ///
     /// # Errors
-    /// If the system refuses to rename a file.
+    /// If the system cannot rename a file.
     pub fn commit(self) -> Result<Vec<PathBuf>, OutputError> {
         give_names(self.files.iter().map(|(path, target)| (path.as_path(), target.as_path())))?;
         Ok(self.files.iter().map(|(_, target)| target.clone()).collect())

@@ -1,4 +1,4 @@
-//! One file, written whole or not at all.
+//! A single output file that appears complete or not at all.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,15 +9,15 @@ use super::error::{OutputError, OutputErrorKind};
 use super::temporary::{Temporary, give_names};
 use crate::failpoint::{self, Operation};
 
-/// Writes a file of these contents. It appears under its name when everything is written; a failure leaves what was there.
+/// Writes a file. It appears under its name when everything has been written; on an error an existing file is kept.
 ///
 /// # Errors
-/// If `path` cannot be the name of an output (see [`super::check_name`]), or the system refuses to write.
+/// If `path` cannot be the name of an output (see [`super::check_name`]), or the system cannot write.
 pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
     write_with(path, |file| file.write_all(contents))
 }
 
-/// The same with contents from a function.
+/// As [`write_file`], with the contents written by a function.
 pub fn write_with(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<(), OutputError> {
     let folder = check_target(path)?;
     let (mut file, temporary) = Temporary::file_in(folder).map_err(|source| folder_error(folder, source))?;

@@ -1,4 +1,4 @@
-//! Temporary files and folders, known to the whole process so that a program that is interrupted can remove them.
+//! Temporary files and folders, registered for the whole process so that an interrupted program can remove them.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::error::{OutputError, OutputErrorKind};
 use crate::failpoint::{self, Operation};
 
-/// How often the removal of a folder is tried. A thread that is still writing may add a file to it meanwhile.
+/// Number of attempts to remove a folder. A thread that is still writing may add a file in between.
 const TRIES: usize = 20;
 
 /// Global, because a signal handler must find it.
@@ -18,18 +18,18 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry { unfinished: BTreeSet::n
 
 #[derive(Debug)]
 struct Registry {
-    /// Temporary files and folders that exist now.
+    /// Existing temporary files and folders.
     unfinished: BTreeSet<PathBuf>,
-    /// Whether any output has got its name.
+    /// Whether any output has been given its final name.
     named: bool,
 }
 
-/// The registry, also after a panic in another thread: it is valid after every operation on it.
+/// Locks the registry, also after a panic in another thread: it is valid after every operation.
 fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A temporary file or folder; removed when dropped, unless it has been renamed.
+/// A temporary file or folder. It is removed on drop, unless it has been renamed.
 #[derive(Debug)]
 pub struct Temporary {
     path: PathBuf,
@@ -40,7 +40,7 @@ impl Temporary {
     pub fn file_in(folder: &Path) -> std::io::Result<(File, Temporary)> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".").suffix(".part");
-        // The default is for secrets: readable by the owner alone. The user's mask applies to this one.
+        // By default only the owner can read the file, for secrets. With these permissions the user's umask applies.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         failpoint::check(Operation::Create)?;
@@ -59,7 +59,7 @@ impl Temporary {
         Ok(Temporary { path })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -72,7 +72,7 @@ impl Drop for Temporary {
 }
 
 impl Registry {
-    /// Removes a temporary file or folder; one that cannot be removed stays in the list.
+    /// Removes a temporary file or folder. If it cannot be removed, it stays registered.
     fn remove(&mut self, path: &Path) -> bool {
         let mut tries = (0..TRIES).map(|n| {
             if n > 0 {
@@ -88,7 +88,7 @@ impl Registry {
     }
 }
 
-/// Tries to remove a file or folder; true if it does not exist afterwards.
+/// Tries to remove a file or folder. True if it does not exist afterwards.
 fn is_removed(path: &Path) -> bool {
     match std::fs::symlink_metadata(path) {
         // Removing what is in a folder takes a file descriptor, of which none may be left.
@@ -161,26 +161,26 @@ impl Named<'_> {
 #[derive(Debug)]
 pub struct CommitsStopped(MutexGuard<'static, Registry>);
 
-/// Waits for the outputs that are being renamed and stops all others: for a program that is about to end because it was
-/// interrupted. The caller keeps the result until the process ends.
+/// Waits for the outputs that are being renamed and stops all others; for a program that is about to end because of
+/// an interruption. The caller keeps the result until the process ends.
 pub fn stop_commits() -> CommitsStopped {
     CommitsStopped(registry())
 }
 
 impl CommitsStopped {
-    /// Whether any output of this process has got its name.
+    /// Whether any output of this process has been given its final name.
     pub fn any_output_written(&self) -> bool {
         self.0.named
     }
 
-    /// Removes all temporary files and folders of this process; gives those that could not be removed.
+    /// Removes all temporary files and folders of this process; returns those that could not be removed.
     pub fn remove_unfinished(&mut self) -> Vec<PathBuf> {
         let paths = self.0.unfinished.clone();
         paths.into_iter().filter(|path| !self.0.remove(path)).collect()
     }
 }
 
-/// Removes all temporary files and folders of this process; gives those that could not be removed.
+/// Removes all temporary files and folders of this process; returns those that could not be removed.
 pub fn remove_unfinished() -> Vec<PathBuf> {
     stop_commits().remove_unfinished()
 }
