@@ -20,7 +20,7 @@ use crate::{Entropies, Error, JointParameters, JointSampling};
 /// the end.
 const LEAST_SAMPLES: usize = 1 << 15;
 
-/// See [`Backend::joint_histogram`](crate::Backend::joint_histogram).
+/// See [`Cpu::joint_histogram`](crate::Cpu::joint_histogram).
 pub(super) fn histogram(
     fixed: &FixedBins,
     moving: &Image,

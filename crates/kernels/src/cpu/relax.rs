@@ -257,7 +257,7 @@ fn spread(
     reached
 }
 
-/// Computes at single voxels what [`smooth_field`](crate::Backend::smooth_field) would give.
+/// Computes at single voxels what [`smooth_both_fields`](crate::Backend::smooth_both_fields) would give.
 struct Smoothing {
     shape: [usize; 3],
     kernels: [Vec<f32>; 3],

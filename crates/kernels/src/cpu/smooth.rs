@@ -19,7 +19,7 @@ pub(super) fn image(image: &Image, sigma_voxels: [f64; 3]) -> Image {
     out
 }
 
-/// Smooths a field in place; see [`Backend::smooth_field`](crate::Backend::smooth_field).
+/// Smooths a field in place; see [`Backend::smooth_both_fields`](crate::Backend::smooth_both_fields).
 pub(super) fn field(field: &mut Field, variance_voxels: f64, scratch: &mut Field) {
     if variance_voxels == 0.0 {
         return;

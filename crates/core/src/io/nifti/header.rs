@@ -103,7 +103,7 @@ pub(super) fn sizes_alone(header: &NiftiHeader) -> AffineTransform {
     AffineTransform { matrix: Matrix3::from_diagonal(&axes), translation: Vector3::zeros() }
 }
 
-/// The rotation of the quaternion, the third axis reversed if qfac (pixdim[0]) is negative.
+/// The rotation of the quaternion, the third axis reversed if qfac (`pixdim[0]`) is negative.
 pub(super) fn qform(header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> {
     let mut spacing = sizes(header);
     let [b, c, d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
