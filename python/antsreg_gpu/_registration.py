@@ -147,6 +147,20 @@ class Registration:
         """
         return self._native.save(os.fspath(prefix), format, warped, inverse)
 
+    def report(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes a page to judge the result by: one HTML file that needs no network, for a browser.
+
+        It shows slices of the fixed and the moving image, before and after, with outlines, a checkerboard, the Jacobian
+        determinants and a warped grid of the warp; histograms, the course of the cost and the energy; all figures and
+        warnings.
+
+        Parameters
+        ----------
+        path : str
+            The name of the page, such as ``out/subject.html``. It replaces a file of that name.
+        """
+        self._native.report(os.fspath(path))
+
     def _image(self, array: Optional[NDArray[np.float32]], space: _native.Space) -> SpatialImage:
         if array is None:
             raise OptionError("the warped images were left out of this registration")

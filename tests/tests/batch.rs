@@ -57,6 +57,15 @@ fn record(place: &Workplace, name: &str) -> Value {
     record
 }
 
+/// The pictures of a page.
+fn pictures(place: &Workplace, name: &str) -> String {
+    let page = String::from_utf8(place.read(name)).expect("text");
+    let (_, from) = page.split_once("<h2 id=\"pictures\">").expect("the pictures");
+    let (pictures, _) = from.split_once("</section>").expect("their end");
+    assert!(pictures.matches("src=\"data:image/png;base64,").count() > 3 * 7, "few pictures in {name}");
+    pictures.to_owned()
+}
+
 /// The rows of the summary by column.
 fn summary(place: &Workplace, folder: &str) -> Vec<Vec<(String, String)>> {
     let mut reader = csv::Reader::from_path(place.path(&format!("{folder}/summary.csv"))).expect("the summary");
@@ -74,7 +83,7 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
     let place = cohort();
     std::fs::create_dir(place.path("alone")).expect("a folder");
     for (name, rest) in ALONE {
-        place.succeed(&format!("register -f f.nii.gz -o alone/{name}_ --device cpu --format nii {rest}"));
+        place.succeed(&format!("register -f f.nii.gz -o alone/{name}_ --device cpu --format nii --report {rest}"));
     }
     for (folder, workers) in [("w1", "--workers 1 --threads 2"), ("w3", "--workers 3 --threads 1")] {
         let line = format!(
@@ -83,12 +92,15 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
         let run = place.succeed(&line);
         assert!(run.stdout.contains("3 done, 0 skipped, 0 failed"), "{}", run.stdout);
         let mut written = names(&place, folder);
-        written.retain(|name| name != "summary.csv");
+        written.retain(|name| name != "summary.csv" && name != "report.html");
         assert_eq!(written, names(&place, "alone"));
         for name in written {
             let (alone, here) = (format!("alone/{name}"), format!("{folder}/{name}"));
             if name.ends_with("record.json") {
                 assert_eq!(record(&place, &here), record(&place, &alone));
+            } else if name.ends_with("report.html") {
+                // The rest of a page says how and when.
+                assert!(pictures(&place, &here) == pictures(&place, &alone), "{here} shows other pictures");
             } else {
                 assert!(place.read(&here) == place.read(&alone), "{here} differs from what register wrote");
             }
@@ -180,9 +192,10 @@ fn a_subject_that_fails_is_named_and_the_others_are_done() {
         assert!(run.stderr.contains(words), "`{words}` is missing in: {}", run.stderr);
     }
     assert!(run.stderr.contains("error: 2 of 4 subjects failed: broken, gone; "), "{}", run.stderr);
-    let written = ["a_0GenericAffine.mat", "a_InverseWarped.nii.gz", "a_Warped.nii.gz", "a_record.json"];
+    let written =
+        ["a_0GenericAffine.mat", "a_InverseWarped.nii.gz", "a_Warped.nii.gz", "a_record.json", "a_report.html"];
     let written = written.iter().flat_map(|name| [(*name).to_owned(), name.replace("a_", "b_")]);
-    let mut written: Vec<String> = written.chain(["summary.csv".to_owned()]).collect();
+    let mut written: Vec<String> = written.chain(["report.html", "summary.csv"].map(String::from)).collect();
     written.sort();
     assert_eq!(names(&place, "out"), written, "nothing of a failed subject is left, nor anything hidden");
     let rows = summary(&place, "out");
@@ -190,6 +203,12 @@ fn a_subject_that_fails_is_named_and_the_others_are_done() {
     assert_eq!(statuses, [("a", "done"), ("broken", "failed"), ("gone", "failed"), ("b", "done")]);
     assert!(cell(&rows[2], "reason").starts_with("gone.nii.gz: "), "{}", cell(&rows[2], "reason"));
     assert_eq!((cell(&rows[1], "affine"), cell(&rows[1], "seconds")), ("", ""));
+    let page = String::from_utf8(place.read("out/report.html")).expect("text");
+    for words in ["broken failed: broken.nii.gz: ", "href=\"a_report.html\"", "href=\"b_report.html\""] {
+        assert!(page.contains(words), "`{words}` is missing in the page");
+    }
+    assert!(!page.contains("href=\"gone_report.html\""));
+    assert_eq!(page.matches("<img class=\"thumbnail\"").count(), 2);
 }
 
 #[test]
@@ -238,13 +257,18 @@ fn a_bids_folder_is_read_and_a_dry_run_only_tells() {
     assert_eq!(place.names(), before);
     place.succeed("batch study -f f.nii.gz -o made/out -t rigid --device cpu --no-warped");
     let expected = [
+        "report.html",
         "sub-1_0GenericAffine.mat",
         "sub-1_record.json",
+        "sub-1_report.html",
         "sub-2_ses-x_0GenericAffine.mat",
         "sub-2_ses-x_record.json",
+        "sub-2_ses-x_report.html",
         "summary.csv",
     ];
     assert_eq!(names(&place, "made/out"), expected);
+    place.succeed("batch study -f f.nii.gz -o plain -t rigid --device cpu --no-warped --no-report");
+    assert!(names(&place, "plain").iter().all(|name| !name.ends_with(".html")));
 }
 
 #[test]
@@ -310,7 +334,10 @@ fn after_an_interruption_whole_subjects_stay_and_the_rest_follows() {
     );
     place.succeed(&line("out"));
     assert_eq!(names(&place, "out"), whole);
-    for name in whole.iter().filter(|name| !name.ends_with("record.json") && *name != "summary.csv") {
+    for name in whole
+        .iter()
+        .filter(|name| !name.ends_with("record.json") && !name.ends_with("report.html") && *name != "summary.csv")
+    {
         assert!(place.read(&format!("out/{name}")) == place.read(&format!("whole/{name}")), "{name}");
     }
 }

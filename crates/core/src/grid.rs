@@ -122,6 +122,15 @@ impl Grid {
         self.is_slice() && self.direction[(2, 2)].abs() > 1.0 - SHEAR_TOLERANCE * SHEAR_TOLERANCE
     }
 
+    /// For each voxel axis the world axis nearest to it (0 right, 1 anterior, 2 superior), and whether it runs against that:
+    /// the assignment with the largest sum of cosines, so that no world axis comes up twice.
+    pub fn nearest_axes(&self) -> [(usize, bool); 3] {
+        const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+        let score = |order: &[usize; 3]| (0..3).map(|axis| self.direction[(order[axis], axis)].abs()).sum::<f64>();
+        let best = ORDERS.iter().max_by(|a, b| score(a).total_cmp(&score(b))).unwrap_or(&ORDERS[0]);
+        std::array::from_fn(|axis| (best[axis], self.direction[(best[axis], axis)] < 0.0))
+    }
+
     /// World position of the middle of the grid, mm.
     pub fn centre(&self) -> Point3<f64> {
         let middle = Point3::from(Vector3::from_fn(|axis, _| (self.shape[axis] as f64 - 1.0) / 2.0));

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use antsreg_core::AffineTransform;
 use antsreg_core::Volume;
+use antsreg_core::io::outputs;
 use antsreg_kernels::apply;
 use antsreg_register::{self as register, Description};
-use antsreg_study::pair::{Context, Format, Labels, Names, PairFiles, Seconds, Writing, record, write};
+use antsreg_study::pair::{Context, Format, Labels, Names, PairFiles, Seconds, Writing, record, write, write_report};
 use pyo3::prelude::*;
 
 use crate::chain::Chain;
@@ -126,6 +127,15 @@ impl Registration {
         self.0.found.warnings.iter().map(ToString::to_string).collect()
     }
 
+    /// Writes the page to judge the result by.
+    fn report(&self, py: Python, path: PathBuf) -> Fallible<()> {
+        process::compute(py, || {
+            let (files, names) = self.files("", Writing { warped: false, inverse: false, ..Writing::default() });
+            outputs::check([&path], [] as [&PathBuf; 0])?;
+            Ok(write_report(&self.context(&files, &names), &self.0.found, self.seconds(), &path)?)
+        })
+    }
+
     /// Writes the files of the command. Gives their names.
     #[pyo3(signature = (prefix, format, warped, inverse))]
     fn save(&self, py: Python, prefix: &str, format: &str, warped: bool, inverse: bool) -> Fallible<Vec<PathBuf>> {
@@ -174,6 +184,7 @@ impl Registration {
                 inverse: writing.inverse && (found.inverse_warp().is_some() || found.relaxed.is_none()),
                 ..writing
             },
+            report: None,
         };
         let names = Names::new(&files, found.relaxed.is_some());
         (files, names)

@@ -222,6 +222,9 @@ pub enum Error {
         /// Why.
         source: plotters::drawing::DrawingAreaErrorKind<std::io::Error>,
     },
+    /// A page cannot be made.
+    #[error(transparent)]
+    Report(#[from] antsreg_report::Error),
     /// A thread could not be started, or a device could not be used.
     #[error(transparent)]
     Pool(#[from] antsreg_pool::Error),

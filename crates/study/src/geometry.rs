@@ -19,12 +19,8 @@ pub fn rounded(value: f64) -> f64 {
 /// The three letters of a grid: towards which side of the body each voxel axis runs. RAS is right, anterior, superior;
 /// an oblique grid has the letters nearest to its axes.
 pub fn orientation(grid: &Grid) -> String {
-    // The assignment of axes to sides with the largest sum of cosines: no letter pair comes up twice.
-    const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     const LETTERS: [[char; 2]; 3] = [['R', 'L'], ['A', 'P'], ['S', 'I']];
-    let score = |order: &[usize; 3]| (0..3).map(|axis| grid.direction[(order[axis], axis)].abs()).sum::<f64>();
-    let best = ORDERS.iter().max_by(|a, b| score(a).total_cmp(&score(b))).unwrap_or(&ORDERS[0]);
-    (0..3).map(|axis| LETTERS[best[axis]][usize::from(grid.direction[(best[axis], axis)] < 0.0)]).collect()
+    grid.nearest_axes().iter().map(|&(world, against)| LETTERS[world][usize::from(against)]).collect()
 }
 
 /// The largest angle between a voxel axis and the world axis its letter stands for, degrees.

@@ -6,6 +6,7 @@
 
 pub mod apply;
 pub mod batch;
+mod carried_page;
 mod error;
 pub mod geometry;
 mod identity;
@@ -16,6 +17,8 @@ pub mod pair;
 pub mod subjects;
 pub mod template;
 pub mod transforms;
+pub mod words;
 
+pub use carried_page::{Carried, carried_page};
 pub use error::Error;
 pub use identity::{FileIdentity, WrittenFile};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use antsreg_kernels::apply::{self, LabelInterpolation, Window};
 use clap::ValueEnum;
 
+use crate::options::ReportArgs;
 use crate::values;
 use antsreg_study::transforms::TransformFile;
 
@@ -53,6 +54,8 @@ pub struct Args {
     /// World of the points: lps as antsApplyTransformsToPoints and ITK have it, ras as NIfTI and FreeSurfer
     #[arg(long, value_enum, default_value_t, value_name = "WORLD", requires = "points", conflicts_with = "input")]
     pub coordinates: Coordinates,
+    #[command(flatten)]
+    pub report: ReportArgs,
     /// Print from which space to which each transform goes, for points and for images, and stop
     #[arg(long)]
     pub explain: bool,

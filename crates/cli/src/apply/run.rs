@@ -1,8 +1,8 @@
 //! Applies the transforms.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use antsreg_console::{CliError, Console, UsageError};
+use antsreg_console::{CliError, Console, UsageError, command_line::command_line};
 use antsreg_core::io::itk::{self, Dimensions};
 use antsreg_core::io::nifti::SeriesReader;
 use antsreg_core::io::points::PointTable;
@@ -13,7 +13,7 @@ use nalgebra::{Point3, Vector3};
 
 use super::args::{Args, Coordinates, Interpolation};
 use antsreg_core::io::outputs::{self, Outputs};
-use antsreg_study::{self as study, inputs, transforms};
+use antsreg_study::{self as study, inputs, transforms, words};
 
 /// Voxels that a coarser grid must keep along every axis: an image of fewer could not be read again.
 const LEAST_VOXELS: usize = 2;
@@ -29,6 +29,7 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
         let with = "--interpolation generic-label, where the outside is background".into();
         return Err(UsageError::NoEffect { option: "--outside", with }.into());
     }
+    let page = page(&args)?;
     let chain = transforms::read_chain(&args.transform)?;
     if args.explain {
         return explain(&args, &chain);
@@ -67,9 +68,48 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
         }
         _ => return Err(UsageError::Missing { option: "--input with --reference", why: "or --points" }.into()),
     }
-    outputs.commit()?;
-    console.note(format_args!("wrote {}", output.display()));
+    if let Some(name) = &page {
+        outputs.write::<CliError>(name, |path| report(&args, output, &chain, path))?;
+    }
+    for path in outputs.commit()? {
+        console.note(format_args!("wrote {}", path.display()));
+    }
     Ok(())
+}
+
+/// The name of the page, if one is wanted and there is an image to show on it.
+fn page(args: &Args) -> Result<Option<PathBuf>, CliError> {
+    let Some(output) = &args.output else { return Ok(None) };
+    let Some(page) = args.report.path(|| output.with_file_name(format!("{}_report.html", words::stem(output))))
+    else {
+        return Ok(None);
+    };
+    let no_effect = |with: &str| Err(UsageError::NoEffect { option: "--report", with: with.into() }.into());
+    let (Some(input), Some(reference)) = (&args.input, &args.reference) else {
+        return no_effect("anything but an image, --input with --reference");
+    };
+    if input_grid(args, input)?.0 {
+        return no_effect("a series of volumes");
+    }
+    let read = [input, reference].into_iter().chain(args.transform.iter().map(|file| &file.path));
+    outputs::check([&page], read)?;
+    Ok(Some(page))
+}
+
+/// Writes the page.
+fn report(args: &Args, output: &Path, chain: &TransformChain, path: &Path) -> Result<(), CliError> {
+    let (Some(input), Some(reference)) = (&args.input, &args.reference) else { return Ok(()) };
+    let spacing = input_grid(args, input)?.1.spacing;
+    let carried = study::Carried {
+        input,
+        reference,
+        output,
+        transforms: &args.transform,
+        chain,
+        interpolation: args.interpolation.of_images(spacing.into()),
+        command_line: &command_line(),
+    };
+    Ok(outputs::write_file(path, study::carried_page(&carried)?.as_bytes())?)
 }
 
 fn volume(

@@ -278,7 +278,7 @@ Output, in FOLDER:
   template.nii.gz                 the template; one for each channel: template_CHANNEL.nii.gz
   template_labels.nii.gz          its labels, and probabilities/LABEL.nii.gz, where subjects have labels
   subjects/NAME_0GenericAffine.mat, NAME_1Warp.nii.gz, NAME_1InverseWarp.nii.gz, NAME_Warped.nii.gz
-  report.html, convergence.csv    figures of every pass, with slices of the template and of each subject
+  report.html, convergence.csv    figures of every pass; the page also has pictures of the template and of each subject
   atlas.json                      the plan: subjects, options, versions, digests
   start/, pass_N/                 the files of each pass, with a manifest of each step
   record.json                     devices and times

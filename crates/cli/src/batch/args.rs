@@ -6,7 +6,7 @@ use antsreg_console::{CliError, UsageError};
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::Recipe;
 use antsreg_register::syn::Channel;
-use antsreg_study::batch::Job;
+use antsreg_study::batch::{self, Job};
 use antsreg_study::pair::{ChannelFiles, Labels, PairFiles};
 use antsreg_study::subjects::{self, Listing, Subject};
 
@@ -53,6 +53,9 @@ pub struct Args {
     pub resume: bool,
     #[command(flatten)]
     writing: WritingArgs,
+    /// Do not write the pages to judge the results by
+    #[arg(long, help_heading = "Output")]
+    no_report: bool,
     /// How the subjects' labels are read between voxels [default: generic-label]
     #[arg(long, value_enum, help_heading = "Output", value_name = "HOW")]
     label_interpolation: Option<LabelInterpolation>,
@@ -70,6 +73,8 @@ pub struct Args {
 const AFTER: &str = "\
 Output:
   FOLDER/SUBJECT_0GenericAffine.mat and so on, as `register -o FOLDER/SUBJECT_` writes them
+  FOLDER/SUBJECT_report.html    a page of pictures and figures to judge a subject's result by
+  FOLDER/report.html    a page of all subjects: table, small pictures, outliers, room for verdicts
   FOLDER/summary.csv    a row a subject: status and reason, seconds, cost, energies, overlap, Jacobian, files
 
 Exit code: 3 if subjects failed and all others are done.
@@ -156,6 +161,7 @@ impl Args {
     /// The files of a subject's registration.
     fn files(&self, subject: Subject) -> PairFiles {
         let mut fixed = self.fixed_files().into_iter();
+        let prefix = prefix(&self.output, &subject.name);
         let mut moving = subject.images.into_iter();
         let (first_fixed, first_moving) = (fixed.next().unwrap_or_default(), moving.next().unwrap_or_default());
         // Without a label map of the subject there is nothing to score.
@@ -173,9 +179,15 @@ impl Args {
                 interpolation: self.label_interpolation.unwrap_or_default(),
             },
             start: self.registration.start(),
-            prefix: prefix(&self.output, &subject.name),
+            report: (!self.no_report).then(|| PairFiles::usual_report(&prefix)),
+            prefix,
             writing: self.writing.writing(),
         }
+    }
+
+    /// The page of all subjects, if it is wanted.
+    pub fn page(&self) -> Option<PathBuf> {
+        (!self.no_report).then(|| batch::page_name(&self.output))
     }
 
     /// The table of all subjects.

@@ -51,8 +51,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let wall = began.elapsed().as_secs_f64();
     let mut outputs = Outputs::new();
     outputs.write::<CliError>(&args.summary(), |path| Ok(batch::write_summary(path, &rows)?))?;
-    outputs.commit()?;
-    progress.console().note(format_args!("wrote {}", args.summary().display()));
+    if let Some(page) = args.page() {
+        let html = batch::page(&args.output, &study.shared.fixed, &args.summary(), &command_line, &rows)?;
+        outputs.write::<CliError>(&page, |path| Ok(outputs::write_file(path, html.as_bytes())?))?;
+    }
+    for path in outputs.commit()? {
+        progress.console().note(format_args!("wrote {}", path.display()));
+    }
     end(args, &rows, wall, busy)
 }
 
@@ -94,12 +99,12 @@ fn needed_bytes(study: &Study, fixed: &FixedInputs, options: &Options) -> u64 {
 
 /// Refuses a folder that takes no files, and outputs that are inputs of any subject: of those that are done already, too.
 fn check_outputs(args: &Args, study: &Study, jobs: &[(usize, Job)], rows: &[Row]) -> Result<(), CliError> {
-    let summary = args.summary();
+    let (summary, page) = (args.summary(), args.page());
     let own = study.jobs.iter().flat_map(|job| job.files.inputs());
     let shared = study.shared.fixed_inputs();
     let inputs = own.chain(shared).chain(args.subjects.iter().map(PathBuf::as_path));
     let written = jobs.iter().flat_map(|(place, _)| rows[*place].names.all());
-    Ok(outputs::check(std::iter::once(summary.as_path()).chain(written), inputs)?)
+    Ok(outputs::check(std::iter::once(summary.as_path()).chain(page.as_deref()).chain(written), inputs)?)
 }
 
 /// Shows how it went, and fails where a subject has.

@@ -10,7 +10,7 @@ use antsreg_study::pair::{Format, Labels, PairFiles, Writing};
 use antsreg_study::transforms::TransformFile;
 
 use super::fusion::FusionArgs;
-use crate::options::{RegistrationArgs, WritingArgs};
+use crate::options::{RegistrationArgs, ReportArgs, WritingArgs};
 use crate::pair::Job;
 use crate::values;
 
@@ -74,6 +74,8 @@ pub struct Args {
     /// Image that is brought to it (NIfTI)
     #[arg(short, long, value_name = "IMAGE", help_heading = "With a registration", requires = "fixed")]
     moving: Option<PathBuf>,
+    #[command(flatten)]
+    report: ReportArgs,
     /// Print what would be done and the memory it would take, then stop
     #[arg(long, help_heading = "With a registration", requires = "moving", conflicts_with = "atlas")]
     dry_run: bool,
@@ -133,6 +135,10 @@ impl Args {
 
     /// What was asked for. Options without effect are refused.
     pub fn task(&self) -> Result<Task, UsageError> {
+        if self.report.is_given() && self.moving.is_none() {
+            let with = "anything but a registration (--fixed and --moving)".into();
+            return Err(UsageError::NoEffect { option: "--report", with });
+        }
         if self.leave_one_out {
             return Ok(Task::Atlases(Box::new(self.options(self.fusion.joint())?), None));
         }
@@ -177,6 +183,7 @@ impl Args {
             start: self.registration.start(),
             prefix: self.output.clone(),
             writing: Writing { format: self.format, ..written.writing() },
+            report: self.report.path(|| PairFiles::usual_report(&self.output)),
         };
         let device = self.registration.one_device()?;
         Ok(Job { files, recipe, device, dry_run: self.dry_run, profile: false })

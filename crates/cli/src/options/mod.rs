@@ -3,10 +3,12 @@
 mod help;
 pub mod linear;
 mod registration;
+mod report;
 pub mod syn;
 mod writing;
 
 pub use registration::RegistrationArgs;
+pub use report::ReportArgs;
 pub use writing::WritingArgs;
 
 /// An option as it is shown: its name and its value, which is empty for a flag.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use antsreg_register::{Model, Stage};
+use antsreg_study::words::quoted;
 
 use super::job::Plan;
 use crate::options::{Shown, linear, syn};
@@ -58,26 +59,15 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
         ("--profile", job.profile),
     ];
     words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| (flag, String::new())));
+    if let Some(report) = &files.report {
+        words.push(("--report=", shown(report)));
+    }
     words.push(("--threads", threads.to_string()));
     let words = words.iter().map(|(option, value)| match value.as_str() {
         "" => (*option).to_owned(),
+        // Its value is optional, so it stands in the same word.
+        value if option.ends_with('=') => format!("{option}{}", quoted(value)),
         value => format!("{option} {}", quoted(value)),
     });
     format!("antsreg-gpu register {}", words.collect::<Vec<_>>().join(" "))
-}
-
-/// A word as a shell wants it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-,:+=@%".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        assert_eq!(super::quoted("a/b_1.nii.gz"), "a/b_1.nii.gz");
-        assert_eq!(super::quoted("[a.mat,1]"), "'[a.mat,1]'");
-        assert_eq!(super::quoted("it's"), r"'it'\''s'");
-    }
 }

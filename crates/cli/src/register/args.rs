@@ -9,7 +9,7 @@ use antsreg_register::syn::{Channel, Metric};
 use antsreg_study::pair::{ChannelFiles, Labels, PairFiles};
 use clap::ValueEnum;
 
-use crate::options::{RegistrationArgs, WritingArgs};
+use crate::options::{RegistrationArgs, ReportArgs, WritingArgs};
 use crate::pair::Job;
 use crate::values::{self, ValueError};
 
@@ -62,6 +62,8 @@ pub struct Args {
     output: String,
     #[command(flatten)]
     writing: WritingArgs,
+    #[command(flatten)]
+    report: ReportArgs,
     /// How the moving labels are read between voxels
     #[arg(
         long,
@@ -94,6 +96,7 @@ Output:
   PREFIXInverseWarped.nii.gz      fixed image on the moving grid
   PREFIXLabels.nii.gz             moving labels on the fixed grid, with --moving-labels
   PREFIXoverlap.csv               overlap per label, with --fixed-labels too
+  PREFIXreport.html               with --report: a page of pictures and figures to judge the result by
   PREFIXrecord.json               parameters, versions, times, energies, overlap, Jacobian
 
 Examples:
@@ -137,6 +140,7 @@ impl Args {
             moving_mask: self.moving_mask,
             labels,
             start: self.registration.start(),
+            report: self.report.path(|| PairFiles::usual_report(&self.output)),
             prefix: self.output,
             writing: self.writing.writing(),
         };

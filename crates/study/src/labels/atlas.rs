@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::error::AtlasesError;
+use crate::words::stem;
 use crate::{Error, subjects};
 
 /// One atlas, `IMAGE=LABELS`, or a table of atlases.
@@ -120,13 +121,6 @@ fn check_names(atlases: &[Atlas]) -> Result<(), AtlasesError> {
         }
     }
     Ok(())
-}
-
-/// A file's name without the extension of its format.
-pub(super) fn stem(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    name.strip_suffix(".nii").unwrap_or(name).to_owned()
 }
 
 #[cfg(test)]

@@ -9,13 +9,14 @@ use antsreg_core::io::{itk, nifti};
 use antsreg_core::overlap::Overlap;
 use antsreg_register::Side;
 
-use super::atlas::{Atlas, stem};
+use super::atlas::Atlas;
 use super::load::{LoadedAtlas, load, usable};
 use super::progress::LabelsProgress;
 use super::propagate::{Propagated, Propagation, Target};
 use super::record::{AtlasRecord, Record, Seconds, TargetRecord};
 use super::scores::mean_jaccard;
 use super::study::AtlasStudy;
+use crate::words::stem;
 use crate::{Error, inputs};
 
 /// The image that gets labels, and the optional outputs.

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::transforms::{TransformFile, read_affine};
 use crate::{Error, inputs};
 
+/// What the name of a page is after the prefix, unless another is given.
+const REPORT: &str = "report.html";
+
 /// The files of one registration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairFiles {
@@ -32,6 +35,8 @@ pub struct PairFiles {
     pub prefix: String,
     /// Which images and warps are written, and how.
     pub writing: Writing,
+    /// The page to judge the result by, if one is wanted.
+    pub report: Option<PathBuf>,
 }
 
 /// A further channel of both sides.
@@ -167,6 +172,8 @@ pub struct Names {
     pub labels: Option<PathBuf>,
     /// Overlap per label.
     pub overlap: Option<PathBuf>,
+    /// The page to judge the result by.
+    pub report: Option<PathBuf>,
     /// The record.
     pub record: PathBuf,
 }
@@ -189,6 +196,7 @@ impl Names {
             inverse_warped: volume("InverseWarped", warped && inverse),
             labels: volume("Labels", files.labels.moving.is_some()),
             overlap: files.labels.fixed.is_some().then(|| name("overlap.csv")),
+            report: files.report.clone(),
             record: name("record.json"),
         }
     }
@@ -196,7 +204,7 @@ impl Names {
     /// Every name, in the order in which they are written.
     pub fn all(&self) -> Vec<&Path> {
         let transforms = [&self.affine, &self.warp, &self.inverse_warp, &self.composite, &self.inverse_composite];
-        let others = [&self.warped, &self.inverse_warped, &self.labels, &self.overlap];
+        let others = [&self.warped, &self.inverse_warped, &self.labels, &self.overlap, &self.report];
         let optional = transforms.into_iter().chain(others).flatten().map(PathBuf::as_path);
         optional.chain([self.record.as_path()]).collect()
     }
@@ -205,7 +213,7 @@ impl Names {
     pub fn left_over(&self, prefix: &str) -> Vec<PathBuf> {
         let volumes = ["1Warp", "1InverseWarp", "Warped", "InverseWarped", "Labels"];
         let names = volumes.iter().flat_map(|name| [format!("{name}.nii.gz"), format!("{name}.nii")]);
-        let others = ["0GenericAffine.mat", "Composite.h5", "InverseComposite.h5", "overlap.csv"];
+        let others = ["0GenericAffine.mat", "Composite.h5", "InverseComposite.h5", "overlap.csv", REPORT];
         let paths = names.chain(others.map(String::from)).map(|name| PathBuf::from(format!("{prefix}{name}")));
         let written = self.all();
         paths.filter(|path| !written.contains(&path.as_path()) && path.exists()).collect()
@@ -221,6 +229,11 @@ impl Names {
 }
 
 impl PairFiles {
+    /// The name of the page of a prefix, unless another is given.
+    pub fn usual_report(prefix: &str) -> PathBuf {
+        format!("{prefix}{REPORT}").into()
+    }
+
     /// Every file that is read.
     pub fn inputs(&self) -> Vec<&Path> {
         [self.fixed_inputs(), self.moving_inputs()].concat()

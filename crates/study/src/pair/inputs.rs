@@ -1,12 +1,13 @@
 //! What a registration reads, checked before anything is computed.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use antsreg_core::io::itk;
 use antsreg_core::{AffineTransform, Grid, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_register::linear::Start;
 use antsreg_register::{self as register, Grids, Mask, Side};
+use antsreg_report::Reference;
 use nalgebra::Point3;
 
 use super::files::{PairFiles, StartFile};
@@ -31,6 +32,8 @@ pub struct FixedInputs {
     pub start_file: StartFile,
     /// The files, as they were when they were read.
     pub identities: Vec<FileIdentity>,
+    /// Its pictures on pages, once they are drawn.
+    pub(super) drawn: Arc<OnceLock<Reference>>,
 }
 
 /// Both sides of a registration.
@@ -80,6 +83,7 @@ impl FixedInputs {
             start,
             start_file: files.start.clone(),
             identities,
+            drawn: Arc::default(),
         })
     }
 

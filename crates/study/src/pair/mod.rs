@@ -3,6 +3,7 @@
 mod files;
 mod inputs;
 mod overlap;
+mod page;
 mod record;
 mod volumes;
 mod write;
@@ -15,4 +16,4 @@ pub use record::{
     OverlapRecord, Parameters, Record, Seconds, SynLevel, SynRecord,
 };
 pub use volumes::{Masks, Named, SideVolumes};
-pub use write::{Context, Written, record, write};
+pub use write::{Context, Written, record, write, write_report};

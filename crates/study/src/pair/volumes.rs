@@ -95,6 +95,7 @@ impl Inputs {
             start,
             start_file,
             identities: Vec::new(),
+            drawn: Arc::default(),
         };
         Ok(Inputs { fixed, moving, moving_labels: None, warnings: Vec::new(), identities: Vec::new() })
     }

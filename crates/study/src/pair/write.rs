@@ -11,6 +11,7 @@ use antsreg_register::{Description, Options, Registration};
 use super::files::{Names, PairFiles};
 use super::inputs::Inputs;
 use super::overlap;
+use super::page;
 use super::record::{
     DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, LinearRecord, OverlapRecord, Parameters, Record,
     Seconds, SynRecord,
@@ -65,13 +66,22 @@ pub fn write(
     seconds.add(found);
     let began = Instant::now();
     let mut outputs = Outputs::new();
-    write_volumes(of, found, &mut outputs)?;
+    // Drawing uses the threads that compressing leaves idle.
+    let (pictures, volumes) = rayon::join(
+        || of.names.report.is_some().then(|| page::pictures(of.files, of.inputs, found)).transpose(),
+        || write_volumes(of, found, &mut outputs),
+    );
+    volumes?;
+    let pictures = pictures?;
     let overlap = overlap::write(of.files, of.names, of.inputs, &found.forward, &mut outputs)?;
     seconds.outputs += began.elapsed().as_secs_f64();
     seconds.total = total(&seconds);
-    let files_written = outputs.written().map_err(Error::from)?;
-    let files_written = files_written.into_iter().map(|(path, bytes)| WrittenFile { path, bytes }).collect();
-    let record = Record { files_written, ..record(of, found, overlap.as_ref(), seconds) };
+    let mut record = Record { files_written: written(&outputs)?, ..record(of, found, overlap.as_ref(), seconds) };
+    if let (Some(name), Some(pictures)) = (&of.names.report, &pictures) {
+        let html = page::page(&record, found, pictures)?;
+        outputs.write(name, |path| Ok::<_, Error>(write_file(path, html.as_bytes())?))?;
+        record.files_written = written(&outputs)?;
+    }
     outputs.write(&of.names.record, |path| {
         let json =
             serde_json::to_string_pretty(&record).map_err(|source| Error::Json { path: path.into(), source })?;
@@ -79,6 +89,22 @@ pub fn write(
     })?;
     let paths = outputs.commit()?;
     Ok(Written { record, overlap, paths })
+}
+
+/// Writes the page of a registration alone; `seconds` are those of the whole.
+///
+/// # Errors
+/// A page that cannot be made or written.
+pub fn write_report(of: &Context, found: &Registration, seconds: Seconds, path: &Path) -> Result<(), Error> {
+    let pictures = page::pictures(of.files, of.inputs, found)?;
+    let html = page::page(&record(of, found, None, seconds), found, &pictures)?;
+    Ok(write_file(path, html.as_bytes())?)
+}
+
+/// The files of a set, and their sizes.
+fn written(outputs: &Outputs) -> Result<Vec<WrittenFile>, Error> {
+    let files = outputs.written()?;
+    Ok(files.into_iter().map(|(path, bytes)| WrittenFile { path, bytes }).collect())
 }
 
 /// Writes transforms and images, all at once: each is encoded by many threads, but goes into its file by one.

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Error, Subject, stem};
+use super::{Error, Subject};
+use crate::words::stem;
 
 /// `sub-*/anat/*_SUFFIX.nii[.gz]` and `sub-*/ses-*/anat/…` of a BIDS folder, by name. Each image with the first suffix is a
 /// subject, named as its file without the suffix; its other channels lie beside it. For a missing one the usual name is taken, so that

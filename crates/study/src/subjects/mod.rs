@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 pub use error::Error;
 pub use size::largest_grid;
 
+use crate::words::stem;
+
 /// One subject's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
@@ -114,14 +116,6 @@ pub fn channels_of(argument: &Path) -> Vec<PathBuf> {
         Some(text) if !argument.exists() => text.split(',').map(PathBuf::from).collect(),
         _ => vec![argument.into()],
     }
-}
-
-/// A file's name without the ends that say its format.
-fn stem(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    let stem = [".nii", ".hdr", ".img"].iter().find_map(|extension| name.strip_suffix(extension));
-    stem.unwrap_or(name).to_owned()
 }
 
 #[cfg(test)]

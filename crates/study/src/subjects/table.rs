@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
-use super::{Error, IMAGE, Subject, stem};
+use super::{Error, IMAGE, Subject};
+use crate::words::stem;
 
 /// Columns beside those of the images.
 const COLUMNS: [&str; 3] = ["subject", "mask", "labels"];

@@ -208,7 +208,4 @@ pub enum Error {
         /// Number of files checked.
         all: usize,
     },
-    /// A chart or picture could not be drawn.
-    #[error("the report could not be drawn: {0}")]
-    Drawing(String),
 }

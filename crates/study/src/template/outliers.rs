@@ -1,13 +1,13 @@
 //! Subjects that are left out of the affine average, because their registration failed.
 
+use antsreg_report::robust::{NORMAL, median};
+
 use super::session::Session;
 
 /// A subject whose correlation lies this many robust deviations below the median is an outlier.
 const DEVIATIONS: f64 = 4.0;
 /// Lower limit of that deviation: affine registrations of similar subjects differ by this much.
 const LEAST_DEVIATION: f64 = 0.03;
-/// Factor from the median absolute deviation to the standard deviation of a normal distribution.
-const NORMAL: f64 = 1.4826;
 
 /// The outliers among the subjects of a session, by their positions in the plan. `correlations` are those of all subjects.
 pub fn outliers(session: &Session, correlations: &[f64]) -> Vec<usize> {
@@ -23,15 +23,6 @@ fn lowest_usual(values: &[f64]) -> f64 {
     middle - DEVIATIONS * deviation.max(LEAST_DEVIATION)
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => f64::NAN,
-        count if count % 2 == 1 => values[count / 2],
-        count => 0.5 * (values[count / 2 - 1] + values[count / 2]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,7 +33,5 @@ mod tests {
         let lowest = lowest_usual(&alike);
         assert!(alike.iter().all(|value| *value >= lowest));
         assert!(lowest > 0.5, "a failed registration correlates by 0.3 or so: {lowest}");
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![3.0, 1.0, 2.0, 10.0]), 2.5);
     }
 }

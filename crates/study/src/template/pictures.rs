@@ -5,9 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use antsreg_core::Volume;
 use antsreg_core::io::nifti;
+use antsreg_report::{Overview, overview};
 
 use super::session::Session;
-use super::slices;
 use crate::Error;
 
 /// The subject of a picture.
@@ -26,7 +26,11 @@ pub struct Pictures(Mutex<BTreeMap<Drawn, String>>);
 impl Session {
     /// Draws the first channel of a template or a subject; returns the picture.
     pub(super) fn draw(&self, drawn: Drawn, first: &Volume) -> Result<String, Error> {
-        let picture = slices::data_address(first)?;
+        let size = match drawn {
+            Drawn::Template(_) => Overview::Large,
+            Drawn::Subject(_) => Overview::Small,
+        };
+        let picture = overview(first, size)?;
         let Pictures(pictures) = &self.pictures;
         pictures.lock().unwrap_or_else(PoisonError::into_inner).insert(drawn, picture.clone());
         Ok(picture)

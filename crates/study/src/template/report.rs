@@ -1,11 +1,11 @@
 //! The report of a template: an HTML page, and a table of the statistics of every pass.
 
 use antsreg_core::io::outputs::write_file;
+use antsreg_report::{Facts, GroupPage, Measure, Member, Section, Worse, group_page};
 use rayon::prelude::*;
 
 use super::chart;
 use super::manifest::results_of;
-use super::page::{self, Contents, Row};
 use super::pictures::Drawn;
 use super::session::Session;
 use super::update::TemplateResults;
@@ -20,8 +20,14 @@ pub fn passes(session: &Session, last: usize) -> Result<Vec<TemplateResults>, Er
     (session.plan.first_pass..=last).map(figures).collect()
 }
 
-/// Writes the page and the table. `last` is the picture of the final template, `mean` the length of the mean of all
-/// final warps, mean over the foreground, voxels.
+/// What is compared between subjects.
+const MEASURES: [(&str, &str, usize, Worse); 2] = [
+    ("correlation", "Correlation with the template, in its foreground.", 4, Worse::Low),
+    ("warp, voxels", "Mean length of the warp, in the foreground.", 2, Worse::High),
+];
+
+/// Writes the page and the table. `last` is the picture of the template that is handed out, `mean` the mean length of the mean
+/// of all final warps, voxels. The page depends on the plan and the images alone, not on how the steps were run.
 ///
 /// # Errors
 /// A file that cannot be read or written.
@@ -29,36 +35,77 @@ pub fn write(
     session: &Session,
     passes: &[TemplateResults],
     last: String,
-    subjects: Vec<Row>,
+    subjects: &[Member],
     mean: f64,
 ) -> Result<(), Error> {
-    let of_pass = |results: &TemplateResults| (format!("after pass {}", results.pass), Some(results.pass));
+    let of_pass = |results: &TemplateResults| (format!("After pass {}", results.pass), Some(results.pass));
     let templates: Vec<(String, Option<usize>)> =
-        std::iter::once(("before all passes".to_owned(), None)).chain(passes.iter().map(of_pass)).collect();
-    let row = |(title, pass): (String, Option<usize>)| -> Result<Row, Error> {
-        Ok(Row { title, note: String::new(), picture: session.picture(Drawn::Template(pass))? })
+        std::iter::once(("Before all passes".to_owned(), None)).chain(passes.iter().map(of_pass)).collect();
+    let picture = |(title, pass): (String, Option<usize>)| -> Result<[String; 3], Error> {
+        Ok([title, String::new(), session.picture(Drawn::Template(pass))?])
     };
-    let mut templates: Vec<Row> = templates.into_par_iter().map(row).collect::<Result<_, Error>>()?;
-    let (title, note) = (
-        "final template".into(),
-        "the mean of the subjects, each interpolated once through all its transforms".into(),
-    );
-    templates.push(Row { title, note, picture: last });
-    let contents = Contents {
-        templates,
-        subjects,
-        passes,
-        chart: chart::convergence(passes)?,
-        left_out: session.plan.left_out(),
-        mean_final_warp_voxels: mean,
+    let mut templates: Vec<[String; 3]> = templates.into_par_iter().map(picture).collect::<Result<_, Error>>()?;
+    templates.push([
+        "Handed out".into(),
+        "the subjects’ mean, each read once through all its transforms".into(),
+        last,
+    ]);
+    let measure = |(name, note, decimals, worse): (&str, &str, usize, Worse)| Measure {
+        name: name.into(),
+        note: note.into(),
+        decimals,
+        worse,
     };
-    write_file(&session.layout.report(), page::render(&contents).as_bytes())?;
+    let facts = facts(session, passes, subjects.len(), mean);
+    let page = GroupPage {
+        facts: &facts,
+        member: "subject",
+        measures: &MEASURES.map(measure),
+        members: subjects,
+        shared: &templates,
+        charts: &chart::charts(passes)?,
+    };
+    write_file(&session.layout.report(), group_page(&page)?.html.as_bytes())?;
     let path = session.layout.convergence();
     let table = table(passes).map_err(|source| Error::Table { path: path.clone(), source })?;
     Ok(write_file(&path, &table)?)
 }
 
-/// The statistics of every pass as CSV.
+/// What the page says.
+fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f64) -> Facts {
+    let mut highlights = vec![
+        [passes.len().to_string(), "passes".into()],
+        [format!("{mean:.4} voxels"), "mean of all final warps in the foreground".into()],
+    ];
+    if let Some(last) = passes.last() {
+        highlights.push([format!("{:.4} voxels", last.moved_mean_voxels), "moved by the last pass".into()]);
+        highlights.push([format!("{:.4} / mm", last.sharpness_per_mm), "sharpness after the last pass".into()]);
+    }
+    let section = |pass: &TemplateResults| {
+        let row = |name: &str, value: String| [name.to_owned(), value];
+        let mut rows = vec![
+            row("moved, mean", format!("{:.4} voxels", pass.moved_mean_voxels)),
+            row("moved, at most", format!("{:.3} voxels", pass.moved_largest_voxels)),
+            row("mean warp", format!("{:.4} voxels", pass.mean_warp_voxels)),
+            row("sharpness", format!("{:.4} / mm", pass.sharpness_per_mm)),
+        ];
+        rows.extend(
+            pass.correlation_with_before.map(|value| row("correlation with the one before", format!("{value:.4}"))),
+        );
+        Section { title: format!("Pass {}", pass.pass), rows }
+    };
+    Facts {
+        title: format!("Atlas of {subjects} subjects"),
+        subtitle: "A template, and every subject on it".into(),
+        highlights,
+        warnings: session.plan.left_out().into_iter().map(|who| format!("Left out: {who}")).collect(),
+        sections: passes.iter().map(section).collect(),
+        program: format!("antsreg-gpu {}", env!("CARGO_PKG_VERSION")),
+        ..Facts::default()
+    }
+}
+
+/// The figures of every pass as CSV.
 fn table(passes: &[TemplateResults]) -> Result<Vec<u8>, csv::Error> {
     let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     table.write_record([

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use antsreg_cohort::template::{Movement, sharpen, sharpness};
 use antsreg_core::{LabelVolume, Volume};
 use antsreg_pool::WriteQueue;
+use antsreg_report::{Member, Overview, overview};
 
 use super::content::{Content, write_all};
 use super::finish::FinishResults;
@@ -12,19 +13,18 @@ use super::handed_out::HandedOut;
 use super::last::Last;
 use super::manifest::{self, Manifest};
 use super::means::{Gathering, Means, fit};
-use super::page::Row;
 use super::pictures::Drawn;
 use super::session::Session;
 use super::step::Step;
-use super::{average, labels, report, slices};
+use super::{average, labels, report};
 use crate::Error;
 
 /// The sums over the subjects on the final template.
 pub struct Sums<'a> {
     last: &'a Last<'a>,
     gathering: Gathering<'a>,
-    /// Statistics of each subject, for the report.
-    notes: Vec<String>,
+    /// Figures of each subject, for the report: correlation and mean length of the warp.
+    figures: Vec<Vec<Option<f64>>>,
     labels: Vec<LabelVolume>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Sums<'a> {
     pub fn new(session: &Session, last: &'a Last) -> Sums<'a> {
         let memory = fit(session.included.len(), &last.reference, true);
         let gathering = Gathering::new(session.plan.options.average, &last.reference, memory);
-        Sums { last, gathering, notes: Vec::new(), labels: Vec::new() }
+        Sums { last, gathering, figures: Vec::new(), labels: Vec::new() }
     }
 
     /// Adds the next subject.
@@ -44,11 +44,7 @@ impl<'a> Sums<'a> {
         let HandedOut { results, contribution, labels, .. } = subject;
         self.gathering.add(contribution.clone(), is_near_end)?;
         self.labels.extend(labels.clone());
-        self.notes.push(format!(
-            "correlation {:.4}, warp {:.2} voxels",
-            results.correlation.unwrap_or(f64::NAN),
-            results.warp_mean_voxels
-        ));
+        self.figures.push(vec![results.correlation, Some(results.warp_mean_voxels)]);
         Ok(())
     }
 
@@ -68,7 +64,7 @@ impl<'a> Sums<'a> {
         let files = session.layout.result(extension);
         let files: Vec<_> = files.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image)).collect();
         let ((sharpness_per_mm, picture), written) = rayon::join(
-            || rayon::join(|| sharpness(&images[0], &foreground), || slices::data_address(&images[0])),
+            || rayon::join(|| sharpness(&images[0], &foreground), || overview(&images[0], Overview::Large)),
             || write_all(&session.layout, &files),
         );
         let (sharpness_per_mm, mut written) = (sharpness_per_mm?, written?);
@@ -84,12 +80,12 @@ impl<'a> Sums<'a> {
             inputs.extend(manifest::read::<Manifest>(&files.manifest)?.outputs);
         }
         let passes = report::passes(session, pass)?;
-        let row = |(&subject, note)| -> Result<Row, Error> {
-            let (title, picture) = (session.subject(subject).name.clone(), session.picture(Drawn::Subject(subject))?);
-            Ok(Row { title, note, picture })
+        let member = |(&subject, values)| -> Result<Member, Error> {
+            let (name, picture) = (session.subject(subject).name.clone(), session.picture(Drawn::Subject(subject))?);
+            Ok(Member { name, status: "done".into(), thumbnail: Some(picture), values, ..Member::default() })
         };
-        let rows = session.included.iter().zip(self.notes).map(row).collect::<Result<_, _>>()?;
-        report::write(session, &passes, picture?, rows, mean_final_warp_voxels)?;
+        let members: Vec<Member> = session.included.iter().zip(self.figures).map(member).collect::<Result<_, _>>()?;
+        report::write(session, &passes, picture?, &members, mean_final_warp_voxels)?;
         let sharper_than_affine_average = match session.plan.first_pass {
             0 => Some(sharpness_per_mm / average::sharpness_of(session, 0)?),
             _ => None,

@@ -1,0 +1,57 @@
+//! `--report`: the page of one result.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::values::ValueError;
+
+/// The page of one result.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ReportArgs {
+    /// Also write a page to judge the result by, one HTML file that needs no network [FILE by default: the start of the output
+    /// names with report.html behind it]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, help_heading = "Output")]
+    report: Option<Option<PageName>>,
+}
+
+impl ReportArgs {
+    /// Whether a page is wanted.
+    pub fn is_given(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// The page, if one is wanted; `usual` is its name unless another is given.
+    pub fn path(&self, usual: impl FnOnce() -> PathBuf) -> Option<PathBuf> {
+        let given = self.report.as_ref()?;
+        Some(given.as_ref().map_or_else(usual, |PageName(path)| path.clone()))
+    }
+}
+
+/// The name of a page: it ends as browsers expect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PageName(PathBuf);
+
+impl FromStr for PageName {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<PageName, ValueError> {
+        let path = Path::new(text);
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("html" | "htm") => Ok(PageName(path.into())),
+            _ => Err(ValueError::Malformed { expected: "a name that ends in .html", found: text.into() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_ends_in_html() {
+        assert_eq!("a/b.html".parse(), Ok(PageName("a/b.html".into())));
+        for text in ["", "b", ".html", "out_Warped.nii.gz", "record.json"] {
+            assert!(text.parse::<PageName>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Why a page cannot be made.
+
+/// Why a page cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A chart could not be drawn.
+    #[error("a chart of the page could not be drawn: {0}")]
+    Chart(String),
+    /// Outlines could not be found.
+    #[error("the outlines of the page could not be drawn: {0}")]
+    Outline(#[from] contour::Error),
+    /// A picture could not be encoded.
+    #[error("a picture of the page could not be encoded: {0}")]
+    Picture(#[from] png::EncodingError),
+    /// A template could not be filled in.
+    #[error("the page could not be put together: {0}")]
+    Template(#[from] askama::Error),
+}

@@ -1,0 +1,250 @@
+//! The page of many results: a table of all with what is unusual marked, small pictures, distributions, room for verdicts.
+
+use askama::Template;
+
+use crate::chart::strip;
+use crate::robust::robust_z;
+use crate::{Chart, Error, Facts, Page};
+
+/// A value so many robust standard deviations from the median is an outlier (Iglewicz and Hoaglin 1993).
+const OUTLIER: f64 = 3.5;
+/// Fewer values say nothing about what is usual.
+const LEAST: usize = 5;
+/// The most bytes of all small pictures, so that the page stays small.
+const PICTURE_BYTES: usize = 1_500_000;
+
+/// Which values of a measure are bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Worse {
+    /// Low ones.
+    Low,
+    /// High ones.
+    High,
+    /// Those far from the others.
+    Either,
+}
+
+/// A measure of all members.
+#[derive(Debug, Clone)]
+pub struct Measure {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub note: String,
+    /// Decimals that are shown.
+    pub decimals: usize,
+    /// Which values are outliers.
+    pub worse: Worse,
+}
+
+/// One of many.
+#[derive(Debug, Clone, Default)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// How it came out, in a word.
+    pub status: String,
+    /// Why there is no result.
+    pub failure: Option<String>,
+    /// Its own page, relative to the group's.
+    pub page: Option<String>,
+    /// A small picture, as a `data:` address.
+    pub thumbnail: Option<String>,
+    /// The value of each measure.
+    pub values: Vec<Option<f64>>,
+    /// Doubts about it.
+    pub warnings: Vec<String>,
+}
+
+/// The page of many results.
+#[derive(Debug, Clone, Copy)]
+pub struct GroupPage<'a> {
+    /// What it says. Failures and outliers are added to the warnings.
+    pub facts: &'a Facts,
+    /// What one of the members is called, such as `subject`.
+    pub member: &'a str,
+    /// The measures.
+    pub measures: &'a [Measure],
+    /// The members.
+    pub members: &'a [Member],
+    /// Pictures of what they have in common, above the table: title, note and `data:` address.
+    pub shared: &'a [[String; 3]],
+    /// Charts beside the distributions.
+    pub charts: &'a [Chart],
+}
+
+/// Puts the page of many results together.
+///
+/// # Errors
+/// A chart that cannot be drawn, or a template that cannot be filled in.
+pub fn group_page(page: &GroupPage) -> Result<Page, Error> {
+    let GroupPage { member, measures, members, shared, .. } = *page;
+    let mut rows: Vec<Row> = members.iter().map(Row::of).collect();
+    let mut charts = page.charts.to_vec();
+    for (n, measure) in measures.iter().enumerate() {
+        let values: Vec<Option<f64>> = members.iter().map(|member| member.values.get(n).copied().flatten()).collect();
+        let z = robust_z(&values, LEAST);
+        let outlying: Vec<bool> = z.iter().map(|z| z.is_some_and(|z| is_outlier(z, measure.worse))).collect();
+        for ((row, value), (z, outlying)) in rows.iter_mut().zip(&values).zip(z.iter().zip(&outlying)) {
+            row.cells.push(Cell::of(measure, *value, *z, *outlying));
+        }
+        let dots: Vec<(&str, f64, bool)> = members
+            .iter()
+            .zip(&values)
+            .zip(&outlying)
+            .filter_map(|((member, value), outlying)| Some((member.name.as_str(), (*value)?, *outlying)))
+            .filter(|(_, value, _)| value.is_finite())
+            .collect();
+        if dots.len() > 1 {
+            let svg = strip(&dots)?;
+            charts.push(Chart { title: measure.name.clone(), svg, note: measure.note.clone() });
+        }
+    }
+    let mut facts = page.facts.clone();
+    for row in &rows {
+        facts.warnings.extend(row.member.failure.as_ref().map(|why| format!("{} failed: {why}", row.member.name)));
+    }
+    let unusual = |row: &Row| {
+        let of: Vec<String> = row
+            .cells
+            .iter()
+            .zip(measures)
+            .filter(|(cell, _)| cell.outlying)
+            .map(|(cell, measure)| format!("{} {}", measure.name, cell.text))
+            .collect();
+        (!of.is_empty()).then(|| format!("{} is unusual: {}", row.member.name, of.join(", ")))
+    };
+    facts.warnings.extend(rows.iter().filter_map(unusual));
+    show_pictures(&mut rows);
+    let pictures = rows.iter().any(|row| row.picture.is_some());
+    let contents = Contents { facts: &facts, member, measures, rows: &rows, pictures, shared, charts: &charts };
+    Ok(Page { html: contents.render()? })
+}
+
+fn is_outlier(z: f64, worse: Worse) -> bool {
+    match worse {
+        Worse::Low => z < -OUTLIER,
+        Worse::High => z > OUTLIER,
+        Worse::Either => z.abs() > OUTLIER,
+    }
+}
+
+/// Gives rows their pictures while there is room, those to be looked at first.
+fn show_pictures(rows: &mut [Row]) {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|n| !rows[*n].is_marked());
+    let mut bytes = 0;
+    for n in order {
+        if let Some(picture) = &rows[n].member.thumbnail {
+            bytes += picture.len();
+            if bytes > PICTURE_BYTES {
+                return;
+            }
+            rows[n].picture = Some(picture);
+        }
+    }
+}
+
+/// A row of the table.
+struct Row<'a> {
+    member: &'a Member,
+    cells: Vec<Cell>,
+    picture: Option<&'a str>,
+}
+
+impl Row<'_> {
+    fn of(member: &Member) -> Row<'_> {
+        Row { member, cells: Vec::new(), picture: None }
+    }
+
+    /// Whether there is a reason to look at it.
+    fn is_marked(&self) -> bool {
+        self.member.failure.is_some()
+            || !self.member.warnings.is_empty()
+            || self.cells.iter().any(|cell| cell.outlying)
+    }
+}
+
+/// A value in the table.
+struct Cell {
+    text: String,
+    /// For sorting; empty where there is none.
+    sort: String,
+    /// The robust z.
+    z: String,
+    outlying: bool,
+}
+
+impl Cell {
+    fn of(measure: &Measure, value: Option<f64>, z: Option<f64>, outlying: bool) -> Cell {
+        let finite = value.filter(|value| value.is_finite());
+        Cell {
+            text: finite.map_or("–".into(), |value| format!("{value:.*}", measure.decimals)),
+            sort: finite.map_or(String::new(), |value| value.to_string()),
+            z: z.map_or(String::new(), |z| format!("{z:+.1}")),
+            outlying,
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "group.html")]
+struct Contents<'a> {
+    facts: &'a Facts,
+    member: &'a str,
+    measures: &'a [Measure],
+    rows: &'a [Row<'a>],
+    pictures: bool,
+    shared: &'a [[String; 3]],
+    charts: &'a [Chart],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(values: &[f64]) -> Vec<Member> {
+        let member = |(n, value): (usize, &f64)| Member {
+            name: format!("s<{n}>"),
+            status: "done".into(),
+            thumbnail: Some(format!("data:,{}", "x".repeat(PICTURE_BYTES / 4))),
+            values: vec![Some(*value)],
+            ..Member::default()
+        };
+        values.iter().enumerate().map(member).collect()
+    }
+
+    fn page(members: &[Member], worse: Worse) -> String {
+        let measures = [Measure { name: "correlation".into(), note: String::new(), decimals: 2, worse }];
+        let page = GroupPage {
+            facts: &Facts::default(),
+            member: "subject",
+            measures: &measures,
+            members,
+            shared: &[],
+            charts: &[],
+        };
+        group_page(&page).expect("a page").html
+    }
+
+    #[test]
+    fn outliers_are_marked_and_named_and_shown_first() {
+        let members = members(&[0.9, 0.91, 0.92, 0.9, 0.89, 0.2]);
+        let html = page(&members, Worse::Low);
+        assert!(html.contains("s&#60;5&#62; is unusual: correlation 0.20"));
+        assert_eq!(html.matches("class=\"outlier\"").count(), 1);
+        // There is room for three pictures, and the outlier is the last of six.
+        assert_eq!(html.matches("src=\"data:,").count(), 3);
+        let row = html.split("<tr").find(|row| row.contains("s&#60;5&#62;</")).expect("a row");
+        assert!(row.contains("src=\"data:,"));
+        assert!(!page(&members, Worse::High).contains("is unusual"));
+    }
+
+    #[test]
+    fn names_do_not_become_markup() {
+        let mut members = members(&[1.0]);
+        members[0].failure = Some("<b>".into());
+        let html = page(&members, Worse::Low);
+        assert!(html.contains("s&#60;0&#62; failed: &#60;b&#62;") && !html.contains("s<0>"));
+    }
+}

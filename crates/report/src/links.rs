@@ -1,0 +1,50 @@
+//! From one page to another: addresses of files, and the small picture that a page carries.
+
+/// What stands around the small picture in the head of a page.
+const BEFORE: &str = "<meta name=\"thumbnail\" content=\"";
+
+/// The small picture that the head of a page carries, as a `data:` address.
+pub fn thumbnail_in(head: &str) -> Option<&str> {
+    let from = head.find(BEFORE)? + BEFORE.len();
+    let picture = &head[from..];
+    let picture = &picture[..picture.find('"')?];
+    picture
+        .strip_prefix("data:image/png;base64,")?
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b))
+        .then_some(picture)
+}
+
+/// The address of a file by its path from the folder of the page.
+pub fn link_to(path: &str) -> String {
+    let mut link = String::new();
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => link.push(byte.into()),
+            _ => link.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    // A colon is encoded, so that no name is taken for a scheme.
+    link
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_are_links() {
+        assert_eq!(link_to("sub-01_report.html"), "sub-01_report.html");
+        assert_eq!(link_to("javascript:a b#ä"), "javascript%3Aa%20b%23%C3%A4");
+    }
+
+    #[test]
+    fn only_pictures_are_taken_from_pages() {
+        let page = |content: &str| format!("<head>{BEFORE}{content}\">");
+        assert_eq!(thumbnail_in(&page("data:image/png;base64,iVBO+/=")), Some("data:image/png;base64,iVBO+/="));
+        for content in ["http://x/y.png", "data:image/png;base64,<", "data:text/html,a"] {
+            assert_eq!(thumbnail_in(&page(content)), None, "{content}");
+        }
+        assert_eq!(thumbnail_in("<head>"), None);
+    }
+}

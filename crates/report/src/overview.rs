@@ -1,0 +1,35 @@
+//! An image by itself: the middle slice of each plane, side by side.
+
+use antsreg_core::{TransformChain, Volume};
+use antsreg_kernels::apply::Interpolation;
+
+use crate::picture::Indexed;
+use crate::slices::Slices;
+use crate::views::{View, views};
+use crate::{Error, thumbnail};
+
+/// How large an overview is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overview {
+    /// As large as the slices of a page.
+    Large,
+    /// As small as the pictures of a table.
+    Small,
+}
+
+/// The middle slices of an image as a picture, in a `data:` address.
+///
+/// # Errors
+/// A picture that cannot be drawn.
+pub fn overview(image: &Volume, how: Overview) -> Result<String, Error> {
+    let middle = |view: View| View { slices: vec![view.slices[view.slices.len() / 2].clone()], ..view };
+    let views: Vec<View> = views(image, None).into_iter().map(middle).collect();
+    let slices = Slices::read(image, &views, &TransformChain::new(), Interpolation::Linear);
+    match how {
+        Overview::Large => {
+            Indexed::beside(&slices.all().map(|slice| Indexed::grey(slice, slices.range)).collect::<Vec<_>>())
+                .address()
+        }
+        Overview::Small => thumbnail::address(&slices, None),
+    }
+}

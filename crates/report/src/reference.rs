@@ -1,0 +1,56 @@
+//! The image that others are compared with, drawn once for any number of pages.
+
+use antsreg_core::{TransformChain, Volume};
+use antsreg_kernels::apply::Interpolation;
+use rayon::prelude::*;
+
+use crate::Error;
+use crate::outline::outline;
+use crate::picture::Indexed;
+use crate::slices::Slices;
+use crate::views::{View, views};
+
+/// The image that others are compared with: the fixed image of registrations.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    /// Where its slices lie.
+    pub(crate) views: Vec<View>,
+    /// What they hold.
+    pub(crate) slices: Slices,
+    /// The value at which outlines are drawn.
+    pub(crate) threshold: f32,
+    /// Each slice of each view as a picture.
+    pub(crate) pictures: Vec<Vec<String>>,
+    /// The outlines of each slice of each view.
+    pub(crate) outlines: Vec<Vec<String>>,
+}
+
+impl Reference {
+    /// Draws an image where `mask` exceeds ½, or else where it is bright.
+    ///
+    /// # Errors
+    /// A picture that cannot be drawn.
+    pub fn new(image: &Volume, mask: Option<&Volume>) -> Result<Reference, Error> {
+        let views = views(image, mask);
+        let slices = Slices::read(image, &views, &TransformChain::new(), Interpolation::Linear);
+        let threshold = slices.threshold();
+        let pictures = greys(&slices)?;
+        let outlines = outlines(&slices, threshold)?;
+        Ok(Reference { views, slices, threshold, pictures, outlines })
+    }
+}
+
+/// Each slice as a grey picture.
+pub fn greys(slices: &Slices) -> Result<Vec<Vec<String>>, Error> {
+    each(slices, |slice| Indexed::grey(slice, slices.range).address())
+}
+
+/// The outlines of each slice.
+pub fn outlines(slices: &Slices, threshold: f32) -> Result<Vec<Vec<String>>, Error> {
+    each(slices, |slice| outline(slice, threshold))
+}
+
+/// Something of each slice of each view, on all threads.
+fn each<T: Send>(slices: &Slices, of: impl Fn(&Volume) -> Result<T, Error> + Sync) -> Result<Vec<Vec<T>>, Error> {
+    slices.views.par_iter().map(|view| view.par_iter().map(&of).collect()).collect()
+}

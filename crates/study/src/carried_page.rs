@@ -1,0 +1,90 @@
+//! The page of an image that was carried through transforms: beside the reference, as it was and as it came out.
+
+use std::path::Path;
+
+use antsreg_core::TransformChain;
+use antsreg_kernels::apply::Interpolation;
+use antsreg_report::{Chart, Compared, ComparisonPage, Facts, File, Reference, compare, comparison_page, histograms};
+
+use crate::transforms::TransformFile;
+use crate::words::{self, stem};
+use crate::{Error, geometry, inputs};
+
+/// What the reference, the image where its header places it and the image as carried are called.
+const NAMES: [&str; 3] = ["Reference", "Before", "After"];
+
+/// An image that was carried.
+#[derive(Debug, Clone, Copy)]
+pub struct Carried<'a> {
+    /// The image.
+    pub input: &'a Path,
+    /// The image whose grid it got.
+    pub reference: &'a Path,
+    /// What was written.
+    pub output: &'a Path,
+    /// The files of the transforms, the last one acting on the image first.
+    pub transforms: &'a [TransformFile],
+    /// The transforms.
+    pub chain: &'a TransformChain,
+    /// How it was read between voxels.
+    pub interpolation: Interpolation,
+    /// The command, for people.
+    pub command_line: &'a [String],
+}
+
+/// The page, as HTML.
+///
+/// # Errors
+/// An image that cannot be read; a page that cannot be made.
+pub fn carried_page(carried: &Carried) -> Result<String, Error> {
+    let Carried { input, reference, output, transforms, chain, interpolation, command_line } = *carried;
+    let (image, onto) = (inputs::any_image(input)?, inputs::any_image(reference)?);
+    let unmoved = TransformChain::new();
+    let compared = Compared {
+        image: &image,
+        before: (!transforms.is_empty()).then_some(&unmoved),
+        after: chain,
+        warp: chain.displacement(),
+        // Splines and sincs prepare the whole image, and differ by less than a picture shows.
+        interpolation: match interpolation {
+            Interpolation::Nearest | Interpolation::GenericLabel | Interpolation::MultiLabel { .. } => {
+                Interpolation::Nearest
+            }
+            _ => Interpolation::Linear,
+        },
+        labels: None,
+    };
+    let pictures = compare(&Reference::new(&onto, None)?, &compared)?;
+    let file = |role: &str, path: &Path, detail: String| File {
+        role: role.into(),
+        path: path.display().to_string(),
+        detail,
+    };
+    let mut files = vec![
+        file("image", input, geometry::describe(&image.grid)),
+        file("reference", reference, geometry::describe(&onto.grid)),
+    ];
+    files.extend(transforms.iter().map(|transform| File {
+        role: "transform".into(),
+        path: transform.to_string(),
+        detail: String::new(),
+    }));
+    files.push(file("written", output, String::new()));
+    let facts = Facts {
+        title: format!("{} onto {}", stem(input), stem(reference)),
+        subtitle: "An image carried through transforms".into(),
+        warnings: chain.check(&onto.grid, Some(&image.grid))?.iter().map(ToString::to_string).collect(),
+        command: words::command(command_line),
+        files,
+        details: vec![["The transforms in words".into(), chain.explain().to_string()]],
+        program: format!("antsreg-gpu {}", env!("CARGO_PKG_VERSION")),
+        ..Facts::default()
+    };
+    let charts = [Chart {
+        title: "Intensities".into(),
+        svg: histograms(["reference", "image, after"], &pictures.histograms)?,
+        note: "Histograms of the pixels above black in the slices above. Each image has its own black and white."
+            .into(),
+    }];
+    Ok(comparison_page(&ComparisonPage { facts: &facts, pictures: &pictures, names: NAMES, charts: &charts })?.html)
+}

@@ -1,0 +1,255 @@
+//! The page of one registration: its pictures, and its record in words.
+
+use std::path::Path;
+
+use antsreg_core::{Transform, TransformChain};
+use antsreg_kernels::apply::Interpolation;
+use antsreg_register::{Course, Registration, linear};
+use antsreg_report::{
+    Chart, Compared, ComparisonPage, Curve, Curves, Facts, File, Pictures, Reference, Section, compare,
+    comparison_page, curves, histograms,
+};
+
+use super::files::PairFiles;
+use super::inputs::Inputs;
+use super::record::{ImageRecord, Record};
+use crate::Error;
+use crate::words::{self, stem};
+
+/// What the fixed image, the moving image at the start and under the result are called.
+const NAMES: [&str; 3] = ["Fixed", "Before", "After"];
+
+/// Draws a registration. The fixed side is drawn once for all registrations to it.
+pub fn pictures(files: &PairFiles, inputs: &Inputs, found: &Registration) -> Result<Pictures, Error> {
+    let side = &inputs.fixed.side;
+    let drawn = &inputs.fixed.drawn;
+    let reference = match drawn.get() {
+        Some(reference) => reference,
+        None => {
+            let mask = side.mask.of_stage(0).map(AsRef::as_ref);
+            let reference = Reference::new(&side.image, mask)?;
+            drawn.get_or_init(|| reference)
+        }
+    };
+    let before = TransformChain::from(vec![Transform::Affine(found.start)]);
+    let compared = Compared {
+        image: &inputs.moving.image,
+        before: Some(&before),
+        after: &found.forward,
+        warp: found.warp(),
+        interpolation: Interpolation::Linear,
+        labels: inputs.moving_labels.as_ref().map(|labels| (labels, files.labels.interpolation)),
+    };
+    Ok(compare(reference, &compared)?)
+}
+
+/// The page, as HTML.
+pub fn page(record: &Record, found: &Registration, pictures: &Pictures) -> Result<String, Error> {
+    let facts = facts(record);
+    let charts = charts(found, pictures)?;
+    let page = ComparisonPage { facts: &facts, pictures, names: NAMES, charts: &charts };
+    Ok(comparison_page(&page)?.html)
+}
+
+/// Histograms and the course of the energy.
+fn charts(found: &Registration, pictures: &Pictures) -> Result<Vec<Chart>, Error> {
+    let mut charts = vec![Chart {
+        title: "Intensities".into(),
+        svg: histograms(["fixed", "moving, after"], &pictures.histograms)?,
+        note: "Histograms of the pixels above black in the slices above. Each image has its own black and white."
+            .into(),
+    }];
+    let linear: Vec<&linear::Outcome> = found.courses.iter().filter_map(linear_outcome).collect();
+    if let Some(first) = linear.first() {
+        let levels: Vec<String> = first.levels.iter().map(|(mm, _)| mm.to_string()).collect();
+        let x = format!("level: {} mm", levels.join(", "));
+        let curves_of: Vec<Curve> = linear.iter().zip(1..).map(|(outcome, n)| cost_curve(outcome, n)).collect();
+        let svg = curves(&Curves { x: &x, y: "cost", from_zero: false, curves: &curves_of })?;
+        let note = "Cost at the end of each level of the affine stage, coarse to fine. A finer level can have a higher cost: it \
+                    sees more detail.";
+        charts.push(Chart { title: "Affine stage".into(), svg, note: note.into() });
+    }
+    let mut done = 0.0;
+    let mut energies = Vec::new();
+    for (n, level) in found.levels().enumerate().filter(|(_, level)| !level.energies.is_empty()) {
+        let points: Vec<(f64, f64)> =
+            level.energies.iter().zip(1..).map(|(energy, n)| (done + f64::from(n), *energy)).collect();
+        done += points.len() as f64;
+        energies.push(Curve {
+            name: format!("{}: ÷ {}", n + 1, level.shrink),
+            points,
+            marks: level.energies.len() == 1,
+        });
+    }
+    if !energies.is_empty() {
+        let svg = curves(&Curves { x: "iteration", y: "energy", from_zero: false, curves: &energies })?;
+        let note = "Energy of each iteration of the deformable stage, by level and its shrink factor; lower is better. Levels are \
+                    not comparable with each other.";
+        charts.push(Chart { title: "Deformable stage".into(), svg, note: note.into() });
+    }
+    Ok(charts)
+}
+
+fn linear_outcome(course: &Course) -> Option<&linear::Outcome> {
+    match course {
+        Course::Linear(outcome) => Some(outcome),
+        Course::Deformable(_) => None,
+    }
+}
+
+/// The cost of the nth linear stage, level by level.
+fn cost_curve(outcome: &linear::Outcome, n: usize) -> Curve {
+    let points = outcome.levels.iter().zip(1..).map(|((_, cost), level)| (f64::from(level), *cost)).collect();
+    Curve { name: format!("stage {n}"), points, marks: true }
+}
+
+/// The record in words.
+fn facts(record: &Record) -> Facts {
+    let Record { inputs, similarity, .. } = record;
+    let mut highlights = Vec::new();
+    let mut highlight = |value: String, what: &str| highlights.push([value, what.to_owned()]);
+    if let (Some(start), Some(now)) = (similarity.correlation_at_start, similarity.correlation) {
+        highlight(format!("{start:.3} → {now:.3}"), "correlation, before → after");
+    }
+    if let Some(overlap) = &record.overlap {
+        highlight(format!("{:.3}", overlap.mean_dice), "mean Dice of the labels");
+    }
+    if let Some(jacobian) = &record.jacobian {
+        highlight(format!("{:.2} to {:.2}", jacobian.warp.minimum, jacobian.warp.maximum), "Jacobian of the warp");
+        highlight(jacobian.warp.folded.to_string(), "folded voxels");
+    }
+    if let Some(now) = record.coverage.now {
+        highlight(format!("{:.0} %", 100.0 * now), "of the fixed image covered");
+    }
+    highlight(format!("{:.1} s", record.seconds.total), "in all");
+    let name = |image: &ImageRecord| stem(&image.path);
+    Facts {
+        title: format!("{} onto {}", name(&inputs.moving), name(&inputs.fixed)),
+        subtitle: format!("Registration on {}", record.device),
+        highlights,
+        warnings: record.warnings.clone(),
+        sections: sections(record),
+        command: words::command(&record.command_line),
+        files: files(record),
+        details: details(record),
+        program: format!("{} {}", record.program, record.version),
+    }
+}
+
+fn sections(record: &Record) -> Vec<Section> {
+    let mut sections = Vec::new();
+    let mut section = |title: &str, rows: Vec<Option<(&str, String)>>| {
+        let rows: Vec<[String; 2]> =
+            rows.into_iter().flatten().map(|(name, value)| [name.to_owned(), value]).collect();
+        if !rows.is_empty() {
+            sections.push(Section { title: title.into(), rows });
+        }
+    };
+    let four = |value: f64| format!("{value:.4}");
+    let percent = |value: f64| format!("{:.1} %", 100.0 * value);
+    let seconds = |value: f64| format!("{value:.2} s");
+    let Record { similarity, coverage, linear, jacobian, syn, overlap, seconds: times, .. } = record;
+    section(
+        "Agreement",
+        vec![
+            similarity.correlation_at_start.map(|value| ("correlation before", four(value))),
+            similarity.correlation.map(|value| ("correlation after", four(value))),
+            coverage.at_start.map(|value| ("fixed image covered before", percent(value))),
+            coverage.now.map(|value| ("fixed image covered after", percent(value))),
+            linear.as_ref().map(|linear| ("cost of the affine stage", four(linear.cost))),
+            overlap.as_ref().map(|overlap| ("labels scored", overlap.labels.to_string())),
+            overlap.as_ref().map(|overlap| ("mean Dice", four(overlap.mean_dice))),
+            overlap.as_ref().map(|overlap| ("mean Jaccard", four(overlap.mean_jaccard))),
+            overlap.as_ref().map(|overlap| ("total Dice", four(overlap.total_dice))),
+        ],
+    );
+    let jacobian = jacobian.as_ref();
+    section(
+        "Deformation",
+        vec![
+            jacobian.map(|found| ("Jacobian of the warp", found.warp.to_string())),
+            jacobian.map(|found| ("Jacobian of its inverse", found.inverse_warp.to_string())),
+            jacobian.map(|found| ("warp, then its inverse", found.warp_then_inverse.to_string())),
+            jacobian.map(|found| ("the inverse, then the warp", found.inverse_then_warp.to_string())),
+            syn.as_ref().map(|syn| ("rounds of relaxing", syn.relaxing_rounds.to_string())),
+            syn.as_ref().map(|syn| ("voxels beyond the limits", syn.beyond_limits.to_string())),
+            syn.as_ref().map(|syn| ("levels", syn.levels.iter().map(level).collect::<Vec<_>>().join("; "))),
+        ],
+    );
+    let gigabytes = |bytes: f64| format!("{:.2} GB", bytes / 1e9);
+    let on_device = record.device_memory.and_then(|memory| memory.taken_bytes);
+    section(
+        "Time and memory",
+        vec![
+            Some(("in all", seconds(times.total))),
+            Some(("reading", seconds(times.read))),
+            times.linear.map(|value| ("affine stage", seconds(value))),
+            times.syn.map(|value| ("deformable stage", seconds(value))),
+            Some(("outputs", seconds(times.outputs))),
+            Some(("device", record.device.to_string())),
+            Some(("threads", record.threads.to_string())),
+            record.peak_memory_bytes.map(|bytes| ("peak memory", gigabytes(bytes as f64))),
+            on_device.map(|bytes| ("memory on the device", gigabytes(bytes as f64))),
+        ],
+    );
+    sections
+}
+
+/// A level of the deformable stage in words.
+fn level(level: &super::SynLevel) -> String {
+    let end = match (level.undone, level.converged) {
+        (true, _) => ", undone",
+        (false, true) => ", converged",
+        (false, false) => "",
+    };
+    format!("÷ {}: {} iterations{end}", level.shrink, level.iterations)
+}
+
+/// What was read and written.
+fn files(record: &Record) -> Vec<File> {
+    let inputs = &record.inputs;
+    let file = |role: &str, path: &Path, detail: String| File {
+        role: role.into(),
+        path: path.display().to_string(),
+        detail,
+    };
+    let image = |role: &str, image: &ImageRecord| {
+        let (shape, spacing) =
+            (image.shape.map(|n| n.to_string()), image.spacing_mm.map(|mm| crate::geometry::rounded(mm).to_string()));
+        let detail = format!("{} voxels of {} mm, {}", shape.join(" × "), spacing.join(" × "), image.orientation);
+        file(role, &image.path, detail)
+    };
+    let mut files = vec![image("fixed image", &inputs.fixed), image("moving image", &inputs.moving)];
+    for [fixed, moving] in &inputs.channels {
+        files.extend([image("fixed channel", fixed), image("moving channel", moving)]);
+    }
+    let others = [
+        ("fixed mask", &inputs.fixed_mask),
+        ("moving mask", &inputs.moving_mask),
+        ("fixed labels", &inputs.fixed_labels),
+        ("moving labels", &inputs.moving_labels),
+    ];
+    files.extend(others.into_iter().filter_map(|(role, path)| Some(file(role, path.as_deref()?, String::new()))));
+    let written = record.files_written.iter().map(|written| file("written", &written.path, size(written.bytes)));
+    files.extend(written);
+    files
+}
+
+/// Bytes for people.
+fn size(bytes: u64) -> String {
+    match bytes as f64 {
+        bytes if bytes < 1e3 => format!("{bytes} bytes"),
+        bytes if bytes < 1e6 => format!("{:.1} kB", bytes / 1e3),
+        bytes => format!("{:.1} MB", bytes / 1e6),
+    }
+}
+
+/// The affine and all parameters.
+fn details(record: &Record) -> Vec<[String; 2]> {
+    let row = |row: &[f64; 4]| row.map(|value| format!("{value:>14.8}")).join(" ");
+    let affine = record.affine_ras.iter().map(row).collect::<Vec<_>>().join("\n");
+    let mut details = vec![["Affine, fixed → moving, RAS mm".into(), affine]];
+    // Numbers and names only: they can be written as JSON.
+    details.extend(serde_json::to_string_pretty(&record.parameters).ok().map(|json| ["All parameters".into(), json]));
+    details
+}

@@ -1,0 +1,39 @@
+//! Command lines as a shell wants them, and names of files for people.
+
+use std::path::Path;
+
+/// A word as a shell wants it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-,:+=@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A whole command.
+pub fn command(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A file's name without the ends that say its format.
+pub fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let stem = [".nii", ".hdr", ".img"].iter().find_map(|extension| name.strip_suffix(extension));
+    stem.unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("a/b_1.nii.gz"), "a/b_1.nii.gz");
+        assert_eq!(quoted("[a.mat,1]"), "'[a.mat,1]'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(command(&["a".into(), "".into(), "b c".into()]), "a '' 'b c'");
+    }
+}

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""Make each kind of page from the example pair and check it in a headless Chromium.
+
+    cargo build --release
+    python3 scripts/pages_check.py
+
+Each page must make no request and no console error, show its main pictures without script, answer to keys, have text of
+enough contrast (WCAG 2 AA) in light and dark, fit a phone's width, and be no larger than 2.5 MB. Chromium and Playwright are
+installed if they are missing: Playwright into target/, Chromium by apt-get (as root) or by Playwright.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+ENVIRONMENT = REPOSITORY / "target" / "pages-venv"
+EXAMPLES = REPOSITORY / "examples"
+FIXED, MOVING = EXAMPLES / "icbm152_t1_2mm.nii.gz", EXAMPLES / "colin27_t1_2mm.nii.gz"
+LABELS = EXAMPLES / "colin27_aal_2mm.nii.gz"
+MOST_BYTES = 2_500_000
+PHONE = {"width": 390, "height": 844}
+DESK = {"width": 1440, "height": 900}
+
+#: For every element with text of its own that is shown: its text, contrast with what is behind it, and the contrast it needs.
+CONTRAST = """() => {
+  const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const parse = (text) => (text.match(/[\\d.]+/g) ?? [0, 0, 0, 0]).map(Number);
+  const behind = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const [r, g, b, a = 1] = parse(getComputedStyle(e).backgroundColor);
+      if (a > 0.99) return [r, g, b];
+    }
+    return matchMedia("(prefers-color-scheme: dark)").matches ? [18, 18, 18] : [255, 255, 255];
+  };
+  const found = [];
+  for (const element of document.body.querySelectorAll("*")) {
+    const own = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.textContent.trim()).join("");
+    if (!own || !element.checkVisibility({ visibilityProperty: true }) || element.closest("script,style")) continue;
+    const style = getComputedStyle(element);
+    const size = parseFloat(style.fontSize), heavy = Number(style.fontWeight) >= 600;
+    const ink = element.closest("svg") ? style.fill : style.color;
+    const [a, b] = [light(parse(ink)), light(behind(element))].sort((x, y) => y - x);
+    found.push([own.slice(0, 40), (a + 0.05) / (b + 0.05), size >= 24 || (heavy && size >= 18.66) ? 3 : 4.5]);
+  }
+  return found;
+}"""
+
+#: What a tile shows: the classes of its pictures and lines that are visible.
+SHOWN = """() => [...document.querySelector(".tile").querySelectorAll("img,path")]
+  .filter((e) => getComputedStyle(e).visibility === "visible").map((e) => e.getAttribute("class"))"""
+
+
+def enter() -> None:
+    """Run this command inside an environment that has Playwright, made first if need be. Returns only there."""
+    if Path(sys.prefix).resolve() == ENVIRONMENT.resolve():
+        return
+    python = ENVIRONMENT / "bin" / "python"
+    stamp = ENVIRONMENT / "complete"
+    if not stamp.exists():
+        print(f"making {ENVIRONMENT}", file=sys.stderr)
+        venv.create(ENVIRONMENT, with_pip=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "playwright"], check=True, stdout=sys.stderr)
+        stamp.touch()
+    os.execv(python, [str(python), *sys.argv])
+
+
+def chromium() -> str | None:
+    """The system's Chromium, installed first where that is possible; None for Playwright's own."""
+    names = ["chromium", "google-chrome", "google-chrome-stable"]
+    find = lambda: next(filter(None, map(shutil.which, names)), None)  # noqa: E731
+    if not find() and shutil.which("apt-get") and os.geteuid() == 0 and "debian" in Path("/etc/os-release").read_text():
+        subprocess.run(["apt-get", "update", "-qq"], check=False, stdout=sys.stderr)
+        subprocess.run(["apt-get", "install", "-y", "-qq", "chromium"], check=False, stdout=sys.stderr)
+    if not find():
+        subprocess.run([sys.executable, "-m", "playwright", "install", "--with-deps", "chromium"], check=True)
+    return find()
+
+
+def make_pages(program: Path, folder: Path) -> dict[str, Path]:
+    """Each kind of page by its name."""
+    run = lambda *words: subprocess.run([program, *map(str, words)], check=True, capture_output=True)  # noqa: E731
+    pages = {}
+    run("register", "-f", FIXED, "-m", MOVING, "-o", folder / "pair_", "--preset", "fast", "--report")
+    pages["register"] = folder / "pair_report.html"
+    transforms = ["-t", folder / "pair_1Warp.nii.gz", "-t", folder / "pair_0GenericAffine.mat"]
+    run("apply", "-i", MOVING, "-r", FIXED, "-o", folder / "applied.nii.gz", *transforms, "--report")
+    pages["apply"] = folder / "applied_report.html"
+    run("labels", "-f", FIXED, "-m", MOVING, "-l", LABELS, "-o", folder / "labelled_", "-t", "rigid", "--report")
+    pages["labels"] = folder / "labelled_report.html"
+    # The same two brains by several names, and one that is no brain at all.
+    (folder / "noise.nii").write_bytes(noise(gzip.decompress(MOVING.read_bytes())))
+    rows = [f"sub-{n},{[MOVING, FIXED][n % 2]}" for n in range(1, 7)] + [f"sub-7,{folder / 'noise.nii'}"]
+    (folder / "subjects.csv").write_text("\n".join(["subject,image", *rows]) + "\n")
+    run("batch", "-f", FIXED, "-o", folder / "batch", folder / "subjects.csv", "-t", "rigid")
+    pages["batch"] = folder / "batch" / "report.html"
+    run("atlas", "-o", folder / "atlas", MOVING, FIXED, "--passes", "1", "--preset", "fast")
+    pages["atlas"] = folder / "atlas" / "report.html"
+    return pages
+
+
+def noise(nifti: bytes) -> bytes:
+    """A NIfTI file with bytes in an order of their own."""
+    header, voxels = nifti[:352], bytearray(nifti[352:])
+    random.Random(1).shuffle(voxels)
+    return header + bytes(voxels)
+
+
+class Checked:
+    """What is wrong with one page."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name, self.path, self.wrong = name, path, []
+
+    def expect(self, holds: bool, what: str) -> None:
+        """Note what is wrong unless it holds."""
+        if not holds:
+            self.wrong.append(what)
+
+    def watch(self, page: object) -> None:
+        """Note errors and requests of a page."""
+        page.on("console", lambda message: self.expect(message.type not in ("error", "warning"), f"console: {message.text}"))
+        page.on("pageerror", lambda error: self.wrong.append(f"script: {error}"))
+        page.on("request", lambda request: self.expect(
+            request.url.startswith("data:") or request.url == self.path.as_uri(), f"request: {request.url[:80]}"))
+
+
+def check(browser: object, name: str, path: Path, pictures: Path | None) -> list[str]:
+    """What is wrong with a page."""
+    checked = Checked(name, path)
+    size = path.stat().st_size
+    checked.expect(size <= MOST_BYTES, f"{size} bytes, at most {MOST_BYTES} expected")
+    for scheme in ("light", "dark"):
+        context = browser.new_context(color_scheme=scheme, viewport=DESK)
+        page = context.new_page()
+        checked.watch(page)
+        page.goto(path.as_uri())
+        texts = page.evaluate(CONTRAST)
+        checked.expect(len(texts) > 10, f"only {len(texts)} texts")
+        for text, ratio, needed in texts:
+            checked.expect(ratio >= needed, f"{scheme}: `{text}` has a contrast of {ratio:.2f}, needs {needed}")
+        if pictures:
+            page.screenshot(path=pictures / f"{name}-{scheme}.png")
+        if page.locator(".tile").count():
+            check_viewer(checked, page)
+        if page.locator("#table").count():
+            check_table(checked, page)
+        page.set_viewport_size(PHONE)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        checked.expect(wide <= PHONE["width"], f"{wide} pixels wide on a phone of {PHONE['width']}")
+        if pictures:
+            page.screenshot(path=pictures / f"{name}-{scheme}-phone.png")
+        context.close()
+    context = browser.new_context(java_script_enabled=False, viewport=DESK)
+    page = context.new_page()
+    checked.watch(page)
+    page.goto(path.as_uri())
+    main = page.locator("img.after, img.thumbnail, .gallery img")
+    checked.expect(main.count() > 0 and main.first.is_visible(), "no main picture without script")
+    checked.expect(page.locator("button:visible").count() == 0, "buttons that do nothing without script")
+    context.close()
+    return checked.wrong
+
+
+def check_viewer(checked: Checked, page: object) -> None:
+    """Keys and the pointer change what is shown."""
+    shown = lambda: page.evaluate(SHOWN)  # noqa: E731
+    first = shown()
+    checked.expect("after" in first and "of-fixed" in first, f"shows {first} at first")
+    steps = [("f", "fixed", "after"), ("f", "after", "fixed"), ("o", None, "of-fixed"), ("o", "of-fixed", None),
+             ("p", "of-after", None)]
+    if page.locator("#show-before").count():
+        steps += [("b", "before", "after"), ("b", "after", "before")]
+    if page.locator("#show-stretch").count():
+        steps += [("j", "stretch", None), ("g", "lattice", "stretch"), ("a", "after", "lattice")]
+    for key, there, gone in steps:
+        page.keyboard.press(key)
+        found = shown()
+        checked.expect(there is None or there in found, f"key {key}: {there} is not shown, but {found}")
+        checked.expect(gone is None or gone not in found, f"key {key}: {gone} is still shown: {found}")
+    page.locator(".tile").first.click()
+    checked.expect("fixed" in shown(), "a click on a picture does not show the fixed image")
+    page.locator(".tile").first.click()
+    # Without the letters: the radio buttons are reached by Tab and moved through by arrows.
+    page.keyboard.press("Tab")
+    page.locator("#show-after").focus()
+    page.keyboard.press("ArrowDown")
+    checked.expect("fixed" in shown(), "an arrow key does not move through the views")
+    page.keyboard.press("a")
+    page.keyboard.press(" ")
+    changes = set()
+    for _ in range(8):
+        page.wait_for_timeout(150)
+        changes.add("fixed" in shown())
+    page.locator("body").focus()
+    checked.expect(len(changes) == 2, "the space bar does not alternate")
+
+
+def check_table(checked: Checked, page: object) -> None:
+    """The table is sorted by its headings and its verdicts are saved."""
+    names = lambda: page.eval_on_selector_all("#table tbody tr", "rows => rows.map(row => row.dataset.name)")  # noqa: E731
+    before = names()
+    heading = page.locator("#table thead button").first
+    heading.focus()
+    page.keyboard.press("Enter")
+    checked.expect(names() == sorted(before), f"not sorted by name: {names()}")
+    page.keyboard.press("Enter")
+    checked.expect(names() == sorted(before, reverse=True), "not sorted the other way")
+    page.locator("#table select").first.select_option("bad")
+    page.locator("#table input[type=text]").first.fill("a\tnote")
+    with page.expect_download() as download:
+        page.locator("#save").click()
+    lines = Path(download.value.path()).read_text().splitlines()
+    checked.expect(lines[0] == "subject\tverdict\tnote", f"the verdicts begin {lines[0]!r}")
+    checked.expect(sum(line.endswith("\tbad\ta note") for line in lines) == 1, f"the verdict is not in {lines}")
+    checked.expect(len(lines) == 1 + len(before), f"{len(lines)} lines of {len(before)} verdicts")
+
+
+def main() -> None:
+    """Make the pages and check them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=Path, default=REPOSITORY / "target" / "release" / "antsreg-gpu",
+                        help="the program [target/release/antsreg-gpu]")
+    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="keep pictures of the pages in a folder")
+    options = parser.parse_args()
+    if not options.program.exists():
+        parser.error(f"{options.program} is missing: cargo build --release")
+    enter()
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  (exists only inside the environment)
+
+    if options.pictures:
+        options.pictures.mkdir(parents=True, exist_ok=True)
+    executable = chromium()
+    began = time.monotonic()
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        pages = make_pages(options.program, Path(folder))
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        for name, path in pages.items():
+            found = check(browser, name, path, options.pictures)
+            print(f"{name}: {path.stat().st_size / 1e6:.2f} MB, {'; '.join(found) or 'as expected'}")
+            wrong += len(found)
+        browser.close()
+    print(f"{len(pages)} pages in {time.monotonic() - began:.0f} s")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
