@@ -8,7 +8,7 @@ use contour::ContourBuilder;
 use crate::Error;
 
 /// Outlines shorter than this many points are specks.
-const SPECK: usize = 12;
+const SPECK: usize = 16;
 /// The most points of one slice's outlines: noise would have any number.
 const MOST_POINTS: usize = 1500;
 

@@ -26,7 +26,7 @@
     g: () => show("lattice"), o: () => toggle("draw-fixed"), p: () => toggle("draw-after"), m: () => toggle("draw-labels"), l: () => toggle("large"), " ": alternate,
   };
   document.addEventListener("keydown", (event) => {
-    const typing = event.target.matches("input[type=text],textarea,select,button,summary") || (event.key === " " && event.target.matches("input"));
+    const typing = event.target.matches("input[type=text],textarea,select,button,summary") || (event.key === " " && event.target.matches("input[type=checkbox]"));
     const act = keys[event.key.toLowerCase()];
     if (!act || typing || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
