@@ -47,12 +47,15 @@ impl JointOptions {
     pub const MOST_PATCH_RADIUS: usize = 8;
     /// The largest search radius allowed, voxels.
     pub const MOST_SEARCH_RADIUS: usize = 15;
+    /// The largest alpha and beta there are.
+    pub const MOST_WEIGHTING: f64 = 1e3;
 
     /// Checks that all parameters are in range.
     ///
     /// # Errors
     /// [`FusionError::Option`].
     pub fn check(&self) -> Result<(), FusionError> {
+        let is_within = |number: f64| number > 0.0 && number <= Self::MOST_WEIGHTING;
         let checks = [
             (
                 "the patch radius",
@@ -66,8 +69,8 @@ impl JointOptions {
                 "0 to 15 voxels",
                 self.search_radius <= Self::MOST_SEARCH_RADIUS,
             ),
-            ("alpha", self.alpha, "a number above 0", self.alpha.is_finite() && self.alpha > 0.0),
-            ("beta", self.beta, "a number above 0", self.beta.is_finite() && self.beta > 0.0),
+            ("alpha", self.alpha, "a number above 0, at most 1000", is_within(self.alpha)),
+            ("beta", self.beta, "a number above 0, at most 1000", is_within(self.beta)),
         ];
         match checks.into_iter().find(|check| !check.3) {
             Some((option, found, expected, _)) => Err(FusionError::Option { option, found, expected }),
