@@ -3,6 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+use antsreg_core::io::itk;
+use antsreg_core::{DisplacementField, Grid};
 use antsreg_tests::{Run, Workplace};
 
 /// A shell script that says that it ran, and with what.
@@ -101,4 +103,18 @@ fn a_fallback_never_leads_back_to_this_program() {
     let alone = call(&place, line, &[("ANTSREG_FALLBACK", "1")]);
     assert_eq!(alone.code, Some(2));
     assert!(alone.stderr.contains("finds no other antsAffineInitializer on PATH"), "{}", alone.stderr);
+}
+
+#[test]
+fn points_outside_a_field_are_told() {
+    let place = Workplace::new();
+    let grid = Grid::axis_aligned([4, 4, 4], [1.0; 3]);
+    let field = DisplacementField { vectors: vec![[0.5, 0.0, 0.0]; grid.len()], grid };
+    itk::write_warp(&place.path("w.nii"), &field).expect("a warp");
+    place.file("p.csv", b"x,y,z\n-1,-1,1\n1e6,0,0\n");
+    let run = place.succeed("as antsApplyTransformsToPoints -d 3 -i p.csv -o q.csv -t w.nii");
+    assert!(run.stderr.contains("warning: 1 of 2 points lie outside the field of w.nii"), "{}", run.stderr);
+    place.file("p.csv", b"x,y,z\n-1,-1,1\n");
+    let run = place.succeed("as antsApplyTransformsToPoints -d 3 -i p.csv -o q.csv -t w.nii");
+    assert!(!run.stderr.contains("warning"), "{}", run.stderr);
 }

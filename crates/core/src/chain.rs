@@ -1,5 +1,7 @@
 //! Chains of transforms, and their order.
 
+use std::fmt::{Display, Formatter};
+
 use nalgebra::{Point3, Vector3};
 
 use crate::{AffineTransform, DisplacementField, Grid};
@@ -98,6 +100,15 @@ pub struct OutsideField {
     pub steps_before: usize,
     /// Number of such points.
     pub count: usize,
+    /// How many points there are.
+    pub of: usize,
+}
+
+impl Display for OutsideField {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let OutsideField { name, count, of, .. } = self;
+        write!(f, "{count} of {of} points lie outside the field of {name}, which leaves them where they are")
+    }
 }
 
 /// Number of points along each axis at which [`TransformChain::check`] tests a chain.
@@ -169,7 +180,7 @@ impl TransformChain {
                 let to_voxel = field.grid.world_to_voxel();
                 let count = points.iter().filter(|point| !field.grid.holds(&to_voxel.apply(point))).count();
                 if count > 0 {
-                    missed.push(OutsideField { name: step.name.clone(), steps_before, count });
+                    missed.push(OutsideField { name: step.name.clone(), steps_before, count, of: points.len() });
                 }
             }
             points.iter_mut().for_each(|point| *point = step.transform.apply(point));
@@ -316,7 +327,8 @@ mod tests {
         let chain =
             TransformChain::from(vec![shift(100.0, 0.0, 0.0), constant_field([100.0, 0.0, 0.0], [50.0, 0.0, 0.0])]);
         let points = [0.0, 9.4, 9.6, -0.4, 1e6].map(|x| Point3::new(x, 1.0, 1.0));
-        let expected = OutsideField { name: "step 2".into(), steps_before: 1, count: 2 };
+        let expected = OutsideField { name: "step 2".into(), steps_before: 1, count: 2, of: 5 };
+        assert!(expected.to_string().starts_with("2 of 5 points lie outside the field of step 2"), "{expected}");
         assert_eq!(chain.outside_fields(&points), [expected]);
         assert_eq!(chain.outside_fields(&points[..2]), []);
         // Points are counted after the steps before a field: the first field moves inside points out of the second.

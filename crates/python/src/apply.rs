@@ -66,12 +66,8 @@ pub fn apply_points<'py>(
     let typed: Vec<Point3<f64>> =
         points.as_array().rows().into_iter().map(|row| Point3::new(row[0], row[1], row[2])).collect();
     let (moved, warnings) = process::compute(py, || {
-        let missed = chain.steps().outside_fields(&typed).into_iter();
-        let warnings = missed.map(|missed| {
-            let (count, of, name) = (missed.count, typed.len(), missed.name);
-            format!("{count} of {of} points lie outside the field of {name}, which leaves them where they are")
-        });
-        Ok((typed.iter().map(|point| chain.steps().apply(point)).collect::<Vec<_>>(), warnings.collect()))
+        let warnings = chain.steps().outside_fields(&typed).iter().map(ToString::to_string).collect();
+        Ok((typed.iter().map(|point| chain.steps().apply(point)).collect::<Vec<_>>(), warnings))
     })?;
     let rows: Vec<[f64; 3]> = moved.into_iter().map(|point| point.coords.into()).collect();
     Ok((ndarray::arr2(&rows).to_pyarray(py), warnings))

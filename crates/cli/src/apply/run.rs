@@ -7,7 +7,7 @@ use antsreg_core::io::itk::{self, Dimensions};
 use antsreg_core::io::nifti::SeriesReader;
 use antsreg_core::io::points::PointTable;
 use antsreg_core::io::{self, ErrorKind, nifti};
-use antsreg_core::{Grid, LabelVolume, OutsideField, TransformChain, Volume, memory};
+use antsreg_core::{Grid, LabelVolume, TransformChain, Volume, memory};
 use antsreg_kernels::apply;
 use nalgebra::{Point3, Vector3};
 
@@ -53,12 +53,7 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
             };
             let turned = |point: &Point3<f64>| Point3::from(point.coords.component_mul(&lps_to_typed));
             let typed: Vec<Point3<f64>> = table.points().iter().map(turned).collect();
-            for OutsideField { name, count, .. } in chain.outside_fields(&typed) {
-                let of = typed.len();
-                console.warn(format_args!(
-                    "{count} of {of} points lie outside the field of {name}, which leaves them where they are"
-                ));
-            }
+            chain.outside_fields(&typed).iter().for_each(|missed| console.warn(missed));
             table.move_points(|point| turned(&chain.apply(&turned(point))));
             outputs.write(output, |path| table.write(path))?;
             console.note(format_args!("{} points", table.points().len()));

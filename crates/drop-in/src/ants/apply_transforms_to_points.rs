@@ -62,6 +62,9 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     }
     let chain = transforms::read_chain_by(GridRule::Itk, &files)?;
     let mut points = if slices { PointTable::read_in_plane(&input)? } else { PointTable::read(&input)? };
+    for missed in chain.outside_fields(points.points()) {
+        call.note(&format!("warning: {missed}"));
+    }
     points.move_points(|point| chain.apply(point));
     points.write(&output)?;
     call.tell(&Description::Cpu, &[]);
