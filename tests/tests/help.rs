@@ -3,7 +3,7 @@
 use antsreg_tests::Workplace;
 
 /// All but `register`, whose help is looked at by itself.
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 18] = [
     "batch",
     "atlas",
     "atlas register-one",
@@ -12,6 +12,7 @@ const VERBS: [&str; 17] = [
     "atlas finish",
     "atlas verify",
     "apply",
+    "bias",
     "labels",
     "overlap",
     "compare",

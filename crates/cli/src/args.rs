@@ -4,7 +4,7 @@ use antsreg_console::{CliError, Console, threads};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::common::Common;
-use crate::{apply, atlas, batch, compare, completions, convert, info, jacobian, labels, overlap, register};
+use crate::{apply, atlas, batch, bias, compare, completions, convert, info, jacobian, labels, overlap, register};
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
 ///
@@ -35,6 +35,7 @@ enum OwnVerb {
     Register(Box<register::Args>),
     Batch(Box<batch::Args>),
     Apply(apply::Args),
+    Bias(Box<bias::Args>),
     Labels(Box<labels::Args>),
     Atlas(Box<atlas::Args>),
     Overlap(overlap::Args),
@@ -74,6 +75,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         OwnVerb::Register(args) => register::run(*args, &mut console),
         OwnVerb::Batch(args) => batch::run(&args, &mut console),
         OwnVerb::Apply(args) => apply::run(args, &mut console),
+        OwnVerb::Bias(args) => bias::run(&args, &mut console),
         OwnVerb::Labels(args) => labels::run(&args, &mut console),
         OwnVerb::Atlas(args) => atlas::run(&args, &mut console),
         OwnVerb::Overlap(args) => overlap::run(&args, &mut console),

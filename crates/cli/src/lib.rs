@@ -7,6 +7,7 @@ mod apply;
 mod args;
 mod atlas;
 mod batch;
+mod bias;
 mod common;
 mod compare;
 mod completions;

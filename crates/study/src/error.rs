@@ -57,6 +57,14 @@ pub enum Error {
         /// The largest.
         most: f32,
     },
+    /// An image whose shading cannot be found.
+    #[error("{}: {source}", path.display())]
+    Bias {
+        /// The image.
+        path: PathBuf,
+        /// Why.
+        source: antsreg_heads::bias::Error,
+    },
     /// A mask that keeps nothing.
     #[error("{}: the mask is empty: no voxel is above 0.5; is it the right file?", path.display())]
     EmptyMask {

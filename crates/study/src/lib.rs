@@ -6,6 +6,7 @@
 
 pub mod apply;
 pub mod batch;
+pub mod bias;
 mod carried_page;
 mod error;
 pub mod geometry;

@@ -4,6 +4,7 @@ pub mod affine_initializer;
 pub mod ai;
 pub mod apply_transforms;
 pub mod apply_transforms_to_points;
+pub mod bias_correction;
 pub mod image_math;
 mod interpolation;
 pub mod jacobian_image;

@@ -1,0 +1,111 @@
+//! `bias`: an image without the shading of its coil.
+
+use std::path::PathBuf;
+
+use antsreg_console::{CliError, Console};
+use antsreg_core::io::nifti;
+use antsreg_core::io::outputs;
+use antsreg_heads::bias::{Mesh, Options};
+use antsreg_study::bias::{Background, Correction};
+use antsreg_study::{inputs, transforms};
+
+use crate::values::{self, PerLevel};
+
+/// Remove the shading of an image (N4).
+///
+/// The field is found from the voxels of the mask, or from all above zero, and the image is divided by it.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Image to correct (.nii.gz, .nii)
+    #[arg(short, long, value_name = "IMAGE")]
+    input: PathBuf,
+    /// Corrected image to write (.nii.gz, .nii)
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Voxels that count and are corrected: above 0.5, on the grid of the image [default: all count that are above zero]
+    #[arg(long, value_name = "IMAGE")]
+    mask: Option<PathBuf>,
+    /// How much each voxel counts, from 0, on the grid of the image
+    #[arg(long, value_name = "IMAGE")]
+    weights: Option<PathBuf>,
+    /// Also write the field by which the image is divided
+    #[arg(long, value_name = "FILE")]
+    field: Option<PathBuf>,
+    /// Find the field on every Nth voxel along each axis [default: 4]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    shrink_factor: Option<usize>,
+    /// Most iterations of each level; each has a mesh twice as fine as the one before [default: 50x50x50x50]
+    #[arg(long, value_name = "NxN…", value_parser = values::counts)]
+    iterations: Option<PerLevel<usize>>,
+    /// A level ends when the coefficient of variation of the field's change is below [default: 1e-7]
+    #[arg(long, value_name = "X", value_parser = values::share)]
+    threshold: Option<f64>,
+    /// Distance of the coarsest level's splines, mm [default: 200]
+    #[arg(long, value_name = "MM", value_parser = values::positive)]
+    spline_distance: Option<f64>,
+    /// Bins of the histogram [default: 200]
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    bins: Option<usize>,
+    /// Width at half maximum of the Gaussian that is deconvolved from the histogram of logarithms [default: 0.15]
+    #[arg(long, value_name = "X", value_parser = values::positive)]
+    fwhm: Option<f64>,
+    /// Noise of the Wiener filter that deconvolves it [default: 0.01]
+    #[arg(long, value_name = "X", value_parser = values::positive)]
+    noise: Option<f64>,
+}
+
+impl Args {
+    fn options(&self) -> Options {
+        let defaults = Options::default();
+        Options {
+            shrink: self.shrink_factor.unwrap_or(defaults.shrink),
+            iterations: self.iterations.as_ref().map_or(defaults.iterations, |levels| levels.0.clone()),
+            threshold: self.threshold.unwrap_or(defaults.threshold),
+            mesh: self.spline_distance.map_or(defaults.mesh, Mesh::DistanceMm),
+            bins: self.bins.unwrap_or(defaults.bins),
+            fwhm: self.fwhm.unwrap_or(defaults.fwhm),
+            noise: self.noise.unwrap_or(defaults.noise),
+        }
+    }
+}
+
+/// Runs `bias`.
+pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
+    let read = [Some(&args.input), args.mask.as_ref(), args.weights.as_ref()];
+    let written = [Some(&args.output), args.field.as_ref()];
+    for output in written.into_iter().flatten() {
+        if !transforms::is_nifti(output) {
+            return Err(CliError::OutputExtension { path: output.clone(), expected: ".nii.gz or .nii" });
+        }
+    }
+    outputs::check(written.into_iter().flatten(), read.into_iter().flatten())?;
+    let image = inputs::image(&args.input)?;
+    let mask = args.mask.as_deref().map(|path| inputs::mask(path, &args.input, &image.grid)).transpose()?;
+    let weights = match args.weights.as_deref() {
+        None => None,
+        Some(path) => {
+            let weights = nifti::read_volume(path)?;
+            inputs::check_grid(path, &weights.grid, &args.input, &image.grid, "linear")?;
+            Some(weights)
+        }
+    };
+    let correction = Correction {
+        name: &args.input,
+        image: &image,
+        mask: mask.as_ref(),
+        background: Background::LeftOut,
+        weights: weights.as_ref(),
+        options: &args.options(),
+        rescale: false,
+    };
+    let courses = correction.write(&args.output, args.field.as_deref())?;
+    for (n, course) in courses.iter().enumerate() {
+        let (level, count) = (n + 1, courses.len());
+        console.note(format_args!(
+            "bias {level}/{count}: {} iterations, last change {:.1e}",
+            course.iterations, course.change
+        ));
+    }
+    console.note(format_args!("wrote {}", args.output.display()));
+    Ok(())
+}

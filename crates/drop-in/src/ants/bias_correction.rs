@@ -1,0 +1,233 @@
+//! `N4BiasFieldCorrection`: an image without the shading of its coil.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_core::io::nifti::GridRule;
+use antsreg_core::io::outputs;
+use antsreg_heads::bias::{Mesh, Options};
+use antsreg_register::Description;
+use antsreg_study as study;
+use antsreg_study::bias::{Background, Correction};
+
+use super::version::print_version;
+use super::words::{self, Flag, Given, Value};
+use super::{check_dimension, mask};
+use crate::call::Call;
+
+const HELP: &str = "\
+N4BiasFieldCorrection, served by antsreg-gpu: -i IMAGE -o OUTPUT | [OUTPUT,FIELD]
+  -d 2|3  -x MASK  -w WEIGHTS  -s SHRINK=4  -c [50x50x50x50,0]  -b [DISTANCE] | [1x1x1]  -t [0.15,0.01,200]  -r 0|1  -v 0|1
+
+Splines are cubic. As in ANTs, all voxels count without a mask, and with one the range in it is restored unless -r 0.
+";
+
+const fn flag(short: char, long: &'static str) -> Flag {
+    Flag { short: Some(short), long }
+}
+
+const FLAGS: &[Flag] = &[
+    flag('d', "image-dimensionality"),
+    flag('i', "input-image"),
+    flag('x', "mask-image"),
+    flag('r', "rescale-intensities"),
+    flag('w', "weight-image"),
+    flag('s', "shrink-factor"),
+    flag('c', "convergence"),
+    flag('b', "bspline-fitting"),
+    flag('t', "histogram-sharpening"),
+    flag('o', "output"),
+    flag('v', "verbose"),
+    flag('h', "help"),
+    Flag { short: None, long: "version" },
+];
+
+/// Everything that was asked for.
+#[derive(Debug, PartialEq)]
+struct Request {
+    dimension: Option<u8>,
+    input: PathBuf,
+    mask: Option<PathBuf>,
+    weights: Option<PathBuf>,
+    rescale: bool,
+    options: Options,
+    output: PathBuf,
+    field: Option<PathBuf>,
+}
+
+/// Reads the arguments alone.
+///
+/// # Errors
+/// A refusal.
+pub fn read(words: &[String]) -> Result<(), Refusal> {
+    Request::read(&words::parse(words, FLAGS)?).map(drop)
+}
+
+/// Runs `N4BiasFieldCorrection`.
+///
+/// # Errors
+/// A refusal; files that cannot be read or written; an image in which no field is found.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    let given = words::parse(&call.arguments, FLAGS)?;
+    let has = |flag: &str| given.iter().any(|given| given.flag == flag);
+    if has("version") {
+        return print_version();
+    }
+    if given.is_empty() || has("help") {
+        return print(HELP);
+    }
+    let request = Request::read(&given)?;
+    let read = [Some(&request.input), request.mask.as_ref(), request.weights.as_ref()];
+    let written = [Some(&request.output), request.field.as_ref()];
+    for output in written.into_iter().flatten() {
+        if !study::transforms::is_nifti(output) {
+            return Err(Refusal::not_served(output.display(), "use a name that ends in .nii.gz or .nii").into());
+        }
+    }
+    outputs::check(written.into_iter().flatten(), read.into_iter().flatten())?;
+    let image = GridRule::Itk.read_volume(&request.input)?;
+    if let Some(dimension) = request.dimension {
+        check_dimension(dimension == 2, [(request.input.as_path(), &image.grid)])?;
+    }
+    let mask = request.mask.as_deref().map(|path| mask::read(path, &image.grid)).transpose()?;
+    let weights = match request.weights.as_deref() {
+        None => None,
+        Some(path) => {
+            let weights = GridRule::Itk.read_volume(path)?;
+            study::inputs::check_grid(path, &weights.grid, &request.input, &image.grid, "linear")?;
+            Some(weights)
+        }
+    };
+    let correction = Correction {
+        name: &request.input,
+        image: &image,
+        mask: mask.as_ref(),
+        background: Background::Counts,
+        weights: weights.as_ref(),
+        options: &request.options,
+        rescale: request.rescale,
+    };
+    correction.write(&request.output, request.field.as_deref())?;
+    call.tell(&Description::Cpu, &[]);
+    Ok(())
+}
+
+impl Request {
+    fn read(given: &[Given]) -> Result<Request, Refusal> {
+        let last = |flag: &str| given.iter().filter(|given| given.flag == flag).flat_map(|g| &g.values).next_back();
+        let needed = |flag: &str| last(flag).ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing"));
+        let file = |flag: &str| last(flag).map(|value| PathBuf::from(&value.text));
+        let output = needed("output")?;
+        let request = Request {
+            dimension: last("image-dimensionality").map(|value| super::dimension(&value.text)).transpose()?,
+            input: PathBuf::from(&needed("input-image")?.text),
+            mask: file("mask-image"),
+            weights: file("weight-image"),
+            rescale: last("rescale-intensities")
+                .map_or(Ok(true), |v| words::switch("--rescale-intensities", &v.text))?,
+            options: options(last)?,
+            output: PathBuf::from(output.parameter(0).unwrap_or(&output.name)),
+            field: output.parameter(1).map(PathBuf::from),
+        };
+        request.options.check().map_err(|error| Refusal::new("options", error))?;
+        Ok(request)
+    }
+}
+
+/// The parameters of N4, and ANTs' defaults where a flag is not given.
+fn options<'a>(last: impl Fn(&str) -> Option<&'a Value>) -> Result<Options, Refusal> {
+    // A value in brackets, or the first one without them.
+    let part = |flag: &str, place: usize| {
+        let value = last(flag)?;
+        value.parameter(place).or_else(|| (place == 0 && value.parameters.is_none()).then_some(value.name.as_str()))
+    };
+    let mut options = Options { threshold: 0.0, mesh: Mesh::Elements([1; 3]), ..Options::default() };
+    if let Some(text) = part("shrink-factor", 0) {
+        options.shrink = number("--shrink-factor", text)?;
+    }
+    if let Some(text) = part("convergence", 0) {
+        options.iterations = text.split('x').map(|part| number("--convergence", part)).collect::<Result<_, _>>()?;
+    }
+    if let Some(text) = part("convergence", 1) {
+        // A threshold below 0 is never reached, nor is 0.
+        options.threshold = number::<f64>("--convergence", text)?.max(0.0);
+    }
+    if let Some(text) = part("bspline-fitting", 1).filter(|order| *order != "3") {
+        return Err(Refusal::not_served(format!("--bspline-fitting of order {text}"), "use cubic splines, order 3"));
+    }
+    if let Some(text) = part("bspline-fitting", 0) {
+        let parts = text.split('x').map(|part| number("--bspline-fitting", part)).collect::<Result<Vec<f64>, _>>()?;
+        options.mesh = match parts[..] {
+            [distance] => Mesh::DistanceMm(distance),
+            [x, y] => Mesh::Elements([x as usize, y as usize, 1]),
+            [x, y, z] => Mesh::Elements([x as usize, y as usize, z as usize]),
+            _ => {
+                let found = format!("expected a distance, or elements such as 1x1x1, found {text}");
+                return Err(Refusal::new("--bspline-fitting", found));
+            }
+        };
+    }
+    if let Some(text) = part("histogram-sharpening", 0) {
+        options.fwhm = number("--histogram-sharpening", text)?;
+    }
+    if let Some(text) = part("histogram-sharpening", 1) {
+        options.noise = number("--histogram-sharpening", text)?;
+    }
+    if let Some(text) = part("histogram-sharpening", 2) {
+        options.bins = number("--histogram-sharpening", text)?;
+    }
+    Ok(options)
+}
+
+fn number<T: FromStr>(option: &str, text: &str) -> Result<T, Refusal> {
+    text.trim().parse().map_err(|_| Refusal::new(option, format!("expected a number, found {text}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Request, Refusal> {
+        let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        Request::read(&words::parse(&arguments, FLAGS)?)
+    }
+
+    #[test]
+    fn the_call_of_fmriprep_is_understood() {
+        let line = "--bspline-fitting [ 200 ] -d 3 --input-image T1w.nii.gz --convergence [ 50x50x50x50x50, 1e-07 ] \
+                    --output [ out.nii.gz, field.nii.gz ] --shrink-factor 4 -r";
+        let expected = Request {
+            dimension: Some(3),
+            input: "T1w.nii.gz".into(),
+            mask: None,
+            weights: None,
+            rescale: true,
+            options: Options { iterations: vec![50; 5], ..Options::default() },
+            output: "out.nii.gz".into(),
+            field: Some("field.nii.gz".into()),
+        };
+        assert_eq!(read(line), Ok(expected));
+    }
+
+    #[test]
+    fn without_flags_the_defaults_of_ants_hold() {
+        let found = read("-i a.nii -o b.nii").expect("both files are given");
+        let expected = Options { threshold: 0.0, mesh: Mesh::Elements([1; 3]), ..Options::default() };
+        assert_eq!((found.options, found.field, found.dimension), (expected, None, None));
+    }
+
+    #[test]
+    fn what_is_not_served_is_refused_by_name() {
+        for (line, expected) in [
+            ("-i a.nii -o b.nii -b [200,2]", "--bspline-fitting of order 2"),
+            ("-i a.nii -o b.nii -b [1x1x1x1]", "--bspline-fitting"),
+            ("-i a.nii -o b.nii -s four", "--shrink-factor"),
+            ("-i a.nii -o b.nii -s 0", "options"),
+            ("-i a.nii -o b.nii -d 4", "dimension 4"),
+            ("-i a.nii", "--output"),
+        ] {
+            assert_eq!(read(line).expect_err(line).option, expected);
+        }
+    }
+}

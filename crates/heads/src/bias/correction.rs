@@ -1,0 +1,36 @@
+//! An image without its field, and what is done beside it.
+
+use antsreg_core::Volume;
+
+use super::BiasField;
+
+/// The image divided by its field. With a mask (above 0) only there; elsewhere the image stays as it is.
+pub fn correct(image: &Volume, field: &BiasField, mask: Option<&Volume>) -> Volume {
+    let mut corrected = image.clone();
+    field.divide(&mut corrected);
+    if let Some(mask) = mask {
+        let voxels = corrected.voxels.iter_mut().zip(&image.voxels).zip(&mask.voxels);
+        voxels.filter(|(_, mask)| **mask <= 0.0).for_each(|((voxel, original), _)| *voxel = *original);
+    }
+    corrected
+}
+
+/// Scales the voxels within a mask (above 0) so that they have the range of the original there.
+pub fn rescale_as(original: &Volume, mask: &Volume, corrected: &mut Volume) {
+    let range = |volume: &Volume| {
+        let inside = volume.voxels.iter().zip(&mask.voxels).filter(|(_, mask)| **mask > 0.0);
+        inside.fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), (v, _)| (low.min(*v), high.max(*v)))
+    };
+    let ((low, high), (from, to)) = (range(original), range(corrected));
+    if from < to {
+        let slope = (high - low) / (to - from);
+        let inside = corrected.voxels.iter_mut().zip(&mask.voxels).filter(|(_, mask)| **mask > 0.0);
+        inside.for_each(|(voxel, _)| *voxel = high - slope * (to - *voxel));
+    }
+}
+
+/// A mask of the voxels above zero: those that have a logarithm.
+pub fn foreground(image: &Volume) -> Volume {
+    let voxels = image.voxels.iter().map(|value| if *value > 0.0 { 1.0 } else { 0.0 }).collect();
+    Volume { grid: image.grid.clone(), voxels }
+}

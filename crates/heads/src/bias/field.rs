@@ -1,0 +1,59 @@
+//! A bias field: a B-spline over the image, of which the factor at any voxel can be had.
+
+use antsreg_core::{Grid, Volume};
+use rayon::prelude::*;
+
+use super::Course;
+use super::lattice::{Lattice, value};
+use super::samples::Axis;
+use super::spline::Reach;
+
+/// The factor by which an image is shaded: the exponential of a B-spline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BiasField {
+    pub(super) axes: [Axis; 3],
+    pub(super) lattice: Lattice,
+    pub(super) courses: Vec<Course>,
+}
+
+impl BiasField {
+    /// How each level went, coarsest first.
+    pub fn courses(&self) -> &[Course] {
+        &self.courses
+    }
+
+    /// The factor at every voxel of the image that it was found for, whose grid this is.
+    pub fn on(&self, grid: &Grid) -> Volume {
+        let mut field = Volume::filled(grid.clone(), 1.0);
+        self.each_row(&mut field, |row, factors| {
+            row.iter_mut().zip(factors).for_each(|(voxel, factor)| *voxel = *factor);
+        });
+        field
+    }
+
+    /// Divides the image that it was found for by the factor.
+    pub fn divide(&self, image: &mut Volume) {
+        self.each_row(image, |row, factors| {
+            row.iter_mut().zip(factors).for_each(|(voxel, factor)| *voxel /= factor);
+        });
+    }
+
+    /// Calls `act` with every row of voxels and the factors there.
+    fn each_row(&self, image: &mut Volume, act: impl Fn(&mut [f32], &[f32]) + Sync) {
+        let reaches: [Vec<Reach>; 3] = std::array::from_fn(|n| {
+            let axis = &self.axes[n];
+            (0..axis.voxels).map(|voxel| axis.reach(voxel, self.lattice.elements[n])).collect()
+        });
+        let [nx, ny, _] = image.grid.shape;
+        image.voxels.par_chunks_exact_mut(nx * ny).zip(&reaches[2]).for_each(|(slice, reach)| {
+            let plane = self.lattice.slice(reach);
+            let (mut points, mut factors) = (Vec::new(), Vec::new());
+            for (row, reach) in slice.chunks_exact_mut(nx).zip(&reaches[1]) {
+                plane.row(reach, &mut points);
+                factors.clear();
+                factors.extend(reaches[0].iter().map(|reach| (value(&points, reach) as f32).exp()));
+                act(row, &factors);
+            }
+        });
+    }
+}

@@ -1,0 +1,138 @@
+//! A mesh of control points in three dimensions: sums onto it, values of it, and the mesh of half the size.
+
+use super::spline::{self, Reach};
+
+/// Control points of a cubic B-spline over a box.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lattice {
+    /// Mesh elements along each axis.
+    pub elements: [usize; 3],
+    /// Values of the control points, three more than elements along each axis, the first axis fastest.
+    pub values: Vec<f64>,
+}
+
+impl Lattice {
+    /// A lattice of zeros.
+    pub fn zeros(elements: [usize; 3]) -> Lattice {
+        Lattice { elements, values: vec![0.0; Lattice::len(elements)] }
+    }
+
+    /// Control points of a mesh.
+    pub fn len(elements: [usize; 3]) -> usize {
+        elements.map(spline::points).into_iter().product()
+    }
+
+    /// Control points along each axis.
+    pub fn points(&self) -> [usize; 3] {
+        self.elements.map(spline::points)
+    }
+
+    /// The control points of the third axis combined: what is left of the lattice in the slice that they reach so.
+    pub fn slice(&self, reach: &Reach) -> Plane {
+        let [nx, ny, _] = self.points();
+        let mut values = vec![0.0; nx * ny];
+        for (k, weight) in reach.weights.iter().enumerate() {
+            let layer = &self.values[(reach.first + k) * nx * ny..][..nx * ny];
+            values.iter_mut().zip(layer).for_each(|(sum, value)| *sum += weight * value);
+        }
+        Plane { width: nx, values }
+    }
+
+    /// The same function on a mesh of twice as many elements along each axis.
+    pub fn refined(&self) -> Lattice {
+        let mut lattice = self.clone();
+        for axis in 0..3 {
+            lattice = lattice.refined_along(axis);
+        }
+        lattice
+    }
+
+    fn refined_along(&self, axis: usize) -> Lattice {
+        let old = self.points();
+        let mut elements = self.elements;
+        elements[axis] *= 2;
+        let mut refined = Lattice::zeros(elements);
+        let new = refined.points();
+        let stride: usize = old[..axis].iter().product();
+        let outer: usize = old[axis + 1..].iter().product();
+        for block in 0..outer {
+            for inner in 0..stride {
+                let at = |n: usize| self.values[(block * old[axis] + n) * stride + inner];
+                for n in 0..new[axis] {
+                    let half = n / 2;
+                    // Old control point n lies at n − 1 elements, new point n at (n − 1)/2.
+                    let value = match n % 2 {
+                        0 => (at(half) + at(half + 1)) / 2.0,
+                        _ => (at(half) + 6.0 * at(half + 1) + at(half + 2)) / 8.0,
+                    };
+                    refined.values[(block * new[axis] + n) * stride + inner] = value;
+                }
+            }
+        }
+        refined
+    }
+}
+
+/// The control points of one slice.
+#[derive(Debug)]
+pub struct Plane {
+    width: usize,
+    values: Vec<f64>,
+}
+
+impl Plane {
+    /// The control points of the second axis combined: those of one row.
+    pub fn row(&self, reach: &Reach, row: &mut Vec<f64>) {
+        row.clear();
+        row.resize(self.width, 0.0);
+        for (j, weight) in reach.weights.iter().enumerate() {
+            let line = &self.values[(reach.first + j) * self.width..][..self.width];
+            row.iter_mut().zip(line).for_each(|(sum, value)| *sum += weight * value);
+        }
+    }
+}
+
+/// The value of a row's control points at a place.
+pub fn value(row: &[f64], reach: &Reach) -> f64 {
+    let near = &row[reach.first..reach.first + 4];
+    reach.weights.iter().zip(near).map(|(weight, value)| weight * value).sum()
+}
+
+/// Adds `value` to the control points that reach a place, by its weights.
+pub fn spread(sums: &mut [f64], reach: &Reach, value: f64) {
+    let near = &mut sums[reach.first..reach.first + 4];
+    near.iter_mut().zip(&reach.weights).for_each(|(sum, weight)| *sum += weight * value);
+}
+
+/// Adds a row of sums to the rows that reach a place, by its weights.
+pub fn spread_row(sums: &mut [f64], reach: &Reach, row: &[f64]) {
+    for (j, weight) in reach.weights.iter().enumerate() {
+        let line = &mut sums[(reach.first + j) * row.len()..][..row.len()];
+        line.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(lattice: &Lattice, place: [f64; 3]) -> f64 {
+        let reaches: [Reach; 3] = std::array::from_fn(|a| spline::reach(place[a], lattice.elements[a]));
+        let mut row = Vec::new();
+        lattice.slice(&reaches[2]).row(&reaches[1], &mut row);
+        value(&row, &reaches[0])
+    }
+
+    #[test]
+    fn a_refined_lattice_is_the_same_function() {
+        let mut lattice = Lattice::zeros([1, 2, 3]);
+        for (n, value) in lattice.values.iter_mut().enumerate() {
+            *value = ((n * 37) % 23) as f64 - 11.0;
+        }
+        let refined = lattice.refined();
+        for place in [[0.0, 0.0, 0.0], [0.3, 1.2, 2.9], [1.0, 2.0, 3.0], [0.5, 1.0, 1.5], [0.9, 0.1, 0.7]] {
+            let (coarse, fine) = (at(&lattice, place), at(&refined, place.map(|p| 2.0 * p)));
+            assert!((coarse - fine).abs() < 1e-12, "{place:?}: {coarse} and {fine}");
+        }
+    }
+}

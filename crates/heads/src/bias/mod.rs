@@ -1,0 +1,21 @@
+//! N4: the slowly varying factor by which a coil shades an image, found and divided out.
+//!
+//! Tustison et al. 2010 (IEEE TMI 29:1310), with the sharpening of Sled et al. 1998 (IEEE TMI 17:87) and the B-spline
+//! approximation of Lee, Wolberg and Shin 1997 (IEEE TVCG 3:228). On logarithms of intensities, the field is a sum: in turns
+//! the histogram is sharpened, which says what each intensity should have been, and a smooth spline is fitted to what remains.
+
+mod correction;
+mod error;
+mod estimate;
+mod field;
+mod lattice;
+mod options;
+mod samples;
+mod sharpen;
+mod spline;
+
+pub use correction::{correct, foreground, rescale_as};
+pub use error::Error;
+pub use estimate::{Course, estimate};
+pub use field::BiasField;
+pub use options::{Mesh, Options};

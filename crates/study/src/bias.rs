@@ -1,0 +1,75 @@
+//! Images corrected for shading, from volumes to files.
+
+use std::path::Path;
+
+use antsreg_core::Volume;
+use antsreg_core::io::nifti;
+use antsreg_core::io::outputs::Outputs;
+use antsreg_heads::bias::{self, Course, Options};
+
+use crate::Error;
+
+/// What voxels count without a mask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Background {
+    /// Those above zero: others have no logarithm.
+    LeftOut,
+    /// All, as in ITK, where the others stand for their own logarithm.
+    Counts,
+}
+
+/// A correction of one image.
+#[derive(Debug, Clone, Copy)]
+pub struct Correction<'a> {
+    /// The name of the image, for messages.
+    pub name: &'a Path,
+    /// The image.
+    pub image: &'a Volume,
+    /// The voxels (above 0) by which the field is found, and which are corrected; the others stay as they are.
+    pub mask: Option<&'a Volume>,
+    /// What voxels count without a mask. All are corrected.
+    pub background: Background,
+    /// How much each voxel counts in the fit.
+    pub weights: Option<&'a Volume>,
+    /// The parameters of N4.
+    pub options: &'a Options,
+    /// Whether the voxels in the mask are scaled to the range that they had.
+    pub rescale: bool,
+}
+
+impl Correction<'_> {
+    /// The corrected image, the factor at each voxel by which it was divided, and how the levels went.
+    ///
+    /// # Errors
+    /// [`Error::Bias`] where no field is found.
+    pub fn find(&self) -> Result<(Volume, bias::BiasField), Error> {
+        let Correction { name, image, mask, background, weights, options, rescale } = *self;
+        let foreground = match (mask, background) {
+            (None, Background::LeftOut) => Some(bias::foreground(image)),
+            _ => None,
+        };
+        let field = bias::estimate(image, mask.or(foreground.as_ref()), weights, options)
+            .map_err(|source| Error::Bias { path: name.into(), source })?;
+        let mut corrected = bias::correct(image, &field, mask);
+        if let Some(mask) = mask.filter(|_| rescale) {
+            bias::rescale_as(image, mask, &mut corrected);
+        }
+        Ok((corrected, field))
+    }
+
+    /// Writes the corrected image, and the field where it has a name; both or none. Tells how the levels went.
+    ///
+    /// # Errors
+    /// [`Error::Bias`] where no field is found; files that cannot be written.
+    pub fn write(&self, to: &Path, field_to: Option<&Path>) -> Result<Vec<Course>, Error> {
+        let (corrected, field) = self.find()?;
+        let mut outputs = Outputs::new();
+        outputs.write::<Error>(to, |path| Ok(nifti::write_volume(path, &corrected)?))?;
+        if let Some(field_to) = field_to {
+            let factors = field.on(&self.image.grid);
+            outputs.write::<Error>(field_to, |path| Ok(nifti::write_volume(path, &factors)?))?;
+        }
+        outputs.commit()?;
+        Ok(field.courses().to_vec())
+    }
+}
