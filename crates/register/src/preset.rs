@@ -15,7 +15,7 @@ use crate::options::{level_fits, shortest_axis};
 pub enum Preset {
     /// Nothing at full resolution: a look within seconds
     Fast,
-    /// The schedule of antsRegistrationSyN.sh, at full resolution
+    /// The iterations of antsRegistrationSyN.sh, at full resolution
     #[default]
     Default,
     /// Edges pull as well, and more freely at half and full resolution: for the last bit of accuracy
@@ -120,14 +120,14 @@ impl Preset {
         let defaults = syn::Options::default();
         match self {
             Preset::Fast => {
-                let mut levels = defaults.levels.clone();
-                levels.retain(|level| level.shrink > 1);
-                syn::Options { levels, ..defaults }
+                let mut options = Self::reinverted_always(defaults);
+                options.levels.retain(|level| level.shrink > 1);
+                options
             }
             Preset::Default => defaults,
             Preset::Multimodal => {
                 let channels = vec![syn::Channel { metric: syn::Metric::Mattes, ..syn::Channel::default() }];
-                syn::Options { channels, ..defaults }
+                syn::Options { channels, ..Self::reinverted_always(defaults) }
             }
             Preset::Best => {
                 let mut levels = defaults.levels.clone();
@@ -138,7 +138,6 @@ impl Preset {
                 }
                 syn::Options {
                     gradient_step: 0.4,
-                    update_variance: 2.5,
                     noise: 0.01,
                     edge_weight: 0.3,
                     winsorise: Some((0.02, 0.98)),
@@ -147,6 +146,12 @@ impl Preset {
                 }
             }
         }
+    }
+
+    /// The options with a re-inversion after each iteration, as fewer were measured at full resolution and by correlation only.
+    fn reinverted_always(mut options: syn::Options) -> syn::Options {
+        options.levels.iter_mut().for_each(|level| level.reinvert_every = 1);
+        syn::Options { update_variance: 3.0, ..options }
     }
 
     /// Defaults of the deformable stage, with the levels for a fixed grid of this shape.

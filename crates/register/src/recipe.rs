@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(levels(Preset::Best, two([12, 2])), Ok(vec![(12, 1), (2, 6)]));
         let all = Schedule { reinvert_every: Some(vec![4]), ..two([3, 1]) };
         assert_eq!(levels(Preset::Best, all), Ok(vec![(3, 4), (1, 4)]));
-        assert_eq!(levels(Preset::Default, two([3, 1])), Ok(vec![(3, 1), (1, 1)]));
+        assert_eq!(levels(Preset::Default, two([3, 1])), Ok(vec![(3, 1), (1, 4)]));
     }
 
     #[test]

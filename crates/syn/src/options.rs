@@ -10,7 +10,8 @@ use crate::{Channel, Metric};
 /// Options of the deformable stage. Their ranges are constants beside [`check`](Options::check).
 ///
 /// The defaults follow `antsRegistrationSyN.sh`, except where measurements gave more overlap without folds
-/// (docs/benchmarks.md): the exact derivative of the metric, a small noise variance, longer steps.
+/// (docs/benchmarks.md): the exact derivative of the metric, a small noise variance, longer steps, less smoothing of updates, and
+/// at the two finest levels a re-inversion of the fields every fourth iteration only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
@@ -62,11 +63,11 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let levels = [(8, 3.0, 100), (4, 2.0, 70), (2, 1.0, 50), (1, 0.0, 20)];
+        let levels = [(8, 3.0, 100, 1), (4, 2.0, 70, 1), (2, 1.0, 50, 4), (1, 0.0, 20, 4)];
         Options {
             channels: vec![Channel::default()],
             gradient_step: 0.3,
-            update_variance: 3.0,
+            update_variance: 2.5,
             total_variance: 0.0,
             radius: 2,
             derivative: CcDerivative::Exact,
@@ -76,11 +77,11 @@ impl Default for Options {
             largest_residual_voxels: 0.45,
             restrict: [1.0; 3],
             levels: levels
-                .map(|(shrink, sigma_voxels, iterations)| Level {
+                .map(|(shrink, sigma_voxels, iterations, reinvert_every)| Level {
                     shrink,
                     sigma_voxels,
                     iterations,
-                    reinvert_every: 1,
+                    reinvert_every,
                 })
                 .into(),
             convergence: Convergence { window: 10, threshold: 1e-6 },
