@@ -77,7 +77,7 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
     let place = pair(4.0);
     let labels = "--fixed-labels fl.nii.gz --moving-labels ml.nii.gz";
     place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o a_ -t affine {labels}"));
-    let run = place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o s_ {labels} --log s.log"));
+    let run = place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o s_ {labels} --log s.log --exact"));
     assert!(run.stdout.contains("mean Jaccard"), "{}", run.stdout);
     let (affine, syn) = (place.record("a_record.json"), place.record("s_record.json"));
     let jaccard = |record: &Value| record["overlap"]["mean_jaccard"].as_f64().expect("a score");
@@ -99,6 +99,27 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
     let log = String::from_utf8(place.read("s.log")).expect("text");
     let last = levels.last().and_then(|level| level["iterations"].as_u64()).unwrap_or_default();
     assert!(log.contains(&format!("iteration {last} of ")), "{log}");
+
+    // Without --exact the same displacements are rounded, and the record says so.
+    place.succeed("register -f f.nii.gz -m m.nii.gz -o r_");
+    let rounded = place.record("r_record.json");
+    assert_eq!(
+        (&syn["displacements_rounded_to_mm"], &rounded["displacements_rounded_to_mm"]),
+        (&Value::Null, &Value::from(1.0 / 1024.0))
+    );
+    for name in ["1Warp.nii.gz", "1InverseWarp.nii.gz"] {
+        let [exact, rounded] =
+            ["s_", "r_"].map(|prefix| itk::read_warp(&place.path(&format!("{prefix}{name}"))).expect("a warp"));
+        let pairs = exact.vectors.as_flattened().iter().zip(rounded.vectors.as_flattened());
+        assert!(
+            pairs
+                .clone()
+                .all(|(exact, rounded)| (1024.0 * rounded).fract() == 0.0 && (exact - rounded).abs() <= 1.0 / 2048.0)
+        );
+        assert!(pairs.clone().any(|(exact, rounded)| exact != rounded), "{name}");
+        let size = |prefix: &str| place.read(&format!("{prefix}{name}")).len();
+        assert!(100 * size("r_") < 80 * size("s_"), "{name}: {} of {} bytes", size("r_"), size("s_"));
+    }
 
     // `apply` with the written files gives the written images, forward, backward and for labels.
     let forward = "-t s_1Warp.nii.gz -t s_0GenericAffine.mat";

@@ -19,6 +19,10 @@ pub struct WritingArgs {
     /// 1Warp and 1InverseWarp
     #[arg(long, help_heading = "Output")]
     composite: bool,
+    /// Store displacements as they were computed; otherwise they are rounded to multiples of 1/1024 mm, where that folds nothing,
+    /// and compressed files are little more than half as large. Composites are exact in any case
+    #[arg(long, help_heading = "Output", conflicts_with = "composite")]
+    exact: bool,
     /// How the warped images are read between voxels
     #[arg(
         short = 'n',
@@ -35,7 +39,13 @@ pub struct WritingArgs {
 impl WritingArgs {
     /// The files that are written.
     pub fn writing(&self) -> Writing {
-        Writing { format: self.format, warped: !self.no_warped, inverse: !self.no_inverse, composite: self.composite }
+        Writing {
+            format: self.format,
+            warped: !self.no_warped,
+            inverse: !self.no_inverse,
+            composite: self.composite,
+            exact: self.exact,
+        }
     }
 
     /// The images that are wanted of a registration.

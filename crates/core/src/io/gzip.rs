@@ -8,7 +8,9 @@ use std::io::Write;
 
 use flate2::Crc;
 use rayon::prelude::*;
-use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status, Strategy};
+use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status};
+
+use super::deflate;
 
 /// Higher levels take longer, and gain next to nothing.
 const LEVEL: i32 = 4;
@@ -50,15 +52,22 @@ impl<'w, W: Write> Writer<'w, W> {
 
     /// Writes the next `count` pieces on all threads, each appended to an empty buffer by `make(index, buffer)`.
     pub fn write_batch(&mut self, count: usize, make: impl Fn(usize, &mut Vec<u8>) + Sync) -> std::io::Result<()> {
-        let deflated: Vec<_> = (self.done..self.done + count)
+        let deflated: Vec<std::io::Result<_>> = (self.done..self.done + count)
             .into_par_iter()
             .map_init(
-                || ([Strategy::Default, Strategy::Rle].map(compressor), Vec::new()),
-                |([any, noise], buffer), index| {
+                || (compressor(), Vec::new()),
+                |(compressor, buffer), index| {
                     buffer.clear();
                     make(index, buffer);
                     let last = index + 1 == self.pieces;
-                    deflate(if repeats(buffer) { any } else { noise }, buffer, last)
+                    let bytes = if repeats(buffer) {
+                        search(compressor, buffer, last)?
+                    } else {
+                        deflate::piece(buffer, last)
+                    };
+                    let mut crc = Crc::new();
+                    crc.update(buffer);
+                    Ok((bytes, crc))
                 },
             )
             .collect();
@@ -84,12 +93,12 @@ impl<'w, W: Write> Writer<'w, W> {
 }
 
 /// A raw deflate stream, as gzip has its own header.
-fn compressor(strategy: Strategy) -> Deflate {
-    Deflate::new_with_config(DeflateConfig { level: LEVEL, window_bits: -15, strategy, ..DeflateConfig::default() })
+fn compressor() -> Deflate {
+    Deflate::new_with_config(DeflateConfig { level: LEVEL, window_bits: -15, ..DeflateConfig::default() })
 }
 
 /// Whether it is worth looking for what was there before, as in labels and masks. In warps and images nothing comes twice but
-/// zeros, which runs of a byte tell as well in a third of the time.
+/// zeros, which [`deflate`] tells as well, sooner.
 fn repeats(bytes: &[u8]) -> bool {
     let (words, _) = bytes.as_chunks::<4>();
     let filled = words.iter().filter(|word| **word != [0; 4]).count();
@@ -97,7 +106,8 @@ fn repeats(bytes: &[u8]) -> bool {
     8 * repeated > filled
 }
 
-fn deflate(compress: &mut Deflate, bytes: &[u8], last: bool) -> std::io::Result<(Vec<u8>, Crc)> {
+/// Deflates a piece, looking for what was there before.
+fn search(compress: &mut Deflate, bytes: &[u8], last: bool) -> std::io::Result<Vec<u8>> {
     compress.reset();
     let flush = if last { DeflateFlush::Finish } else { DeflateFlush::SyncFlush };
     // Incompressible data grows by a few bytes in every block of it.
@@ -115,13 +125,10 @@ fn deflate(compress: &mut Deflate, bytes: &[u8], last: bool) -> std::io::Result<
         };
         if done {
             out.truncate(written);
-            break;
+            return Ok(out);
         }
         out.resize(written + (1 << 16), 0);
     }
-    let mut crc = Crc::new();
-    crc.update(bytes);
-    Ok((out, crc))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Files: NIfTI volumes, ITK and FSL transforms. Each foreign convention lives in one module here and nowhere else.
 
+mod deflate;
 mod error;
 mod foreign;
 pub mod fsl;

@@ -10,6 +10,7 @@ mod composite_write;
 mod kinds;
 mod matlab;
 mod planar;
+mod rounding;
 mod text;
 mod warp;
 
@@ -21,7 +22,8 @@ use crate::Transform;
 
 pub use affine::{read_affine, stays_in_plane, write_affine, write_affine_of_slices};
 pub use composite_write::{Dimensions, write_composite};
-pub use warp::{read_warp, read_warp_by, write_warp, write_warp_as};
+pub use rounding::{STEP_MM, may_be_rounded};
+pub use warp::{read_warp, read_warp_by, write_rounded_warp, write_warp, write_warp_as};
 
 /// Reads the transforms of a file: an affine map, a displacement field, or several of both from a composite. The kind
 /// is recognised by the contents. They are in the order in which they act on a point.

@@ -1,0 +1,116 @@
+//! Prefix codes of limited length (RFC 1951, 3.2.2), from how often each symbol occurs.
+
+/// A symbol's code, its first bit lowest, and its length; length 0 for symbols without one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Code {
+    pub bits: u16,
+    pub length: u8,
+}
+
+/// A code for every symbol that occurs, none longer than `longest`. At least two symbols are to occur, and at most
+/// 2^`longest`; `longest` is at most 15.
+pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code; N] {
+    let mut symbols: Vec<usize> = (0..N).filter(|&symbol| counts[symbol] > 0).collect();
+    symbols.sort_by_key(|&symbol| counts[symbol]);
+    let of_length = limited(&depths(symbols.iter().map(|&symbol| counts[symbol]).collect()), longest);
+    // The rarest symbols have the longest codes.
+    let mut lengths = [0; N];
+    let mut rarest = symbols.iter();
+    for (length, &count) in of_length.iter().enumerate().rev() {
+        rarest.by_ref().take(count).for_each(|&symbol| lengths[symbol] = length);
+    }
+    let mut next = vec![0u16; of_length.len() + 1];
+    for length in 1..of_length.len() {
+        next[length + 1] = (next[length] + of_length[length] as u16) << 1;
+    }
+    lengths.map(|length| {
+        if length == 0 {
+            return Code::default();
+        }
+        let code = next[length];
+        next[length] += 1;
+        Code { bits: code.reverse_bits() >> (16 - length), length: length as u8 }
+    })
+}
+
+/// How many leaves Huffman's tree has at each depth; `weights` are sorted, the smallest first.
+fn depths(weights: Vec<u32>) -> Vec<usize> {
+    let leaves = weights.len();
+    // Nodes in the order in which they are made: leaves, then pairs, both from light to heavy.
+    let mut weights: Vec<u64> = weights.into_iter().map(u64::from).collect();
+    let mut parents = vec![0; 2 * leaves - 1];
+    let (mut leaf, mut pair) = (0, leaves);
+    for made in leaves..2 * leaves - 1 {
+        let mut lightest = || {
+            let of_leaves = leaf < leaves && (pair >= made || weights[leaf] <= weights[pair]);
+            let next = if of_leaves { &mut leaf } else { &mut pair };
+            *next += 1;
+            *next - 1
+        };
+        let (first, second) = (lightest(), lightest());
+        (parents[first], parents[second]) = (made, made);
+        weights.push(weights[first] + weights[second]);
+    }
+    let mut depth = vec![0; 2 * leaves - 1];
+    let mut found = Vec::new();
+    for node in (0..2 * leaves - 2).rev() {
+        depth[node] = depth[parents[node]] + 1;
+        if node < leaves {
+            found.resize(found.len().max(depth[node] + 1), 0);
+            found[depth[node]] += 1;
+        }
+    }
+    found
+}
+
+/// The same numbers with no leaf deeper than `longest`: those that were are put there, and as many leaves above are made pairs
+/// as it takes until there is a code for each.
+fn limited(depths: &[usize], longest: usize) -> Vec<usize> {
+    let mut found = vec![0; longest + 1];
+    for (depth, count) in depths.iter().enumerate() {
+        found[depth.min(longest)] += count;
+    }
+    let taken = |found: &[usize]| (1..=longest).map(|length| found[length] << (longest - length)).sum::<usize>();
+    for _ in (1 << longest)..taken(&found) {
+        // One of the deepest goes beside a leaf from above, which is made a pair for that.
+        let above = (1..longest).rev().find(|&length| found[length] > 0).unwrap_or(0);
+        found[longest] -= 1;
+        found[above] -= 1;
+        found[above + 1] += 2;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lengths<const N: usize>(counts: &[u32; N], longest: usize) -> Vec<u8> {
+        codes(counts, longest).iter().map(|code| code.length).collect()
+    }
+
+    #[test]
+    fn frequent_symbols_have_short_codes() {
+        assert_eq!(lengths(&[1, 0, 8, 2, 1, 4], 15), [4, 0, 1, 3, 4, 2]);
+        assert_eq!(lengths(&[5, 7], 15), [1, 1]);
+        assert_eq!(codes(&[1, 1, 2], 15).map(|code| code.bits), [0b01, 0b11, 0b0], "the first bit is the lowest");
+    }
+
+    #[test]
+    fn no_code_is_too_long_and_each_is_told_from_all_others() {
+        // Fibonacci's numbers make the deepest tree there is.
+        let mut counts = [1u32; 16];
+        for n in 2..16 {
+            counts[n] = counts[n - 1] + counts[n - 2];
+        }
+        assert_eq!(lengths(&counts, 15).into_iter().max(), Some(15), "without a limit that matters");
+        for longest in [4, 5, 9, 14] {
+            let found = lengths(&counts, longest);
+            assert!(
+                found.is_sorted_by(|a, b| a >= b) && found.iter().all(|length| (1..=longest as u8).contains(length))
+            );
+            let taken: usize = found.iter().map(|&length| 1 << (longest - usize::from(length))).sum();
+            assert_eq!(taken, 1 << longest, "all codes of {longest} bits are used");
+        }
+    }
+}

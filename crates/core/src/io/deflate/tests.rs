@@ -1,0 +1,74 @@
+use std::io::Read;
+
+use super::*;
+
+/// Numbers that look like a displacement: zeros around something smooth, rounded to a grid or not.
+fn smooth(count: usize, step: Option<f32>) -> Vec<u8> {
+    let value = |at: usize| {
+        let x = at as f32 / count as f32 - 0.5;
+        let value = if x.abs() > 0.3 { 0.0 } else { (40.0 * x).sin() * (0.3 - x.abs()) * 9.0 };
+        step.map_or(value, |step| (value / step).round() * step)
+    };
+    (0..count).flat_map(|at| value(at).to_le_bytes()).collect()
+}
+
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+fn inflated(deflated: &[u8]) -> Vec<u8> {
+    let mut decoder = flate2::read::DeflateDecoder::new(deflated);
+    let mut out = Vec::new();
+    decoder.read_to_end(&mut out).expect("a whole stream");
+    assert_eq!(decoder.total_in(), deflated.len() as u64, "nothing is left behind the last block");
+    out
+}
+
+#[test]
+fn what_was_deflated_comes_back() {
+    let one_byte = |byte, length| vec![byte; length];
+    let mut cases = vec![Vec::new(), vec![7], noise(4), noise(1003), noise(1 << 18), smooth(100_001, None)];
+    cases.extend([smooth(100_001, Some(1.0 / 1024.0)), one_byte(9, 5000)]);
+    // Runs of zeros of every length around the longest match and its multiples, at every place in a cell.
+    for words in (1..70).chain([128, 129, 130, 193, 194]) {
+        cases.push([noise(8 + words % 4), one_byte(0, 4 * words), noise(9)].concat());
+    }
+    // What comes again after as many cells as a match may reach back, and a few more.
+    for cells in [1, 2, 255, 256, 257, 1023, 1024, 1025, 8192] {
+        cases.push(noise(4 * cells).repeat(3));
+    }
+    // Counts that ask for longer codes than there are.
+    cases.push((0..24u8).flat_map(|byte| vec![byte; (1.6f64.powi(i32::from(byte)) * 4.0) as usize]).collect());
+    for (n, case) in cases.iter().enumerate() {
+        assert_eq!(inflated(&piece(case, true)), *case, "case {n}, {} bytes", case.len());
+        let joined = [piece(case, false), piece(case, true)].concat();
+        assert_eq!(inflated(&joined), case.repeat(2), "case {n}, twice");
+    }
+}
+
+#[test]
+fn the_size_is_near_to_what_the_bytes_hold() {
+    // Bits of information in bytes taken one by one, which no code of single bytes undercuts.
+    let entropy = |bytes: &[u8]| {
+        let mut counts = [0u32; 256];
+        bytes.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
+        let share = |count: &u32| f64::from(*count) / bytes.len() as f64;
+        -counts.iter().filter(|count| **count > 0).map(|count| share(count) * share(count).log2()).sum::<f64>()
+    };
+    let size = |bytes: &[u8]| piece(bytes, true).len() as f64;
+    // Codes of all blocks take half a hundredth.
+    let random = noise(1 << 18);
+    assert!(size(&random) < 1.006 * random.len() as f64, "{}", size(&random));
+    let [exact, rounded] = [None, Some(1.0 / 1024.0)].map(|step| smooth(1 << 18, step));
+    let inside: Vec<u8> =
+        exact.as_chunks::<4>().0.iter().filter(|word| **word != [0; 4]).flatten().copied().collect();
+    assert!(size(&exact) < 1.02 * entropy(&inside) / 8.0 * inside.len() as f64, "zeros around cost next to nothing");
+    assert!(size(&rounded) < 0.62 * size(&exact), "{} of {}", size(&rounded), size(&exact));
+    // Nothing but zeros: codes of 32 blocks, and 128 matches in each of them.
+    assert!(size(&vec![0; 1 << 20]) < 32.0 * 320.0);
+}
