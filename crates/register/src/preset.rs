@@ -148,7 +148,7 @@ impl Preset {
         }
     }
 
-    /// The options with a re-inversion after each iteration, as fewer were measured at full resolution and by correlation only.
+    /// The options with a re-inversion after each iteration and more smoothing: what the default had before its own were measured.
     fn reinverted_always(mut options: syn::Options) -> syn::Options {
         options.levels.iter_mut().for_each(|level| level.reinvert_every = 1);
         syn::Options { update_variance: 3.0, ..options }
