@@ -69,8 +69,8 @@ if wanted scale && [ "$gpus" -gt 1 ]; then
         for subject in "${six[@]}"; do ln -sf "$subject" "many/${n}_$(basename "$subject")"; done
     done
     for preset in default best; do
-        for people in 1 4; do
-            [ "$people" = 1 ] && subjects=("${six[@]}") || subjects=("$out"/many/*)
+        for copies in 1 4; do
+            [ "$copies" = 1 ] && subjects=("${six[@]}") || subjects=("$out"/many/*)
             for device in "$one" "$all"; do
                 build "${#subjects[@]} subjects, $preset, $device" --device "$device" --preset "$preset"
                 seconds

@@ -36,7 +36,7 @@ def plan(
     search_degrees: Optional[Sequence[float]],
     channels: int,
 ) -> _native.Plan:
-    """The plan of a registration with so many further channels."""
+    """The plan of a registration of images with this number of channels."""
     if stages is not None:
         given = {"transform": transform, "linear": linear, "syn": syn, "levels": levels, "dof": dof}
         for name, value in {**given, "search_degrees": search_degrees}.items():

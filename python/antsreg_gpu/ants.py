@@ -342,7 +342,7 @@ def n4_bias_field_correction(*arguments: Any, **options: Any) -> Any:
 
 
 def _levels(iterations: Sequence[int]) -> dict[str, Any]:
-    """ANTs' levels for so many numbers of iterations; levels without any are left out."""
+    """ANTs' levels, one for each number of iterations; levels with 0 iterations are left out."""
     count = len(iterations)
     every = [(2**n, float(n), int(most)) for n, most in zip(range(count - 1, -1, -1), iterations)]
     used = [level for level in every if level[2] > 0]

@@ -26,7 +26,7 @@ class Pair(NamedTuple):
 
 
 def coarse(source: Path, to: Path, slices: slice, step: int = 3) -> Path:
-    """Writes every so many voxels of an image."""
+    """Writes every `step`-th voxel of an image."""
     image = nib.load(source)
     voxels = np.asarray(image.dataobj, dtype=np.float32)[::step, ::step, slices]
     affine = image.affine.copy()

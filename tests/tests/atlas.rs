@@ -50,7 +50,7 @@ fn a_template_has_the_mean_shape_and_everything_beside_it() {
             nifti::read_volume(&place.path(&format!("out/subjects/{name}_Warped.nii.gz"))).expect("an image");
         let correlation = Comparison::between(&template, &warped, None).expect("one grid").correlation;
         assert!(correlation > 0.95, "{name}: {correlation}");
-        // What is handed out is what `apply` makes of the transforms.
+        // The final images are those that `apply` computes with the final transforms.
         place.succeed(&format!(
             "apply -i {name}.nii.gz -r out/template.nii.gz -o again.nii.gz -t out/subjects/{name}_1Warp.nii.gz \
              -t out/subjects/{name}_0GenericAffine.mat"
@@ -324,7 +324,7 @@ fn two_channels_make_two_templates_in_one_space() {
     assert!(place.refuse(2, &line("none", "1")).contains("weights, one a channel: expected 2, found 1"));
 }
 
-/// Files that are handed out, and their bytes.
+/// The final files, with their bytes.
 #[cfg(unix)]
 fn results(place: &Workplace, folder: &str) -> Vec<(String, Vec<u8>)> {
     let mut names: Vec<String> = std::fs::read_dir(place.path(&format!("{folder}/subjects")))
@@ -342,7 +342,7 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     let place = cohort(false);
     let line = |folder: &str| format!("atlas a.nii.gz b.nii.gz c.nii.gz -o {folder} --passes 2 {QUICK}");
     place.succeed(&line("whole"));
-    // Each run is killed soon after its first new manifest: while it writes, registers, averages, hands out.
+    // Each run is killed soon after its first new manifest: while it writes, registers, averages, or writes the final files.
     let manifests = || {
         let folders = [
             "",

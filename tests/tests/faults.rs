@@ -11,7 +11,7 @@ use nalgebra::Matrix3;
 const QUICK: &str =
     "--threads 2 --device cpu --quiet --shrink-factors 1 --smoothing-sigmas 0 --iterations 1 --dof 6 --no-search";
 
-/// The most places that are tried: a run of so many would be another one than is meant.
+/// Most places at which a fault is injected. A run with more places is not the small run that this test expects.
 const MOST: usize = 400;
 
 /// Three brains with labels, and a warp.

@@ -52,7 +52,7 @@ fn help_of_register_states_every_option() {
         .filter(|line| line.starts_with("--") || line.starts_with('-'))
         .collect();
     insta::assert_snapshot!("help_register_parameters", options.join("\n"));
-    // Whoever reads the help learns each default.
+    // The help shows every default.
     let parameters = parameters.split("Common options:").next().unwrap_or_default();
     let words: Vec<&str> = parameters.split_whitespace().collect();
     let with_value = options.iter().filter(|option| option.contains('<') && !option.contains("--log")).count() - 1;

@@ -21,8 +21,8 @@ fn cohort() -> Workplace {
     place
 }
 
-/// Runs the program as a user that may have so many threads; `None` where this user cannot become another one, or the other
-/// one cannot run the program. A run that takes longer than a minute ends with the code 124.
+/// Runs the program as a user with a limit of `threads` threads; `None` if this process cannot change its user, or the
+/// other user cannot run the program. A run that takes longer than a minute ends with the code 124.
 fn limited(place: &Workplace, threads: usize, line: &str) -> Option<Output> {
     let command = place.command(line.split_whitespace());
     let limited = |arguments: &[&str]| {

@@ -81,7 +81,7 @@ pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     }
 }
 
-/// Runs a command that can use so many of the first GPUs; all where that is not known.
+/// Runs a command that can use at most this number of GPUs, counted from the first; all of them for `None`.
 fn start(first_gpus: Option<usize>, run: impl FnOnce() -> Result<(), CliError>) -> u8 {
     if let Some(gpus) = first_gpus {
         show_first(gpus);

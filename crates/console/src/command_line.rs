@@ -1,4 +1,4 @@
-//! The command that this process runs: its words, for people, in records; and its program, to be called again.
+//! The command line of this process, for records, and the path of its program, for starting it again.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

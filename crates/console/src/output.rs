@@ -14,7 +14,7 @@ pub fn print(text: &str) -> Result<(), CliError> {
     }
 }
 
-/// Prints a line for people, or several. Where nobody takes it, the work goes on.
+/// Prints a message of one or more lines on standard error. A closed standard error is ignored.
 pub fn say(line: impl Display) {
     let _ = writeln!(std::io::stderr(), "{}", harmless(&line.to_string()));
 }

@@ -11,7 +11,7 @@ pub fn available() -> usize {
 /// be called once by a process.
 ///
 /// # Errors
-/// The system does not give so many threads.
+/// The system cannot start this many threads.
 pub fn start(threads: usize) -> Result<(), CliError> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(CliError::Threads)
 }

@@ -95,8 +95,8 @@ impl Grid {
 
     /// World mm → (fractional) voxel index.
     ///
-    /// A slice has the third index 0 for every point: two-dimensional images know nothing of the third direction, and
-    /// transforms between them need not hit the one's plane from the other's.
+    /// A slice has the third index 0 for every point: two-dimensional images have no third direction, and a
+    /// transform between two of them need not map one plane into the other.
     pub fn world_to_voxel(&self) -> AffineTransform {
         let mut matrix =
             Matrix3::from_diagonal(&self.spacing.map(|spacing| 1.0 / spacing)) * self.direction.transpose();

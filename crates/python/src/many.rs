@@ -185,7 +185,7 @@ impl State {
 /// Registers all, and sends each result as it comes.
 fn run_all(task: &Task, send: &Sender<Arrived>) {
     if let Err(error) = run(task, send) {
-        // Whoever waited may be gone.
+        // Sending fails if the receiver has been dropped; then the result is not needed.
         let _ = send.send(Err(error));
     }
 }

@@ -23,8 +23,8 @@ enum Kind {
 
 #[pymethods]
 impl Plan {
-    /// A recipe for images with so many further channels: JSON of the parts that differ from the preset that it names. Of the
-    /// deformable stage, `metric` is that of all channels.
+    /// A recipe for images with `further` further channels. `json` names a preset and the values that differ from it.
+    /// `metric` of the deformable stage applies to all channels.
     #[staticmethod]
     fn recipe(json: &str, further: usize) -> Result<Plan, Failure> {
         let mut given: Value = read(json)?;
@@ -86,7 +86,7 @@ pub fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Failure> {
     serde_json::from_str(json).map_err(unreadable)
 }
 
-/// The position in the JSON means nothing to whoever wrote a dictionary.
+/// Without the position in the JSON, which has no meaning for a Python dictionary.
 pub fn unreadable(error: serde_json::Error) -> Failure {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Holds all memory of a GPU but so many MB until standard input ends: `hold_memory MB`. To see what others do then.
+//! Allocates GPU memory until only the given MB are free, and holds it until standard input ends: `hold_memory MB`.
+//! It shows how other programs behave when GPU memory is short.
 
 use antsreg_kernels::Backend;
 use antsreg_register::DeviceChoice;

@@ -33,7 +33,7 @@ pub enum Kind {
 pub enum Sigma {
     /// The voxel sizes of the image.
     Spacing,
-    /// So many mm.
+    /// These sizes, mm.
     Mm([f64; 3]),
 }
 
@@ -57,11 +57,11 @@ pub enum Reading {
     Spline(SplineOrder),
     /// A windowed sinc.
     Sinc(Window),
-    /// The mean under a Gaussian, cut off so many sigmas away.
+    /// The mean under a Gaussian, cut off at this many standard deviations.
     Gaussian(Sigma, f64),
     /// The label with the most trilinear weight.
     GenericLabel,
-    /// The label with the most mass under a Gaussian, cut off so many sigmas away.
+    /// The label with the largest mass under a Gaussian, cut off at this many standard deviations.
     MultiLabel(Sigma, f64),
 }
 

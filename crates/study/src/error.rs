@@ -152,7 +152,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// A transform of slices for volumes.
-    #[error("{}: a transform of two dimensions, which says nothing of volumes; expected one of three", path.display())]
+    #[error("{}: a two-dimensional transform, which cannot be applied to volumes; expected a three-dimensional one", path.display())]
     TransformOfSlices {
         /// The transform.
         path: PathBuf,

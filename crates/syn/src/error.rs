@@ -48,8 +48,8 @@ pub enum Error {
     FieldsGrid,
     /// A displacement is not a finite number.
     #[error(
-        "the warp ran away: displacements that are no finite number; are the intensities of both images sensible, and the \
-         options' numbers?"
+        "the warp diverged: some displacements are not finite numbers; check the intensities of both images and the values \
+         of the options"
     )]
     NotFinite,
     /// The observer stopped the registration.

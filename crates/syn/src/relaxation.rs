@@ -17,7 +17,7 @@ const SMALLEST_JACOBIAN: f32 = 0.01;
 /// smoothing (voxels). The first, weakest rounds correct nearly all voxels; the others smooth the rest over growing
 /// distances.
 const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.0, 3), (50, 4.0, 6), (50, 4.0, 12)];
-/// Schedule for folds: this many rounds of unfolding first, then one round of smoothing in every so many. The
+/// Schedule for folds: this many rounds of unfolding first, then one round of smoothing in every `SMOOTHING_EVERY`. The
 /// shortest moves of neighbouring corners may contradict each other; smoothing resolves that.
 const UNFOLDING_FIRST: usize = 10;
 const SMOOTHING_EVERY: usize = 6;

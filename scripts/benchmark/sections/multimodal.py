@@ -81,7 +81,7 @@ def register(context: Context) -> Path:
 class Distances:
     """How far two affines are apart in a brain: at the worst of its voxels, and at some of them."""
 
-    #: Every so many voxels stand for all in a median.
+    #: A median is taken over every STRIDE-th voxel.
     STRIDE = 11
 
     def __init__(self, fixed: Image) -> None:

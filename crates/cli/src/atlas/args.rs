@@ -42,7 +42,7 @@ pub struct Args {
     /// Folder for all outputs: new, empty, or that of a run to go on with
     #[arg(short, long, value_name = "FOLDER", required = true, help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Format of the images and warps that are handed out; those of the passes are .nii
+    /// Format of the final images and warps; those of the passes are .nii
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     format: Format,
     /// Take a folder of another run, with other subjects or options: what does not fit is made again

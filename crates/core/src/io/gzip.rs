@@ -44,7 +44,7 @@ pub(crate) struct Writer<'w, W: Write> {
 }
 
 impl<'w, W: Write> Writer<'w, W> {
-    /// Begins a stream of so many pieces.
+    /// Begins a stream of this number of pieces.
     pub fn start(out: &'w mut W, pieces: usize) -> std::io::Result<Writer<'w, W>> {
         out.write_all(&HEADER)?;
         Ok(Writer { out, checksum: Crc::new(), pieces, done: 0 })

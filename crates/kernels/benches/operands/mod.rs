@@ -3,7 +3,7 @@
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Error};
 
-/// So many values from 0 to 1, the same for a seed.
+/// `count` pseudo-random values from 0 to 1, the same for equal seeds.
 pub fn noise(seed: u32, count: usize) -> Vec<f32> {
     let mut state = seed;
     let next = || {

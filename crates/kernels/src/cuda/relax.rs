@@ -133,7 +133,7 @@ impl Cuda {
         let [now, meanwhile] = [0, 1].map(|which: usize| relaxation.examine[side][which].pointer());
         let (of_inverse, following) = (relaxation.examine[1 - side][0].pointer(), relaxation.following.pointer());
         let (radius, margin) = (kernel.len() as i32 - 1, round.margin);
-        // SAFETY: fields, target, weights and list have one shape and the marks its bricks, so many a block; reads and marks
+        // SAFETY: fields, target, weights and list have one shape and the marks its bricks, `BRICKS` per block; reads and marks
         // are clamped to it, threads outside it return; a voxel is listed once, so the list cannot overflow.
         unsafe {
             self.launch(

@@ -51,7 +51,7 @@ impl Cuda {
         let launch =
             Launch { kernel, grid, block: [ROWS as u32, WARPS as u32, 1], shared: 0, bytes: 8 * image.len() as u64 };
         let (values, rows, length) = (image.write(), (ny * nz) as i32, length as i32);
-        // SAFETY: so many rows of this length lie one behind the other; no warp goes beyond them.
+        // SAFETY: `values` points to `rows` rows of `length` voxels, one after the other; no warp accesses more.
         unsafe { self.launch(launch, arguments![values, rows, length]) }
     }
 

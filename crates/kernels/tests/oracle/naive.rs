@@ -133,7 +133,7 @@ impl CrossCorrelation<'_> {
         let noise = count * self.noise_variance;
         let at = index(self.shape, centre);
         let (a, b) = (sum(|f, _| f * f), sum(|_, m| m * m));
-        // Windows without any structure say nothing, however little noise is added.
+        // A window without variance has no effect, however small the noise is.
         let structure = a > 0.0 && b > 0.0;
         Window {
             a: if structure { a + noise } else { 0.0 },

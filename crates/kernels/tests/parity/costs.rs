@@ -211,7 +211,7 @@ pub fn mutual_information<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) 
     let moving = backend.upload(shape, &World::image(shape, 47))?;
     let masks = [backend.upload(shape, &World::mask(shape, 37))?, backend.upload(shape, &World::mask(shape, 41))?];
     let (mut to_fixed, mut to_moving) = (backend.field(shape)?, backend.field(shape)?);
-    // Few bins, the usual number, one that is no multiple of anything, and so many that they do not fit at once.
+    // Few bins, the default number, a number that is no multiple of a block, and too many to fit at once.
     for bins in [8, 32, 45, 200] {
         let mut workspace = backend.mi_workspace(bins)?;
         for masks in [[None, None], [None, Some(&masks[1])], [Some(&masks[0]), Some(&masks[1])]] {

@@ -27,7 +27,7 @@ impl Summary {
         Summary { device, capability, driver, compared: 0, values: 0, failed: 0 }
     }
 
-    /// Counts a result of so many values, and whether it differs.
+    /// Counts a result of `values` values, and whether it differs.
     pub fn add(&mut self, values: usize, differs: bool) {
         self.compared += 1;
         self.values += values;

@@ -225,8 +225,8 @@ impl Oracle {
         oracle
     }
 
-    /// The longest chain of additions in single precision through which a term of a bin's sum goes. A block takes every
-    /// so many voxels; adding nothing to something is exact, so that no chain is longer than the terms of the bin.
+    /// The longest chain of additions in single precision through which a term of a bin's sum goes. A block takes voxels
+    /// at a fixed stride; adding zero is exact, so that no chain is longer than the terms of the bin.
     fn additions(&self, bin: usize, scheme: CrScheme, settings: &Settings, blocks: usize) -> f64 {
         let voxels: usize = self.voxels.iter().sum();
         let each = voxels.div_ceil(blocks * settings.threads);
@@ -248,7 +248,7 @@ impl Oracle {
         self.counted[bin].min(chain as f64)
     }
 
-    /// What is wrong with the sums of a scheme that ran in at least so many blocks.
+    /// Checks the sums of a scheme that ran in at least `blocks` blocks. Returns a description of the error.
     pub fn check_sums(
         &self,
         case: &Case,

@@ -53,7 +53,7 @@ pub struct Batch<'a> {
     pub options: &'a Options,
     /// Threads that compute.
     pub threads: usize,
-    /// The command, for people.
+    /// The command line, for the record.
     pub command_line: &'a [String],
 }
 

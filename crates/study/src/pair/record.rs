@@ -22,7 +22,7 @@ pub struct Record {
     pub program: String,
     /// Its version.
     pub version: String,
-    /// The command, for people; nothing reads it.
+    /// The command line, for readers; no program reads it.
     pub command_line: Vec<String>,
     /// The device that registered.
     pub device: Description,

@@ -44,7 +44,7 @@ pub struct Context<'a> {
     pub device: &'a Description,
     /// Threads that computed.
     pub threads: usize,
-    /// The command, for people.
+    /// The command line, for the record.
     pub command_line: &'a [String],
     /// Memory of the GPU, if it was one.
     pub device_memory: Option<DeviceMemory>,

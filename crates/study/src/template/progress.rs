@@ -13,7 +13,7 @@ pub trait TemplateProgress {
     fn registered(&mut self, registered: &Registered);
     /// A pass was done by an earlier run.
     fn pass_done_before(&mut self, pass: usize);
-    /// A pass is done, after so many seconds.
+    /// A pass is done, after this number of seconds.
     fn pass_done(&mut self, results: &TemplateResults, seconds: f64);
     /// The template is finished.
     fn finished(&mut self, results: &FinishResults);

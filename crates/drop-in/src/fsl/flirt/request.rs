@@ -59,7 +59,7 @@ pub enum Task {
     Register(Options),
     /// The matrix is applied.
     Apply,
-    /// The matrix is applied, onto a grid of cubes of so many mm.
+    /// The matrix is applied, with an output grid of cubic voxels of this size, mm.
     ApplyIsotropic(f64),
 }
 
