@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Checks the wording of documents, comments and commit subjects by the rules of CONTRIBUTING.md.
+
+    spelling     typos, with typos.toml, over the whole repository
+    sentences    textlint: at most 35 words in a sentence of a Markdown file
+    phrases      the regular expressions of scripts/prose/banned.txt, which no document, comment or message may match
+    commits      subjects `area: imperative` of at most 72 characters, for commits after the one that added this script
+
+The tools are pinned in scripts/prose and are installed into .venv/prose, from the package indexes of Python and npm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import environment
+from environment import REPOSITORY
+
+TOOLS = REPOSITORY / "scripts" / "prose"
+REQUIREMENTS = TOOLS / "requirements.txt"
+ENVIRONMENT = environment.folder(REQUIREMENTS)
+
+#: Files in which phrases are looked for. CUDA sources are left out: their digests are recorded.
+PHRASES_IN = [
+    *("*.rs", "*.md", "*.py", "*.sh", "*.toml", "*.yaml", "**/Snakefile"),
+    # They quote such phrases.
+    *(":!scripts/prose_check.py", ":!CONTRIBUTING.md"),
+]
+#: Documents of the past keep their sentences.
+SENTENCES_IN = ["*.md", ":!docs/history"]
+
+SUBJECT = re.compile(r"[a-z][a-z0-9_-]*(, [a-z][a-z0-9_-]*)*: [a-z`0-9].*[^.]")
+LONGEST_SUBJECT = 72
+#: First words that are no imperatives.
+NOT_IMPERATIVE = re.compile(
+    r": (add|fix|change|move|remove|update|use|rename|write|read|say|let|give|take|make|show|check)(s|es|d|ed|ing) "
+)
+
+
+def main() -> int:
+    """Run every check and count those that fail."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
+    install()
+    return 1 if sum([spelling(), sentences(), phrases(), commits()]) else 0
+
+
+def install() -> None:
+    """Install the pinned tools, unless they are installed already."""
+    environment.make(REQUIREMENTS)
+    lock = TOOLS / "package-lock.json"
+    installed = ENVIRONMENT / lock.name
+    if (ENVIRONMENT / "node_modules").exists() and installed.exists() and installed.read_text() == lock.read_text():
+        return
+    installed.unlink(missing_ok=True)
+    for name in ("package.json", lock.name):
+        shutil.copy(TOOLS / name, ENVIRONMENT / name)
+    quietly = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+    done = subprocess.run(
+        [tool("npm"), "ci", *quietly, "--prefix", ENVIRONMENT], stdout=sys.stderr, env=with_tools(), check=False
+    )
+    if done.returncode:
+        installed.unlink(missing_ok=True)
+        sys.exit(
+            f"error: prose_check.py needs textlint, which npm could not install into {ENVIRONMENT} "
+            f"(exit code {done.returncode}). npm's registry must be within reach."
+        )
+
+
+def tool(name: str) -> Path:
+    """The path of a tool of the environment."""
+    return ENVIRONMENT / "bin" / name
+
+
+def with_tools() -> dict[str, str]:
+    """The environment variables with the node of the virtual environment first."""
+    return os.environ | {"PATH": f"{ENVIRONMENT / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+
+
+def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a tool at the root of the repository."""
+    return subprocess.run(
+        words, cwd=REPOSITORY, capture_output=True, text=True, errors="replace", env=with_tools(), check=False
+    )
+
+
+def report(check: str, done: subprocess.CompletedProcess[str], passes: bool) -> bool:
+    """Print the output of a check that failed. Whether it failed."""
+    if not passes:
+        print(f"{check}:\n{done.stdout}{done.stderr}", file=sys.stderr)
+    return not passes
+
+
+def tracked(patterns: list[str]) -> list[str]:
+    """The files that git tracks, by patterns."""
+    done = run("git", "ls-files", "--", *patterns)
+    if done.returncode or not done.stdout:
+        sys.exit(f"error: prose_check.py needs a git checkout of the repository: {done.stderr}")
+    return done.stdout.splitlines()
+
+
+def spelling() -> bool:
+    """Whether typos finds a spelling mistake."""
+    done = run(tool("typos"), "--format", "brief")
+    return report("spelling", done, done.returncode == 0)
+
+
+def sentences() -> bool:
+    """Whether a sentence of a document is too long."""
+    textlint = ENVIRONMENT / "node_modules" / ".bin" / "textlint"
+    rules = ["--config", TOOLS / "textlintrc.json", "--rules-base-directory", ENVIRONMENT / "node_modules"]
+    done = run(textlint, *rules, "--format", "unix", *tracked(SENTENCES_IN))
+    return report("sentences", done, done.returncode == 0)
+
+
+def phrases() -> bool:
+    """Whether a banned phrase is in a document, a comment or a message."""
+    done = run("git", "grep", "-nE", "-f", TOOLS / "banned.txt", "--", *PHRASES_IN)
+    return report("phrases", done, done.returncode == 1)
+
+
+def commits() -> bool:
+    """Whether the subject of a commit after the one that added this script breaks the rules."""
+    added = run("git", "log", "--diff-filter=A", "--format=%H", "--", "scripts/prose_check.py").stdout.split()
+    if run("git", "rev-parse", "--is-shallow-repository").stdout.strip() != "false" or not added:
+        print("commits: not checked, because the history is not in this checkout", file=sys.stderr)
+        return False
+    subjects = run("git", "log", "--no-merges", "--format=%h %s", f"{added[-1]}..HEAD").stdout.splitlines()
+    bad = [line for line in subjects if not is_good(line.split(" ", 1)[1])]
+    for line in bad:
+        print(f"commits: {line}: expected `area: imperative`, at most {LONGEST_SUBJECT} characters", file=sys.stderr)
+    return bool(bad)
+
+
+def is_good(subject: str) -> bool:
+    """Whether a commit subject follows the rules."""
+    right = SUBJECT.fullmatch(subject) is not None and NOT_IMPERATIVE.search(subject) is None
+    return right and len(subject) <= LONGEST_SUBJECT
+
+
+if __name__ == "__main__":
+    sys.exit(main())
