@@ -1,4 +1,4 @@
-//! Everything that can stop a command, and the exit code it gives. What to do about it is in `advice.rs`.
+//! Errors of commands, and their exit codes. `advice.rs` adds what to do about them.
 
 pub mod advice;
 mod refusal;
@@ -19,13 +19,13 @@ pub use usage::UsageError;
 /// Why a command stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// The options do not go together.
+    /// Options that cannot be combined.
     #[error("{0}")]
     Usage(#[from] UsageError),
-    /// A part of a command line of another program cannot be honoured.
+    /// A part of another program's command line that is not supported.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A command of another program stopped.
+    /// A command of another program failed.
     #[error("{command}: {source}")]
     Foreign {
         /// Its name.
@@ -33,7 +33,7 @@ pub enum CliError {
         /// Why.
         source: Box<CliError>,
     },
-    /// The thread pool could not be made.
+    /// The threads could not be started.
     #[error("the threads could not be started: {0}; try a smaller --threads")]
     Threads(#[source] rayon::ThreadPoolBuildError),
     /// A file of images or transforms could not be read or written.
@@ -53,21 +53,21 @@ pub enum CliError {
     /// An output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// An output name does not say its format.
+    /// An output name without a known extension.
     #[error("{}: unknown file extension, expected {expected}", path.display())]
     OutputExtension {
         /// The name.
         path: PathBuf,
-        /// Names that would do.
+        /// Extensions that are possible.
         expected: &'static str,
     },
-    /// The log would replace something else.
+    /// The name of the log is that of another kind of file.
     #[error("{}: is no log of this program, and would be lost; give another name for the log", path.display())]
     NotALog {
         /// The file.
         path: PathBuf,
     },
-    /// A value that no integer type holds.
+    /// A value that does not fit into an integer type.
     #[error("{}: {value:e} does not fit into 32 bits; leave --integer out", path.display())]
     NoInteger {
         /// The image.
@@ -75,21 +75,21 @@ pub enum CliError {
         /// The value.
         value: f32,
     },
-    /// Transforms that do not make a chain.
+    /// Transforms that cannot form a chain.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// Two volumes are not on one grid.
+    /// Two volumes lie on different grids.
     #[error(transparent)]
     Grid(#[from] antsreg_core::GridMismatch),
-    /// A logarithm of what is not positive.
+    /// The logarithm of a determinant that is not positive.
     #[error("{}: folds in {folded} voxels, which have no logarithm; leave --logarithm out", path.display())]
     Folded {
         /// The warp.
         path: PathBuf,
-        /// Voxels whose determinant is not positive.
+        /// Number of voxels whose determinant is not positive.
         folded: usize,
     },
-    /// Files that cannot be used, or a study that cannot go on.
+    /// Files that cannot be used, or a study that cannot continue.
     #[error("{source}{advice}", advice = advice::of_study(.source))]
     Study {
         /// What is wrong.
@@ -101,49 +101,49 @@ pub enum CliError {
         /// What is wrong.
         source: Box<register::Error>,
     },
-    /// What was asked for does not fit into memory.
+    /// Too little memory.
     #[error("{what} {shortage}")]
     Memory {
-        /// What needs it.
+        /// The work that needs it.
         what: String,
-        /// How much it needs, and how much there is.
+        /// Needed and available memory.
         shortage: antsreg_core::memory::Shortage,
     },
-    /// Some of many subjects failed; the others are done.
+    /// Some subjects failed; the others are done.
     #[error("{} of {of} subjects failed: {}; the reasons are in {}", failed.len(), first(failed, ", "), summary.display())]
     SomeFailed {
         /// Their names.
         failed: Vec<String>,
-        /// How many there are.
+        /// Number of subjects.
         of: usize,
-        /// The table of all.
+        /// The table of all subjects.
         summary: PathBuf,
     },
-    /// A template without some of its subjects.
+    /// A template was made without some of its subjects.
     #[error("{} of {all} subjects left out, the template is of the others: {}", subjects.len(), first(subjects, "; "))]
     LeftOut {
         /// Their names and reasons.
         subjects: Vec<String>,
-        /// Subjects in all.
+        /// Number of subjects.
         all: usize,
     },
     /// Some atlases failed; the others were used.
     #[error("{failed} of the {of} atlases could not be used; the results are made without them")]
     AtlasesLeftOut {
-        /// How many failed.
+        /// Number of atlases that failed.
         failed: usize,
-        /// How many there were.
+        /// Number of atlases.
         of: usize,
     },
-    /// Some atlases could not be registered to some others; the scores are of the other pairs.
+    /// Some pairs of atlases could not be registered; the scores are those of the other pairs.
     #[error("not every atlas could be brought to every other; the scores are made without those left out")]
     NotEveryPair,
-    /// Times of kernels could not be recorded.
+    /// The times of kernels could not be written.
     #[error("the times of the kernels could not be recorded: {0}")]
     Profile(#[source] serde_json::Error),
 }
 
-/// The first of several, and how many more there are: a line of thousands is not read.
+/// The first names, and the number of further ones: a line with thousands of names would not be read.
 fn first(names: &[String], separator: &str) -> String {
     const SHOWN: usize = 10;
     let shown = names[..names.len().min(SHOWN)].join(separator);
@@ -190,7 +190,7 @@ impl From<antsreg_pool::Error> for CliError {
 }
 
 impl CliError {
-    /// 2 for a command that was not understood, 3 where some of many subjects failed, 1 for a command that failed.
+    /// 2 for a command line that was not understood, 3 if some of many subjects failed, 1 for every other error.
     pub fn exit_code(&self) -> u8 {
         match self {
             CliError::Usage(_) => 2,
@@ -212,7 +212,7 @@ impl CliError {
     }
 }
 
-/// The exit code of files that cannot be used, or a study that cannot go on: 2 where the command as typed is at fault.
+/// The exit code of an error of files or of a study: 2 if the command line is wrong.
 fn of_study(error: &study::Error) -> u8 {
     match error {
         study::Error::Recipe(_) | study::Error::Subjects(study::subjects::Error::Channels { .. }) => 2,
@@ -222,7 +222,7 @@ fn of_study(error: &study::Error) -> u8 {
     }
 }
 
-/// The exit code of a template that is not built.
+/// The exit code of an error of a template.
 fn of_template(error: &study::template::Error) -> u8 {
     use study::template::Error::*;
     match error {

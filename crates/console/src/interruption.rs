@@ -1,4 +1,5 @@
-//! Ctrl-C and termination signals: unfinished outputs are removed, a message says what is left, the exit code is the shell's.
+//! Ctrl-C and termination signals: unfinished outputs are removed, a message says which files remain, and the exit
+//! code is the shell's.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,34 +11,35 @@ use signal_hook::iterator::Signals;
 
 use crate::output::say;
 
-/// What a signal's number is added to for an exit code, as shells have it: 130 after Ctrl-C, 143 after SIGTERM.
+/// Added to a signal's number for the exit code, as in shells: 130 after Ctrl-C, 143 after SIGTERM.
 const INTERRUPTED: i32 = 128;
 
-/// Whether files that were written before an interruption stay, so that the same command goes on from them.
+/// Whether files that were written before an interruption are kept, so that the same command can continue from them.
 static RESUMABLE: AtomicBool = AtomicBool::new(false);
 
-/// Starts to handle signals. To be called once, before any output is written.
+/// Installs the signal handlers. Must be called once, before any output is written.
 pub fn clean_up_on_signals() {
     if let Err(error) = watch_signals() {
         say(format_args!("warning: Ctrl-C may leave temporary files behind: {error}"));
     }
 }
 
-/// From now on an interrupted command can be run again and goes on from the files that are finished.
+/// From now on, an interrupted command can be run again and continues from the finished files.
 pub fn resumable() {
     RESUMABLE.store(true, Ordering::Relaxed);
 }
 
-/// Removes temporary files that could not be removed before; warns of those that remain. To be called when a command ends.
+/// Tries again to remove temporary files that could not be removed; warns of those that remain. Must be called at the
+/// end of a command.
 pub fn clean_up() {
     warn_of(&outputs::remove_unfinished());
 }
 
 fn watch_signals() -> std::io::Result<()> {
-    // Where file sizes are limited, a file too large is then an error of its writer and not the end of the program.
+    // With a limit on file sizes, writing a larger file is then an error of its writer and does not kill the program.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    // What `nohup` has switched off stays off.
+    // A signal that `nohup` ignores stays ignored.
     if !starts_ignored(SIGHUP) {
         signals.add_signal(SIGHUP)?;
     }
@@ -49,7 +51,7 @@ fn watch_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether this process was started to ignore a signal; no where the system does not say.
+/// Whether this process was started with the signal ignored; false if the system does not say.
 fn starts_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -59,7 +61,7 @@ fn starts_ignored(signal: i32) -> bool {
 
 /// Ends the program after a signal.
 fn end(signal: i32) -> ! {
-    // Until the process ends: all files of a set have their names, or none has.
+    // Held until the process ends: either all files of a set have their names, or none has.
     let mut stopped = outputs::stop_commits();
     let what = if RESUMABLE.load(Ordering::Relaxed) {
         "the same command goes on from here"

@@ -1,5 +1,5 @@
-//! What the command lines of antsreg-gpu share, whichever program's options they read: results on standard output, messages
-//! and progress on standard error, errors with their exit codes, signals.
+//! Parts that all command lines of antsreg-gpu share: results on standard output, messages and progress on standard
+//! error, errors with their exit codes, signals.
 
 pub mod command_line;
 mod error;

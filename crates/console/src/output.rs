@@ -5,7 +5,7 @@ use std::io::Write;
 
 use crate::error::CliError;
 
-/// Prints text as it is. A reader that has seen enough (`| head`) is no error.
+/// Prints text. A reader that closes the pipe early (`| head`) is no error.
 pub fn print(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -19,7 +19,7 @@ pub fn say(line: impl Display) {
     let _ = writeln!(std::io::stderr(), "{}", harmless(&line.to_string()));
 }
 
-/// The text without what controls a terminal: names of files may hold anything.
+/// The text without control characters of a terminal; names of files may contain any character.
 fn harmless(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' | '\t' => character.to_string(),

@@ -1,6 +1,6 @@
-//! What the user sees while a command runs: bars on a terminal, plain lines elsewhere, a log file on request.
+//! Progress and messages of a command: bars on a terminal, plain lines elsewhere, and a log file if requested.
 //!
-//! All of it goes to standard error; results alone go to standard output.
+//! All messages go to standard error; only results go to standard output.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -17,21 +17,21 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::error::CliError;
 use crate::output::say;
 
-/// Which messages the user wants.
+/// The messages that the user asks for.
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
-    /// No progress: results, warnings and errors alone.
+    /// No progress, only results, warnings and errors.
     pub quiet: bool,
     /// Every iteration, not only every level.
     pub verbose: bool,
-    /// A file that every iteration is also written to.
+    /// A log file for every iteration.
     pub log: Option<PathBuf>,
 }
 
-/// Where messages go, and how many of them.
+/// Where messages are written, and which ones.
 #[derive(Debug)]
 pub struct Console {
-    /// Threads that compute.
+    /// Number of threads.
     pub threads: usize,
     style: Style,
     verbose: bool,
@@ -54,10 +54,10 @@ struct Log {
 }
 
 impl Console {
-    /// As the user and the terminal want it. `threads` is how many compute, for records.
+    /// A console for these messages and this terminal. `threads` is the number of threads, for records.
     ///
     /// # Errors
-    /// A log that is another file, or cannot be written.
+    /// A log whose name is that of another kind of file, or that cannot be written.
     pub fn new(messages: &Messages, threads: usize) -> Result<Console, CliError> {
         let style = match (messages.quiet, std::io::stderr().is_terminal()) {
             (true, _) => Style::Quiet,
@@ -76,7 +76,7 @@ impl Console {
         Ok(Console { threads, style, verbose: messages.verbose, log, began: Instant::now() })
     }
 
-    /// One line about what happens.
+    /// Prints a message of one line.
     pub fn note(&mut self, text: impl Display) {
         if self.style != Style::Quiet {
             say(&text);
@@ -84,7 +84,7 @@ impl Console {
         self.write_log(&text);
     }
 
-    /// Something the user should look at; shown even when quiet.
+    /// Prints a warning, also when quiet.
     pub fn warn(&mut self, text: impl Display) {
         say(format_args!("warning: {text}"));
         self.write_log(&format_args!("warning: {text}"));
@@ -95,7 +95,7 @@ impl Console {
         self.began.elapsed()
     }
 
-    /// Runs stages, showing how far they are.
+    /// Runs stages and shows their progress.
     pub fn watch<T>(&mut self, run: impl FnOnce(&mut Watcher) -> T) -> T {
         let mut watcher = Watcher { console: self, bar: None, last: None, since: Instant::now() };
         let value = run(&mut watcher);
@@ -103,12 +103,12 @@ impl Console {
         value
     }
 
-    /// Whether anyone wants to see iterations.
+    /// Whether iterations are shown or logged.
     pub fn wants_iterations(&self) -> bool {
         self.verbose || self.log.is_some()
     }
 
-    /// An iteration, of the subject if there are many: shown when verbose, and logged.
+    /// Reports an iteration, with the subject if there are several: shown when verbose, and logged.
     pub fn iteration(&mut self, subject: Option<&str>, report: &Report) {
         if !self.wants_iterations() {
             return;
@@ -134,30 +134,30 @@ impl Console {
     }
 }
 
-/// Whether there is a file of that name that no log has been written to: an image, say.
+/// Whether a file with this name exists that is no log, such as an image.
 fn holds_something_else(path: &Path) -> bool {
     if !path.is_file() {
         return false;
     }
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(13).read_to_end(&mut start));
-    // As `write_log` begins its lines.
+    // The format in which `write_log` begins a line.
     let is_log = std::str::from_utf8(&start).ok().and_then(|start| start.strip_suffix(" s  "));
     read.is_ok() && !start.is_empty() && is_log.is_none_or(|seconds| seconds.trim().parse::<f64>().is_err())
 }
 
-/// Turns the reports of running stages into a bar or into lines.
+/// Shows the reports of running stages as a bar or as lines.
 pub struct Watcher<'a> {
     console: &'a mut Console,
     bar: Option<ProgressBar>,
     /// The last report.
     last: Option<Report>,
-    /// When the level, or the step of a search, began.
+    /// Start of the level, or of the step of a search.
     since: Instant,
 }
 
 impl Watcher<'_> {
-    /// A line for the level, or the step of a search, that has ended.
+    /// Prints a line for the level, or the step of a search, that has ended.
     fn end_level(&mut self) {
         let Some(last) = self.last.take() else { return };
         let seconds = self.since.elapsed().as_secs_f64();
@@ -178,7 +178,7 @@ impl Watcher<'_> {
         }
     }
 
-    /// Removes the bar of a stage that has ended. What is told of it may follow.
+    /// Removes the bar of a stage that has ended. Messages about the stage may follow.
     fn end_stage(&mut self) -> &mut Console {
         self.end_level();
         if let Some(bar) = self.bar.take() {
@@ -191,7 +191,8 @@ impl Watcher<'_> {
 
 impl Observer for Watcher<'_> {
     fn report(&mut self, report: &Report) -> ControlFlow<()> {
-        // The iterations of a level report one after the other, and the first of the next level ends it.
+        // The iterations of a level are reported one after the other; the first report of the next level ends the
+        // level.
         if self.last.as_ref().is_some_and(|last| last.level != report.level || last.step != report.step) {
             self.end_level();
         }
@@ -204,7 +205,7 @@ impl Observer for Watcher<'_> {
             bar.set_message(format!("{}, energy {:.6}", report.step, report.energy));
         }
         self.console.iteration(None, report);
-        // A step of a search reports once, at its end.
+        // A step of a search is reported once, at its end.
         if report.step.stage() == Stage::Linear {
             self.end_level();
         }
@@ -224,7 +225,7 @@ impl Progress for Watcher<'_> {
     }
 }
 
-/// An iteration in words.
+/// An iteration as text.
 fn line(report: &Report) -> String {
     format!(
         "{} {}/{}, {}: iteration {} of {}, energy {:.6}",
@@ -238,7 +239,7 @@ fn line(report: &Report) -> String {
     )
 }
 
-/// What the user calls a stage.
+/// Name of a stage on the command line.
 pub fn name(stage: Stage) -> &'static str {
     match stage {
         Stage::Linear => "affine",

@@ -1,14 +1,14 @@
-//! Threads that compute.
+//! The threads of the program.
 
 use crate::error::CliError;
 
-/// Cores that this process may use.
+/// Number of cores that this process may use.
 pub fn available() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Starts the one pool in which all work runs. The calling thread waits meanwhile, so that no more than `threads` compute. To
-/// be called once by a process.
+/// Starts the only pool of threads for computation. The calling thread waits while the pool works, so that at most
+/// `threads` threads compute. Must be called once per process.
 ///
 /// # Errors
 /// The system cannot start this many threads.

@@ -1,4 +1,5 @@
-//! Images of every kind from files through a chain of transforms to a file: scalars, vectors, tensors, series and channels.
+//! Applies a chain of transforms to images of every kind, from file to file: scalars, vectors, tensors, series and
+//! channels.
 
 use std::path::{Path, PathBuf};
 
@@ -9,14 +10,14 @@ use antsreg_kernels::apply::{self, SplineOrder, Window};
 
 use crate::Error;
 
-/// What an image holds.
+/// Contents of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// One number a voxel.
+    /// One number per voxel.
     Scalar,
-    /// Vectors, whose components follow each other along the fifth axis.
+    /// Vectors, with components along the fifth axis.
     Vector,
-    /// Diffusion tensors, whose six components follow each other along the fifth axis.
+    /// Diffusion tensors, with six components along the fifth axis.
     Tensor,
     /// A series of scalars along the fourth axis.
     Series,
@@ -28,7 +29,7 @@ pub enum Kind {
     FiveDimensional,
 }
 
-/// The standard deviation of a Gaussian along each axis of the image that is read.
+/// The standard deviation of a Gaussian along each axis of the input image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sigma {
     /// The voxel sizes of the image.
@@ -46,7 +47,7 @@ impl Sigma {
     }
 }
 
-/// How an image is read between its voxels.
+/// Interpolation of the input image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reading {
     /// Trilinear.
@@ -59,14 +60,14 @@ pub enum Reading {
     Sinc(Window),
     /// The mean under a Gaussian, cut off at this many standard deviations.
     Gaussian(Sigma, f64),
-    /// The label with the most trilinear weight.
+    /// The label with the largest sum of trilinear weights.
     GenericLabel,
     /// The label with the largest mass under a Gaussian, cut off at this many standard deviations.
     MultiLabel(Sigma, f64),
 }
 
 impl Reading {
-    /// For an image on this grid.
+    /// The interpolation for an image on this grid.
     pub fn on(self, grid: &Grid) -> apply::Interpolation {
         match self {
             Reading::Linear => apply::Interpolation::Linear,
@@ -81,32 +82,32 @@ impl Reading {
     }
 }
 
-/// An image to be carried, and how.
+/// An image to resample, and how.
 #[derive(Debug, Clone)]
 pub struct Carrying {
     /// The image.
     pub input: PathBuf,
-    /// What it holds.
+    /// Its contents.
     pub kind: Kind,
-    /// What says where its voxels lie.
+    /// The rule for its grid.
     pub rule: GridRule,
-    /// The grid that it gets.
+    /// The output grid.
     pub onto: Grid,
-    /// How it is read between voxels.
+    /// Interpolation.
     pub reading: Reading,
-    /// Value of voxels that come from outside; of tensors the eigenvalue of those and of tensors of zeros.
+    /// Value outside the input image. For tensors: the eigenvalue there, and of zero tensors.
     pub outside: f32,
-    /// How values are written; what is behind the point of whole numbers is cut off.
+    /// Storage type. Integers are truncated towards zero.
     pub stored: Stored,
-    /// Whether values are rounded to whole numbers before.
+    /// Whether values are rounded to integers before.
     pub rounded: bool,
 }
 
 impl Carrying {
-    /// Opens the image, and refuses one of another kind.
+    /// Opens the image and checks its kind.
     ///
     /// # Errors
-    /// A file that cannot be read, or that is of another kind.
+    /// A file that cannot be read, or that has another kind.
     pub fn open(&self) -> Result<Opened<'_>, Error> {
         let reader = PlanesReader::open(self.rule, &self.input)?;
         let [fourth, fifth] = reader.counts();
@@ -123,24 +124,24 @@ impl Carrying {
     }
 }
 
-/// An open image, its header checked.
+/// An open image whose header has been checked.
 pub struct Opened<'a> {
     carrying: &'a Carrying,
     reader: PlanesReader,
 }
 
 impl Opened<'_> {
-    /// Where the voxels of the image lie.
+    /// The grid of the image.
     pub fn grid(&self) -> &Grid {
         self.reader.grid()
     }
 
-    /// How many axes the header says there are, but for those at the end with one voxel.
+    /// Number of axes in the header, without axes of one voxel at the end.
     pub fn dimensions(&self) -> usize {
         self.reader.dimensions()
     }
 
-    /// Carries the image through a chain and writes it; a series goes volume by volume.
+    /// Resamples the image through a chain and writes it; a series is processed volume by volume.
     ///
     /// # Errors
     /// A file that is damaged or cannot be written; too little memory.
@@ -170,7 +171,7 @@ impl Opened<'_> {
             Kind::Vector => {
                 let components = self.components(count)?;
                 let mut carried: Vec<Volume> = components.iter().map(|image| carry(image, outside)).collect();
-                // Vectors of slices have no third component.
+                // Vectors of slices have no third component, so it is 0.
                 let mut across = Volume::filled(onto.clone(), 0.0);
                 if let [x, y, rest @ ..] = carried.as_mut_slice() {
                     let z = rest.first_mut().unwrap_or(&mut across);
@@ -183,7 +184,7 @@ impl Opened<'_> {
                 if let Ok(all) = <&mut [Volume; 6]>::try_from(components.as_mut_slice()) {
                     apply::logarithm(all.each_mut().map(|volume| &mut volume.voxels), outside);
                 }
-                // Outside, a tensor of this eigenvalue in every direction.
+                // Outside, the tensor is isotropic with this eigenvalue.
                 const DIAGONAL: [usize; 3] = [0, 2, 5];
                 let diagonal = if outside > 0.0 { outside.ln() } else { 0.0 };
                 let outside = |index| if DIAGONAL.contains(&index) { diagonal } else { 0.0 };
@@ -205,19 +206,19 @@ impl Opened<'_> {
         }
     }
 
-    /// All components of vectors or tensors, which are turned together.
+    /// Reads all components of vectors or tensors, which are reoriented together.
     fn components(&mut self, count: usize) -> Result<Vec<Volume>, Error> {
         Ok((0..count).map(|_| self.reader.next_volume()).collect::<Result<_, io::Error>>()?)
     }
 
-    /// Refuses what does not fit into memory: volumes as read, with what the interpolation makes of one, and as carried.
+    /// Checks that volumes fit into memory: as read, with the coefficients of the interpolation, and as resampled.
     fn check_memory(&self, count: usize) -> Result<(), Error> {
         let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
         let at_once = match self.carrying.kind {
             Kind::Vector | Kind::Tensor => count as u64,
             _ => 1,
         };
-        // The coefficients of splines, in double precision where the order is no usual one.
+        // Spline coefficients, in double precision for orders other than 3.
         let made = if matches!(self.carrying.reading, Reading::Spline(_)) { 2 } else { 0 };
         let needed = (at_once + made) * bytes(self.reader.grid()) + (at_once + 1) * bytes(&self.carrying.onto);
         memory::check(needed)
@@ -225,7 +226,7 @@ impl Opened<'_> {
     }
 }
 
-/// A volume, of which its grid is left behind.
+/// Takes the volume and leaves its grid behind.
 fn taken(volume: &mut Volume) -> Volume {
     Volume { grid: volume.grid.clone(), voxels: std::mem::take(&mut volume.voxels) }
 }

@@ -1,4 +1,4 @@
-//! Why a study, or one registration of files, stops.
+//! Errors of studies, and of single registrations of files.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::inputs;
 use crate::labels::AtlasesError;
 use crate::template;
 
-/// Something that stops a registration of files.
+/// Why a study or a registration of files fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -30,21 +30,21 @@ pub enum Error {
     /// An output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// A name that records cannot hold.
+    /// A name that cannot be written to a record.
     #[error("{}: the name is not UTF-8; rename or link the file", path.display())]
     NotUtf8 {
         /// The file.
         path: PathBuf,
     },
-    /// An image without any contrast.
+    /// A constant image.
     #[error("{}: every voxel is {value}, expected an image with contrast; is it the right file?", path.display())]
     Constant {
         /// The image.
         path: PathBuf,
-        /// The one value.
+        /// The value of all voxels.
         value: f32,
     },
-    /// An image whose numbers cannot be computed with in single precision.
+    /// An image whose range cannot be used in single precision.
     #[error(
         "{}: voxels from {least:e} to {most:e}, expected a range between {:e} and {:e}; is it the right file? Multiplied by \
          a number it could be registered", path.display(), inputs::RANGE[0], inputs::RANGE[1]
@@ -71,30 +71,30 @@ pub enum Error {
         /// The mask.
         path: PathBuf,
     },
-    /// Fractions where labels belong.
+    /// Values that are not integers where labels are expected.
     #[error("{0}")]
     NotLabels(#[source] io::Error),
-    /// A label map with background only.
+    /// A label map with only background.
     #[error("{}: no voxel has a label other than 0; is it the right file?", path.display())]
     NoLabels {
         /// The label map.
         path: PathBuf,
     },
-    /// Two volumes that must lie on one grid do not.
+    /// Two volumes lie on different grids.
     #[error("{}: found {found}; expected the grid of {}, {expected}", path.display(), other.display())]
     OtherGrid {
         /// The volume.
         path: PathBuf,
-        /// Its grid in words.
+        /// Its grid as text.
         found: String,
         /// The volume whose grid it should have.
         other: PathBuf,
-        /// That grid in words.
+        /// That grid as text.
         expected: String,
-        /// An interpolation that suits it.
+        /// An interpolation that fits the volume.
         interpolation: &'static str,
     },
-    /// Nothing of the moving image lies where the fixed image is.
+    /// The images do not overlap at the start.
     #[error(
         "{} and {} do not overlap at the start ({start}). The one has {}, the other {}", fixed.display(),
         moving.display(), grids[0], grids[1]
@@ -104,31 +104,31 @@ pub enum Error {
         fixed: PathBuf,
         /// The moving image.
         moving: PathBuf,
-        /// Their grids in words.
+        /// Their grids as text.
         grids: Box<[String; 2]>,
         /// The start.
         start: String,
     },
-    /// A two-dimensional image where one of three dimensions belongs, or the other way round.
+    /// A slice and a volume where both must have the same number of dimensions.
     #[error("{} is a slice, {} a volume: they must be alike", slice.display(), volume.display())]
     SliceAndVolume {
-        /// The image of two dimensions.
+        /// The two-dimensional image.
         slice: PathBuf,
-        /// The image of three.
+        /// The three-dimensional image.
         volume: PathBuf,
     },
-    /// A further image that is not where the first one of its side is.
+    /// A further channel that does not overlap with the first image of its side.
     #[error(
         "{}: lies nowhere where {} does, with which it must be aligned; are they of one person and session?",
         path.display(), other.display()
     )]
     Elsewhere {
-        /// The further image.
+        /// The further channel.
         path: PathBuf,
-        /// The first one.
+        /// The first image.
         other: PathBuf,
     },
-    /// An image of another kind than was asked for.
+    /// An image of another kind than requested.
     #[error(
         "{}: expected {expected}, found {} volumes along the fourth axis and {} along the fifth", path.display(), found[0],
         found[1]
@@ -136,54 +136,54 @@ pub enum Error {
     OtherKind {
         /// The image.
         path: PathBuf,
-        /// What was asked for.
+        /// The requested kind.
         expected: &'static str,
         /// Volumes along the fourth and the fifth axis.
         found: [usize; 2],
     },
-    /// A transform was expected, and the file holds something else.
+    /// A file that is no transform.
     #[error("{}: not a transform that can be read: {found}; expected {expected}", path.display())]
     NotATransform {
         /// The file.
         path: PathBuf,
-        /// What it is instead.
+        /// What the file contains.
         found: String,
-        /// What would do.
+        /// Formats that are possible.
         expected: &'static str,
     },
-    /// A transform of slices for volumes.
+    /// A two-dimensional transform for volumes.
     #[error("{}: a two-dimensional transform, which cannot be applied to volumes; expected a three-dimensional one", path.display())]
     TransformOfSlices {
         /// The transform.
         path: PathBuf,
     },
-    /// A transform that leaves the plane, for slices.
+    /// A transform that moves slices out of their plane.
     #[error("{}: moves points out of the plane of the slices; expected a transform of two dimensions", path.display())]
     OutOfPlane {
         /// The transform.
         path: PathBuf,
     },
-    /// Transforms that do not make a chain.
+    /// Transforms that cannot form a chain.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// Two volumes are not on one grid.
+    /// Two volumes lie on different grids.
     #[error(transparent)]
     Grid(#[from] antsreg_core::GridMismatch),
-    /// A list of labels, given in place, that is none.
+    /// A text that is no list of labels.
     #[error("{list}: no such file, and no list of labels: expected whole numbers between commas, found `{found}`")]
     LabelList {
         /// The list.
         list: String,
-        /// What is no number.
+        /// The part that is no number.
         found: String,
     },
-    /// A list without any label.
+    /// A list without labels.
     #[error("`{list}`: the list of labels is empty; expected whole numbers between commas, or a file of them")]
     EmptyLabelList {
         /// The list.
         list: String,
     },
-    /// A list of labels of another label map.
+    /// A list whose labels are not in the label map.
     #[error("{list}: none of these labels is in {}; does the list belong to it?", path.display())]
     NoListedLabel {
         /// The list or its file.
@@ -191,7 +191,7 @@ pub enum Error {
         /// The label map.
         path: PathBuf,
     },
-    /// A recipe that does not go together, or does not suit the images.
+    /// A recipe that is inconsistent, or does not fit the images.
     #[error(transparent)]
     Recipe(#[from] register::RecipeError),
     /// A registration was refused or failed.
@@ -236,10 +236,10 @@ pub enum Error {
     /// A thread could not be started, or a device could not be used.
     #[error(transparent)]
     Pool(#[from] antsreg_pool::Error),
-    /// A template is not built.
+    /// A template could not be built.
     #[error(transparent)]
     Template(#[from] template::Error),
-    /// A record could not be written as JSON, or read.
+    /// A record could not be read, or written as JSON.
     #[error("{}: {source}", path.display())]
     Json {
         /// The file.

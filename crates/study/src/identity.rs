@@ -1,12 +1,12 @@
-//! Whether files are still those that were read or written, without reading them again.
+//! Detects changes of files without reading them again.
 
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-/// A file as it was when it was read. Another content has another size, time or inode: a copy that keeps the time has another
-/// inode, and a change in place another time.
+/// Identity of a file when it was read. A changed content has another size, time or inode: a copy that keeps the time
+/// has another inode, and a change in place has another time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileIdentity {
     /// Its absolute path.
@@ -20,7 +20,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Of a file as it is now; `None` if it cannot be looked at.
+    /// The identity of a file now; `None` if the file cannot be accessed.
     pub fn of(path: &Path) -> Option<FileIdentity> {
         let metadata = std::fs::metadata(path).ok()?;
         let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -32,7 +32,7 @@ impl FileIdentity {
         })
     }
 
-    /// Of several files; those that cannot be looked at are left out.
+    /// The identities of several files; files that cannot be accessed are left out.
     pub fn of_all<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<FileIdentity> {
         paths.into_iter().filter_map(FileIdentity::of).collect()
     }
@@ -58,7 +58,7 @@ pub struct WrittenFile {
 }
 
 impl WrittenFile {
-    /// Whether the file is there, as long as it was.
+    /// Whether the file exists with the recorded size.
     pub fn is_whole(&self) -> bool {
         std::fs::metadata(&self.path).is_ok_and(|found| found.is_file() && found.len() == self.bytes)
     }
@@ -75,7 +75,7 @@ mod tests {
         std::fs::write(&path, b"one").expect("written");
         let before = FileIdentity::of(&path).expect("it is there");
         assert_eq!(FileIdentity::of(&path), Some(before.clone()));
-        // Replaced by a file of the same size and time.
+        // The file is replaced by one of the same size and time.
         std::fs::write(&other, b"two").expect("written");
         let times = std::fs::FileTimes::new()
             .set_modified(std::fs::metadata(&path).and_then(|m| m.modified()).expect("a time"));

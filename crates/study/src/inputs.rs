@@ -1,4 +1,4 @@
-//! Images, masks, label maps and label lists from files, checked.
+//! Reads and checks images, masks, label maps and lists of labels.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use rayon::prelude::*;
 
 use crate::{Error, geometry};
 
-/// Least and most difference of the largest and the smallest voxel. Beyond them, sums of squares over an image leave single
-/// precision.
+/// Smallest and largest allowed range of intensities. Outside, sums of squares over an image overflow or underflow
+/// single precision.
 pub const RANGE: [f64; 2] = [1e-15, 1e15];
 
-/// Reads an image with contrast, under a name that a record can hold.
+/// Reads an image with contrast. Its name must be valid in a record.
 ///
 /// # Errors
 /// A file that cannot be read; a name that is not UTF-8; a constant image; values beyond [`RANGE`].
@@ -21,7 +21,7 @@ pub fn image(path: &Path) -> Result<Volume, Error> {
     image_by(GridRule::default(), path)
 }
 
-/// [`image`] whose grid is read by this rule.
+/// [`image`], with the grid by this rule.
 ///
 /// # Errors
 /// Those of [`image`].
@@ -34,7 +34,7 @@ pub fn image_by(rule: GridRule, path: &Path) -> Result<Volume, Error> {
     Ok(volume)
 }
 
-/// Refuses an image without contrast, or with values beyond [`RANGE`]; `name` is what messages call it.
+/// Checks that an image has contrast and values within [`RANGE`]; `name` is used in messages.
 ///
 /// # Errors
 /// [`Error::Constant`], [`Error::Range`].
@@ -46,7 +46,7 @@ pub fn check_contrast(volume: &Volume, name: &Path) -> Result<(), Error> {
     if least == most {
         return Err(Error::Constant { path: name.into(), value: least });
     }
-    // Both may be huge: their difference, too.
+    // In double precision: the difference of two huge values may overflow.
     if !(RANGE[0]..=RANGE[1]).contains(&(f64::from(most) - f64::from(least))) {
         return Err(Error::Range { path: name.into(), least, most });
     }
@@ -61,7 +61,7 @@ pub fn grid(path: &Path) -> Result<Grid, Error> {
     Ok(nifti::read_grid(path)?)
 }
 
-/// Reads an image, constant or not.
+/// Reads an image; it may be constant.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -69,9 +69,9 @@ pub fn any_image(path: &Path) -> Result<Volume, Error> {
     Ok(nifti::read_volume(path)?)
 }
 
-/// A warning about the header of an image that is used, where ANTs places the image elsewhere: the reading that differs most.
+/// A warning if ANTs reads the header of an image differently: the difference with the largest effect.
 pub fn odd_header(path: &Path) -> Option<String> {
-    /// Headers round: less than this share of a voxel is no difference.
+    /// A difference below this share of a voxel is rounding.
     const SHARE: f64 = 0.1;
     let header = nifti::inspect(path).ok()?;
     let least = SHARE * header.grid.spacing.min();
@@ -85,7 +85,7 @@ pub fn odd_header(path: &Path) -> Option<String> {
     })
 }
 
-/// Both readings of a header.
+/// Both readings of a header as text.
 pub fn doubt(doubt: &HeaderDoubt) -> String {
     let sizes = |mm: [f64; 3]| mm.map(|size| geometry::rounded(size).to_string()).join(" × ");
     let corners = doubt.corners_mm();
@@ -116,13 +116,13 @@ pub fn mask(path: &Path, image: &Path, grid: &Grid) -> Result<Volume, Error> {
     as_mask(nifti::read_volume(path)?, path, image, grid)
 }
 
-/// A volume as a mask on the grid of an image: 1 where it is above 0.5, else 0. `name` is what messages call it.
+/// A volume as a mask on the grid of an image: 1 where it is above 0.5, else 0. `name` is used in messages.
 ///
 /// # Errors
 /// Another grid; an empty mask.
 pub fn as_mask(mut mask: Volume, name: &Path, image: &Path, grid: &Grid) -> Result<Volume, Error> {
     check_grid(name, &mask.grid, image, grid, "nearest")?;
-    // The image's own numbers, so that later comparisons are exact.
+    // Exactly the image's grid, so that later comparisons are exact.
     mask.grid = grid.clone();
     mask.voxels.iter_mut().for_each(|value| *value = if *value > 0.5 { 1.0 } else { 0.0 });
     if mask.voxels.iter().all(|value| *value == 0.0) {
@@ -134,7 +134,7 @@ pub fn as_mask(mut mask: Volume, name: &Path, image: &Path, grid: &Grid) -> Resu
 /// Reads a label map with at least one label.
 ///
 /// # Errors
-/// A file that cannot be read; fractions; background only.
+/// A file that cannot be read; values that are not integers; only background.
 pub fn labels(path: &Path) -> Result<LabelVolume, Error> {
     let labels = nifti::read_labels(path).map_err(|error| match error.kind {
         io::ErrorKind::NotLabels { .. } => Error::NotLabels(error),
@@ -157,7 +157,7 @@ pub fn labels_of(path: &Path, image: &Path, grid: &Grid) -> Result<LabelVolume, 
     Ok(labels)
 }
 
-/// Refuses a slice beside a volume.
+/// Checks that a slice does not meet a volume.
 ///
 /// # Errors
 /// [`Error::SliceAndVolume`].
@@ -170,8 +170,8 @@ pub fn check_alike(files: [&Path; 2], grids: [&Grid; 2]) -> Result<(), Error> {
     Err(Error::SliceAndVolume { slice: slice.into(), volume: volume.into() })
 }
 
-/// Refuses the volume of `path` unless it lies on the grid of `other`. `interpolation` suits the volume, should it be
-/// resampled.
+/// Checks that the volume of `path` lies on the grid of `other`. `interpolation` is advised for resampling the
+/// volume.
 ///
 /// # Errors
 /// [`Error::OtherGrid`].
@@ -194,7 +194,7 @@ pub fn check_grid(
     })
 }
 
-/// The file of a list of labels, if it is not the numbers themselves.
+/// The file of a list of labels; `None` if the text contains the numbers themselves.
 pub fn label_list_file(list: &str) -> Option<&Path> {
     Some(Path::new(list)).filter(|path| path.exists())
 }
@@ -213,7 +213,7 @@ pub fn label_list(list: &str) -> Result<Vec<i32>, Error> {
     })
 }
 
-/// The same, refused if none of the labels is in the label map: there is nothing to score then.
+/// As [`label_list()`]. It is an error if none of the labels is in the label map, because there is nothing to score.
 ///
 /// # Errors
 /// Those of [`label_list()`]; [`Error::NoListedLabel`].

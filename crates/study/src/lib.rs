@@ -1,8 +1,9 @@
 //! Registrations from files to files: one pair, many subjects, templates, labels of atlases.
 //!
-//! [`pair`] is one registration: its files, what is read and checked, the record, what is written. [`batch`] registers many
-//! subjects to one fixed image and can be resumed. [`labels`] labels an image by several atlases. [`subjects`] lists the subjects of a study. The library prints nothing;
-//! front ends turn arguments into its types and show what it returns.
+//! [`pair`] is one registration: reading, checking, the record, writing. [`batch`] registers many subjects to one
+//! fixed image and can be continued after a stop. [`labels`] labels an image by several atlases. [`subjects`] lists
+//! the subjects of a study. The library prints nothing; front ends convert arguments to its types and show its
+//! results.
 
 pub mod apply;
 pub mod batch;

@@ -1,6 +1,6 @@
-//! Memory of this process.
+//! Memory of this process and of the machine.
 
-/// Peak of the main memory that this process has held so far, bytes; `None` where the system does not tell.
+/// Peak main memory of this process so far, bytes; `None` if the system does not report it.
 pub fn peak() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -8,7 +8,7 @@ pub fn peak() -> Option<usize> {
     Some(kilobytes * 1024)
 }
 
-/// Main memory and swap that are free for programs, bytes; `None` where the system does not tell.
+/// Free main memory and swap, bytes; `None` if the system does not report it.
 pub fn available() -> Option<u64> {
     let information = std::fs::read_to_string("/proc/meminfo").ok()?;
     let field = |name: &str| -> Option<u64> {

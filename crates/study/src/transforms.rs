@@ -1,4 +1,4 @@
-//! Transform files and the chains they make. Name and content of a file say which format it has.
+//! Transform files and chains of them. Name and contents of a file determine its format.
 
 use std::fmt::{Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -20,12 +20,12 @@ const LARGEST_MATRIX: u64 = 1 << 14;
 /// ANTs' name of the identity.
 const IDENTITY: &str = "identity";
 
-/// A transform file, and whether its inverse is meant: `FILE`, `[FILE,0]` or `[FILE,1]`.
+/// A transform file, and whether its inverse is used: `FILE`, `[FILE,0]` or `[FILE,1]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransformFile {
     /// The file.
     pub path: PathBuf,
-    /// Whether its inverse is meant.
+    /// Whether its inverse is used.
     pub inverted: bool,
 }
 
@@ -67,20 +67,20 @@ impl Display for TransformFile {
     }
 }
 
-/// Whether the name says NIfTI, as that of an image to write must.
+/// Whether the name has the extension of a NIfTI image, as outputs must have.
 pub fn is_nifti(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     name.ends_with(".nii") || name.ends_with(".nii.gz")
 }
 
-/// Whether the name says an image to read, NIfTI or one that may be taken for it.
+/// Whether the name has the extension of an image.
 pub fn is_image(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     [".nii", ".hdr", ".img"].into_iter().any(|extension| name.ends_with(extension))
 }
 
-/// Reads one affine map, or several in a row, inverted if the file says so.
+/// Reads one affine map, or the product of several, inverted if `file` says so.
 ///
 /// # Errors
 /// A file that cannot be read; a displacement field; a singular affine.
@@ -91,8 +91,8 @@ pub fn read_affine(file: &TransformFile) -> Result<AffineTransform, Error> {
     })
 }
 
-/// Reads the chain of transforms as listed: a point of the reference goes through the first one first. The inverse of a
-/// composite is the inverse of each part, the last one first.
+/// Reads the chain of transforms in the given order: the first one acts first on a point of the reference. The
+/// inverse of a composite is the inverse of each part, the last one first.
 ///
 /// # Errors
 /// A file that cannot be read; a field to be inverted; a singular affine.
@@ -100,7 +100,7 @@ pub fn read_chain(files: &[TransformFile]) -> Result<TransformChain, Error> {
     read_chain_by(GridRule::default(), files)
 }
 
-/// The same with the grids of fields by `rule`.
+/// As [`read_chain`], with the grids of fields by `rule`.
 ///
 /// # Errors
 /// Those of [`read_chain`].
@@ -158,7 +158,8 @@ pub fn check_of_volumes(TransformFile { path, .. }: &TransformFile) -> Result<()
     }
 }
 
-/// What a file holds; FSL's matrices, which share an extension with ITK's, are named as such.
+/// Reads the transforms of a file. An FSL matrix, which may have the same extension as an ITK affine, is named in the
+/// error.
 fn read(rule: GridRule, path: &Path) -> Result<Vec<Transform>, Error> {
     if path == Path::new(IDENTITY) && !path.exists() {
         return Ok(vec![Transform::Affine(AffineTransform::identity())]);
@@ -170,9 +171,9 @@ fn read(rule: GridRule, path: &Path) -> Result<Vec<Transform>, Error> {
     Ok(itk::read_transforms_by(rule, path)?)
 }
 
-/// Whether the file is text of numbers alone, as FLIRT writes its sixteen.
+/// Whether the file is text that contains only numbers, as FLIRT's sixteen.
 pub fn looks_like_fsl(path: &Path) -> bool {
-    // What cannot be read is reported by those who read it.
+    // A file that cannot be read is reported by its reader.
     let Ok(text) = io::read_text(path, "a matrix", LARGEST_MATRIX) else { return false };
     let mut words = text.split_whitespace().peekable();
     words.peek().is_some() && words.all(|word| word.parse::<f64>().is_ok())

@@ -1,4 +1,4 @@
-//! What to do about errors and warnings of the libraries, which know no options.
+//! Advice for errors and warnings of the libraries. The libraries do not know the options of the command line.
 
 use antsreg_pool::Error as PoolError;
 use antsreg_register::{Error as RegisterError, RecipeError, Warning};
@@ -6,7 +6,7 @@ use antsreg_study::Error as StudyError;
 use antsreg_study::labels::AtlasesError;
 use antsreg_study::template::{Error as TemplateError, Step};
 
-/// The end of a message about files or a study.
+/// Advice for an error of files or of a study; the end of its message.
 pub fn of_study(error: &StudyError) -> String {
     match error {
         StudyError::NotLabels(_) => "; what `apply` carries stays a label map with -n generic-label".into(),
@@ -65,7 +65,7 @@ fn of_template(error: &TemplateError) -> String {
     }
 }
 
-/// The end of a message about a registration.
+/// Advice for an error of a registration; the end of its message.
 pub fn of_register(error: &RegisterError) -> &'static str {
     match error {
         RegisterError::DeviceMemory(_) => "; free some, or compute in main memory with --device cpu",
@@ -88,10 +88,10 @@ fn of_recipe(error: &RecipeError) -> &'static str {
     }
 }
 
-/// The end of a warning about a result.
+/// Advice for a warning about a result; the end of its message.
 pub fn of_warning(warning: &Warning) -> &'static str {
     match warning {
-        // A cause in the affine stage may be removed there.
+        // If the affine stage is the cause, options of that stage may help.
         Warning::WorseThanStart { searched: true, .. } => {
             "; look at the images. Where few slices, or small parts of a head, leave much undetermined, --transform rigid, \
              --no-search or masks help"

@@ -1,14 +1,14 @@
-//! Options that do not go together.
+//! Options that cannot be combined.
 
-/// Options that do not go together; clap finds the simpler cases.
+/// Options that cannot be combined. clap finds the simpler cases.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum UsageError {
-    /// An option that would do nothing.
+    /// An option that has no effect.
     #[error("{option} has no effect with {with}; leave one of them out")]
     NoEffect {
         /// The option.
         option: &'static str,
-        /// What makes it useless.
+        /// The other option or value that makes it ineffective.
         with: String,
     },
     /// A shrink factor larger than the image.
@@ -20,21 +20,21 @@ pub enum UsageError {
         factor: usize,
         /// The shortest axis of the image.
         extent: usize,
-        /// What must be left.
+        /// Least number of voxels after shrinking.
         least: usize,
     },
     /// More than one device for one registration.
     #[error("--device {asked}: several devices are for batch, where each takes some of the subjects; name one here")]
     SeveralDevices {
-        /// The devices as typed.
+        /// The devices as given.
         asked: String,
     },
-    /// More or fewer label maps than subjects.
+    /// The number of label maps differs from the number of subjects.
     #[error("--labels, one a subject: expected {expected}, found {found}")]
     Labels {
-        /// Subjects.
+        /// Number of subjects.
         expected: usize,
-        /// Label maps.
+        /// Number of label maps.
         found: usize,
     },
     /// An option is missing.
@@ -42,10 +42,10 @@ pub enum UsageError {
     Missing {
         /// The option.
         option: &'static str,
-        /// For what.
+        /// Why it is needed.
         why: &'static str,
     },
-    /// A folder where the start of names belongs.
+    /// The name of a folder instead of a prefix of file names.
     #[error("--output {0}: the names of all files would begin so; for files in that folder give {0}/")]
     HiddenPrefix(String),
     /// The program cannot tell which of two formats a file has.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use super::{Error, Subject};
 use crate::words::stem;
 
-/// `sub-*/anat/*_SUFFIX.nii[.gz]` and `sub-*/ses-*/anat/…` of a BIDS folder, by name. Each image with the first suffix is a
-/// subject, named as its file without the suffix; its other channels lie beside it. For a missing one the usual name is taken, so that
-/// reading the subject reports it.
+/// The images `sub-*/anat/*_SUFFIX.nii[.gz]` and `sub-*/ses-*/anat/…` of a BIDS folder, sorted by name. Each image
+/// with the first suffix is a subject, named as its file without the suffix. Its other channels are in the same
+/// folder. For a missing channel the expected name is used, so that reading the subject reports it.
 pub fn read(folder: &Path, suffixes: &[String]) -> Result<Vec<Subject>, Error> {
     let mut subjects = Vec::new();
     for subject in entries(folder, "sub-")? {
@@ -27,7 +27,7 @@ pub fn read(folder: &Path, suffixes: &[String]) -> Result<Vec<Subject>, Error> {
                     let of_suffix: Vec<&&PathBuf> =
                         images.iter().filter(|image| without(image, suffix).is_some()).collect();
                     let own = of_suffix.iter().find(|image| without(image, suffix).as_ref() == Some(&name));
-                    // Acquisitions of several kinds have further words in their names.
+                    // With several acquisitions, names have further parts.
                     match (own, of_suffix.as_slice()) {
                         (Some(image), _) | (None, [image]) => image.to_path_buf(),
                         _ => place.join("anat").join(format!("{name}_{suffix}.nii.gz")),
@@ -42,7 +42,7 @@ pub fn read(folder: &Path, suffixes: &[String]) -> Result<Vec<Subject>, Error> {
     if subjects.is_empty() { Err(Error::NoneFound { path: folder.into(), expected }) } else { Ok(subjects) }
 }
 
-/// The entries of a folder whose names begin so, sorted; none if there is no such folder.
+/// The entries of a folder whose names begin with `beginning`, sorted; none if the folder does not exist.
 fn entries(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>, Error> {
     if !folder.is_dir() {
         return Ok(Vec::new());

@@ -1,41 +1,41 @@
-//! What can be wrong with a list of subjects.
+//! Errors in a list of subjects.
 
 use std::path::PathBuf;
 
-/// A list of subjects that cannot be used.
+/// Why a list of subjects cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A subject with more or fewer images than there are channels; or as many fixed images, or weights.
+    /// A subject's number of images, or a number of fixed images or weights, differs from the number of channels.
     #[error("{of}: expected {expected} of them, one a channel, found {found}")]
     Channels {
-        /// The subject or option that has them.
+        /// The subject or option.
         of: String,
-        /// How many channels there are.
+        /// Number of channels.
         expected: usize,
-        /// How many were given.
+        /// Number given.
         found: usize,
     },
-    /// A table without a column that is needed.
+    /// A table without a required column.
     #[error("{}: there is no column `{column}`; found {found}", path.display())]
     MissingColumn {
         /// The table.
         path: PathBuf,
         /// The column.
         column: String,
-        /// The columns there are.
+        /// The columns found.
         found: String,
     },
-    /// A table with a column that is not known.
+    /// A table with an unknown column.
     #[error("{}: unknown column `{column}`, expected {known}", path.display())]
     UnknownColumn {
         /// The table.
         path: PathBuf,
         /// The column.
         column: String,
-        /// The columns that are known.
+        /// The known columns.
         known: String,
     },
-    /// A cell that must not be empty.
+    /// An empty cell where a value is required.
     #[error("{}: line {line} has nothing in the column `{column}`", path.display())]
     EmptyCell {
         /// The table.
@@ -53,7 +53,7 @@ pub enum Error {
         /// What was expected.
         expected: String,
     },
-    /// A name that no file can begin with.
+    /// A name that cannot be the start of a file name.
     #[error("the subject of {} is called `{name}`, and names of files begin so; give another name", image.display())]
     Name {
         /// The name.
@@ -69,7 +69,7 @@ pub enum Error {
         /// The subject's image.
         image: PathBuf,
     },
-    /// A name that spreadsheets take for a formula.
+    /// A name that spreadsheets read as a formula.
     #[error(
         "the subject of {} is called `{name}`; spreadsheets take what begins with =, +, - or @ for a formula; give another \
          name", image.display()
@@ -80,7 +80,7 @@ pub enum Error {
         /// The subject's image.
         image: PathBuf,
     },
-    /// Two subjects whose files would have the same names, at least where upper and lower case are the same.
+    /// Two subjects whose files would have the same names, at least on systems that ignore upper and lower case.
     #[error(
         "two subjects are called {}, {} and {}; their files would have the same names",
         if names[0] == names[1] { format!("`{}`", names[0]) } else { format!("`{}` and `{}`", names[0], names[1]) },
@@ -92,7 +92,7 @@ pub enum Error {
         /// An image of each.
         images: [PathBuf; 2],
     },
-    /// A table with two columns of one name.
+    /// A table with two columns of the same name.
     #[error("{}: there are two columns `{column}`; rename or remove one", path.display())]
     DuplicateColumn {
         /// The table.
@@ -111,7 +111,7 @@ pub enum Error {
         /// The line, counted from 1.
         line: u64,
     },
-    /// A row with more or fewer cells than there are columns.
+    /// A row whose number of cells differs from the number of columns.
     #[error("{}: line {line}: expected {expected} cells, one a column, found {found}", path.display())]
     Cells {
         /// The table.
@@ -123,7 +123,7 @@ pub enum Error {
         /// Cells.
         found: usize,
     },
-    /// A table that is not well formed.
+    /// A malformed table.
     #[error("{}: {source}", path.display())]
     Table {
         /// The table.
@@ -131,7 +131,7 @@ pub enum Error {
         /// Why, and in which line.
         source: csv::Error,
     },
-    /// A pipe or a device where a table belongs.
+    /// A pipe or a device instead of a file.
     #[error("{}: is a pipe or a device, expected a file", path.display())]
     NotAFile {
         /// The name.
@@ -142,9 +142,9 @@ pub enum Error {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The most bytes that are read.
+        /// Most bytes allowed.
         largest: u64,
-        /// Its bytes.
+        /// Size of the file.
         found: u64,
     },
     /// A table or folder that cannot be read.

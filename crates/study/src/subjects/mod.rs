@@ -16,7 +16,7 @@ use crate::words::stem;
 /// One subject's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// Its name, with which its output files begin.
+    /// Its name, the start of its output files' names.
     pub name: String,
     /// Its images, one for each channel.
     pub images: Vec<PathBuf>,
@@ -35,18 +35,18 @@ pub struct Listing {
     pub channels: Vec<String>,
 }
 
-/// The column of the image, unless channels are named.
+/// The column of the image, if no channels are named.
 const IMAGE: &str = "image";
-/// The BIDS suffix of what most studies take, unless channels are named.
+/// The BIDS suffix, if no channels are named.
 const SUFFIX: &str = "T1w";
 
-/// The subjects of each source, in order. A folder is taken for BIDS, `.csv` for a table, all else for images, several
-/// channels of one subject joined by commas. `channels` are columns of tables and suffixes of BIDS files; if there are none,
-/// the column is `image` and the suffix `T1w`.
+/// The subjects of each source, in order. A folder is read as BIDS, `.csv` as a table, anything else as images, with
+/// several channels of one subject joined by commas. `channels` are columns of tables and suffixes of BIDS files;
+/// without any, the column is `image` and the suffix `T1w`.
 ///
 /// # Errors
-/// If a table or folder cannot be read or lists no subject, a subject has more or fewer channels than the others, a name
-/// cannot begin the names of files and stand in tables, or two subjects have the same name but for upper and lower case.
+/// If a table or folder cannot be read or lists no subject, if subjects have different numbers of channels, if a name
+/// cannot be used in file names and tables, or if two names are equal up to upper and lower case.
 pub fn list(sources: &[PathBuf], channels: &[String]) -> Result<Listing, Error> {
     let mut subjects = Vec::new();
     let or = |usual: &str| if channels.is_empty() { vec![usual.to_owned()] } else { channels.to_vec() };
@@ -89,7 +89,7 @@ fn check(subjects: &[Subject], channels: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses a name that cannot begin the name of a file, or that does harm in a table or on a terminal.
+/// Checks that a name can be the start of a file name, and does no harm in a table or on a terminal.
 fn check_name(Subject { name, images, .. }: &Subject) -> Result<(), Error> {
     let image = || images[0].clone();
     if name.chars().any(char::is_control) {

@@ -7,17 +7,18 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use super::{Error, IMAGE, Subject};
 use crate::words::stem;
 
-/// Columns beside those of the images.
+/// Columns other than those of the images.
 const COLUMNS: [&str; 3] = ["subject", "mask", "labels"];
 
-/// The largest table that is read, bytes: far more than the subjects of any study take.
+/// Largest table read, bytes: far more than the subjects of any study need.
 const LARGEST: u64 = 64 << 20;
 
-/// One subject for each row. Paths are relative to the table's folder. An empty cell means that there is none; without a name
-/// that of the first image is taken. Where no channels are named, an unknown column is refused: it may be a misspelt one.
+/// One subject for each row. Paths are relative to the table's folder. An empty cell means no file; without a name,
+/// the name of the first image is used. If no channels are named, an unknown column is an error, because it may be
+/// misspelt.
 pub fn read(path: &Path, channels: &[String]) -> Result<Vec<Subject>, Error> {
     let text = contents(path)?;
-    // Spreadsheets put a byte order mark before the first name.
+    // Spreadsheets write a byte order mark at the start.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
     let wrap = |source| Error::Table { path: path.into(), source };
     let mut reader = ReaderBuilder::new().trim(Trim::All).flexible(true).from_reader(text);
@@ -69,7 +70,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(wrap)
 }
 
-/// Refuses columns that are missing, unknown or twice there. Where channels are `named`, others may have any name.
+/// Checks that columns exist, are known and occur once. If channels are `named`, other columns may have any name.
 fn check_columns(path: &Path, header: &StringRecord, wanted: &[String], named: bool) -> Result<(), Error> {
     let path = || path.to_owned();
     let count = |column: &str| header.iter().filter(|name| *name == column).count();
@@ -88,8 +89,8 @@ fn check_columns(path: &Path, header: &StringRecord, wanted: &[String], named: b
     Ok(())
 }
 
-/// Refuses a row that looks like a comment: other programs that read the table would take it for a subject, or leave out a
-/// subject whose name begins so.
+/// Checks that a row does not look like a comment. Other programs that read the table would use it as a subject, or
+/// skip a subject whose name begins with `#`.
 fn check_no_comment(path: &Path, text: &[u8], row: &StringRecord) -> Result<(), Error> {
     let start = row.position().map_or(0, csv::Position::byte) as usize;
     match text.get(start) {
@@ -98,7 +99,7 @@ fn check_no_comment(path: &Path, text: &[u8], row: &StringRecord) -> Result<(), 
     }
 }
 
-/// The line in which a row begins, from 1.
+/// The line in which a row begins, counted from 1.
 fn line_of(row: &StringRecord) -> u64 {
     row.position().map_or(1, csv::Position::line)
 }
