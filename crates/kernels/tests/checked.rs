@@ -1,4 +1,4 @@
-//! The committed code of kernels is the one that was last checked on a device. No device is needed to see that it is not.
+//! Checks, without a device, that the committed code of kernels is the code that was last tested on a device.
 
 mod code_digest;
 

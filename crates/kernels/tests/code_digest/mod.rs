@@ -3,7 +3,7 @@
 use antsreg_kernels::cuda::Code;
 use sha2::{Digest, Sha256};
 
-/// SHA-256 over names, PTX and machine code, in the order given, which is that of the names.
+/// SHA-256 over names, PTX and machine code, in the given order, which is that of the names.
 pub fn digest<'a>(code: impl IntoIterator<Item = &'a Code>) -> String {
     let mut hash = Sha256::new();
     for code in code {

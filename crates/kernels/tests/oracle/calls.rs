@@ -1,4 +1,4 @@
-//! Costs of transforms that are asked for in one call and one by one.
+//! Costs of transforms computed in one call and one by one.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, JointParameters, JointSampling};
@@ -9,7 +9,8 @@ use super::scene;
 const FIXED: [usize; 3] = [20, 17, 12];
 const MOVING: [usize; 3] = [30, 28, 26];
 
-/// Noise in the middle of a volume of one value that is no short binary fraction, so that sums of its square are rounded.
+/// Noise in the middle of a constant volume. The constant is no short binary fraction, so that sums of its square are
+/// rounded.
 fn island(shape: [usize; 3], seed: u64) -> Vec<f32> {
     let [nx, ny, nz] = shape;
     let inside = |at: usize, n: usize| (n / 3..2 * n / 3).contains(&at);

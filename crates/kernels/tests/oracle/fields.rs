@@ -6,7 +6,7 @@ use super::naive::{self, displaced, field_at, index, on_border};
 use super::scene::{self, SHAPES, voxels};
 use super::worst;
 
-/// Single-precision coordinates and three-level interpolation of vectors of up to 3 voxels.
+/// Tolerance: coordinates in single precision, and trilinear interpolation of vectors of up to 3 voxels.
 const INTERPOLATION: f64 = 1e-4;
 
 type Field = <Cpu as Backend>::Field;
@@ -15,7 +15,7 @@ fn uploaded(shape: [usize; 3], vectors: &[[f32; 3]]) -> Field {
     Cpu.upload_field(shape, vectors).unwrap()
 }
 
-/// A field smoothed, beside another one.
+/// A field smoothed together with another one.
 fn smoothed(shape: [usize; 3], vectors: &[[f32; 3]], variance: f64) -> Vec<[f32; 3]> {
     let (mut field, mut other) = (uploaded(shape, vectors), uploaded(shape, vectors));
     let [mut scratch, mut other_scratch] = Cpu.field_pair(shape).unwrap();
@@ -43,7 +43,7 @@ fn vectors_are_turned_on_their_way_in_and_out() {
         let in_voxels = downloaded(&Cpu.upload_field_in(shape, &vectors, &matrix).unwrap());
         let in_millimetres = Cpu.download_field_in(&uploaded(shape, &vectors), &matrix).unwrap();
         for found in [in_voxels, in_millimetres] {
-            // Three products of up to 7 in single precision.
+            // Tolerance: three products of up to 7 in single precision.
             assert!(worst(found.as_flattened(), expected()) < 2e-6, "shape {shape:?}");
         }
     }
@@ -103,7 +103,7 @@ fn compose_and_advance_follow_the_displaced_point() {
         let (first_field, then_field) = (uploaded(shape, &first), uploaded(shape, &then));
         let mut composed = Cpu.field(shape).unwrap();
         Cpu.compose(&first_field, &then_field, &mut composed).unwrap();
-        // The other side goes the other way: along the first field, starting from the second one.
+        // The other side is advanced along the first field, from the second one.
         let other_longest = longest_of(&first);
         let [mut advanced, mut other] = Cpu.field_pair(shape).unwrap();
         Cpu.advance_both([&first_field, &then_field], [&then_field, &first_field], -0.3, [&mut advanced, &mut other])
@@ -137,7 +137,7 @@ fn advancing_by_nothing_changes_nothing() {
 fn invert_finds_the_inverse_even_where_space_is_stretched() {
     let limits = InversionLimits { steps: 20, tolerance_voxels: 0.01, untouched_voxels: 0.0 };
     for shape in SHAPES {
-        // 0.4: gentle. 0.6: derivatives beyond 1, where the plain fixed-point iteration diverges.
+        // 0.4: small derivatives. 0.6: derivatives above 1, where plain fixed-point iteration diverges.
         for steepness in [0.4, 0.6] {
             let field = uploaded(shape, &scene::smooth_field(shape, steepness));
             let mut jacobian = Cpu.image(shape).unwrap();
@@ -182,7 +182,7 @@ fn on_its_own_grid_a_field_is_multiplied_by_the_matrix_and_by_nothing_else() {
             Cpu.resize_field(&field, &AffineTransform::identity(), matrix, &mut out).unwrap();
             downloaded(&out)
         };
-        // The last voxel along an axis is read as the end of a cell, a + 1·(b − a), which is rounded.
+        // The last voxel along an axis is interpolated as the end of a cell, a + 1·(b − a), which is rounded.
         let last = |voxel: [usize; 3]| (0..3).any(|axis| shape[axis] > 1 && voxel[axis] + 1 == shape[axis]);
         for held in 0..3 {
             let weights = Vector3::from_fn(|axis, _| if axis == held { 0.0 } else { 1.0 });

@@ -5,7 +5,7 @@ use super::scene::{self, SHAPES, voxels};
 use super::warped::Warped;
 use super::worst;
 
-/// Single-precision coordinates up to 70 are good to 4e-6 voxel; neighbours differ by up to 1.
+/// Tolerance: coordinates up to 70 in single precision have errors of 4e-6 voxel; neighbours differ by up to 1.
 const INTERPOLATION: f64 = 5e-5;
 
 #[test]

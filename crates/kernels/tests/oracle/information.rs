@@ -78,15 +78,14 @@ impl Case {
         Found { energy, updates: updates.map(|update| Cpu.download_field(&update).unwrap()) }
     }
 
-    /// Where a value stands on its image's axis of bins.
+    /// Position of a value on the axis of bins of its image.
     fn position(&self, side: usize, value: f64) -> f64 {
         let (low, high) = self.parameters.ranges[side];
         let share = (value - f64::from(low)) / f64::from(high - low);
         2.0 + (self.parameters.bins - 4) as f64 * share.clamp(0.0, 1.0)
     }
 
-    /// MI from the histogram in which `side` is spread by the spline and the other one is not, its voxel `at` having
-    /// another value.
+    /// MI from the histogram in which only `side` is spread by the spline, with `value` at voxel `at` of `side`.
     fn information(&self, side: usize, inside: &[bool], at: usize, value: f64) -> f64 {
         let bins = self.parameters.bins;
         let mut joint = vec![0.0; bins * bins];
@@ -118,8 +117,8 @@ fn the_energy_is_minus_the_mean_information_of_both_sides() {
         let inside = case.inside();
         let both: f64 = (0..2).map(|side| case.information(side, &inside, usize::MAX, 0.0)).sum();
         let found = case.run().energy;
-        // Weights are rounded to 2⁻¹⁶, and positions to single precision: a value at the border of two bins of the other
-        // image may fall into either.
+        // Tolerance: weights are rounded to 2⁻¹⁶ and positions to single precision. A value at the border of two bins
+        // of the other image may fall into either.
         assert!((found + both / 2.0).abs() < 2e-3 * both, "{found} for {}, shape {:?}", -both / 2.0, case.shape);
         assert!(both > 0.01, "nothing to see: {both}");
     }
@@ -154,7 +153,7 @@ fn each_update_is_the_derivative_of_its_sides_information() {
                 for axis in 0..3 {
                     let per_slope = gradient[axis] / case.parameters.spacing[axis].powi(2);
                     let (found, expected) = (f64::from(update[axis]), slope * per_slope);
-                    // A bin that holds little of one voxel: its logarithm bends, and its count is rounded.
+                    // A bin with a small part of one voxel: its logarithm is not linear, and its count is rounded.
                     let allowed = 0.01 * scale * per_slope.abs();
                     assert!((found - expected).abs() <= allowed, "{found} for {expected}, {voxel:?}, side {side}");
                     compared += 1;

@@ -27,7 +27,7 @@ fn pair() -> Pair {
     }
 }
 
-/// Turned, stretched, partly outside; one wholly outside.
+/// Maps with rotation, stretch and partial overlap; the last one without overlap.
 fn maps() -> Vec<AffineTransform> {
     let mut maps: Vec<AffineTransform> = (0..6)
         .map(|n| {
@@ -43,7 +43,7 @@ fn maps() -> Vec<AffineTransform> {
     maps
 }
 
-/// The histogram of the trait's documentation.
+/// The histogram by the trait's documentation.
 fn expected(
     pair: &Pair,
     weighted: [bool; 2],
@@ -86,7 +86,7 @@ fn entropy(counts: impl IntoIterator<Item = f64>) -> f64 {
     -counts.iter().filter(|n| **n > 0.0).map(|n| n / total * (n / total).ln()).sum::<f64>()
 }
 
-/// The entropies of the trait's documentation.
+/// The entropies by the trait's documentation.
 fn entropies(counts: &[f64], bins: usize) -> [f64; 3] {
     let rows = counts.chunks_exact(bins).map(|row| row.iter().sum());
     let columns = (0..bins).map(|column| counts.iter().skip(column).step_by(bins).sum());
@@ -131,19 +131,20 @@ fn histograms_and_entropies_are_what_their_definition_says() {
                 let expected = expected(&pair, weighted, edge, &parameters, map);
                 let total: f64 = expected.iter().sum();
                 let off: f64 = counts.iter().zip(&expected).map(|(a, b)| (a - b).abs()).sum();
-                // Positions are off by 1e-5 voxel, values by that times a gradient of up to 1, shares of bins by that
-                // times up to 250 bins over the range: 2.5e-3 of a sample at worst, far less on average. A sample on the
-                // border may be in or out. Each of up to eight parts of a sample is rounded to a whole unit.
+                // Tolerance: positions have errors of 1e-5 voxel, values that times a gradient of up to 1, shares of
+                // bins that times up to 250 bins: at worst 2.5e-3 of a sample, far less on average. A sample at the
+                // border may be inside or outside. Each of up to eight parts of a sample is rounded to an integer
+                // unit.
                 let parts = 8 * FIXED.iter().product::<usize>();
                 let allowed = 3e-4 * total + 0.01 + 0.25 * parts as f64 / f64::from(JointParameters::UNIT);
                 assert!(off <= allowed, "{off} of {total}: {sampling:?} {bins} {weighted:?} {edge:?}");
                 let own = entropies(counts, bins);
                 for (found, own) in [found.fixed, found.moving, found.joint].into_iter().zip(own) {
-                    // The same histogram; sums of doubles in another order.
+                    // The same histogram, with sums of doubles in another order.
                     let own = if total > 0.0 { own } else { 0.0 };
                     assert!((found - own).abs() < 1e-11, "{found} for {own}");
                 }
-                // Roundings of the parts cancel.
+                // The roundings of the parts cancel.
                 assert!((found.weight - total).abs() <= 3e-4 * total + 0.01, "{} for {total}", found.weight);
             }
             assert_eq!(found.last().map(|found| (found.weight, found.joint)), Some((0.0, 0.0)));
@@ -178,7 +179,7 @@ fn an_image_tells_all_about_itself_and_nothing_about_noise() {
 
 #[test]
 fn backdrop_counts_as_if_it_were_read() {
-    // A small object in a large empty volume: most blocks are not read at all.
+    // A small object in a large empty volume: most blocks are skipped.
     let shape = [70, 40, 36];
     let object = |seed: u64, backdrop: f32| -> Vec<f32> {
         let mut random = Random::new(seed);
@@ -192,7 +193,7 @@ fn backdrop_counts_as_if_it_were_read() {
     let fixed = Cpu.bin_fixed(&Cpu.upload(shape, &object(81, 0.0)).unwrap(), None, (0.0, 1.0), 9).unwrap();
     let voxels = object(82, 0.3);
     let moving = Cpu.upload(shape, &voxels).unwrap();
-    // One voxel that differs in a corner makes another backdrop: no block but that corner's is empty.
+    // A different voxel in a corner changes the backdrop: then only the block of that corner is constant.
     let mut marked = voxels.clone();
     marked[0] = 0.31;
     let marked = Cpu.upload(shape, &marked).unwrap();
@@ -205,7 +206,7 @@ fn backdrop_counts_as_if_it_were_read() {
         let [empty, read] = [&moving, &marked]
             .map(|moving| Cpu.joint_histogram(&fixed, moving, None, [2.0; 3], &parameters, &map).unwrap());
         assert!(empty.iter().sum::<u64>() > 1 << 30);
-        // The marked corner lies where the ramp is zero.
+        // At the marked corner the weight of the ramp is zero.
         assert_eq!(empty, read);
     }
 }

@@ -1,4 +1,5 @@
-//! Every operation of the CPU backend against the naive ones, on odd shapes, masks and points outside.
+//! Tests of every operation of the CPU backend against naive implementations, with odd shapes, masks and points
+//! outside.
 
 mod calls;
 mod fields;
@@ -17,7 +18,7 @@ mod spline;
 mod threads;
 mod warped;
 
-/// Largest difference between what is and what should be.
+/// Largest difference between found and expected values.
 fn worst<'a>(found: impl IntoIterator<Item = &'a f32>, expected: impl IntoIterator<Item = f64>) -> f64 {
     let mut expected = expected.into_iter();
     let mut worst = 0.0_f64;

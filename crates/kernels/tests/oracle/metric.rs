@@ -75,7 +75,7 @@ impl Case {
     }
 }
 
-/// An update must be `slope`·∇image/spacing², relative to the finest spacing.
+/// Checks that an update is `slope`·∇image/spacing², relative to the finest spacing.
 fn check(case: &Case, side: usize, found: &[[f32; 3]], voxel: [usize; 3], slope: f64, tolerance: f64) {
     let image = if side == 0 { &case.fixed } else { &case.moving };
     let gradient = gradient(image, case.shape, voxel);
@@ -126,7 +126,7 @@ fn value_and_updates_are_those_of_the_definition() {
                 } else {
                     [0.0; 2]
                 };
-                // A and B come from differences of single-precision sums; the noise keeps them off zero.
+                // A and B are differences of single-precision sums; the noise keeps them away from zero.
                 (0..2).for_each(|side| check(&case, side, &found.updates[side], voxel, slopes[side], 2e-3));
             }
         }
@@ -167,7 +167,7 @@ fn the_exact_update_is_the_derivative_of_the_value() {
                     double[side][at] -= delta;
                     value
                 };
-                // A window that is flat but for the perturbed voxel appears out of nothing: no derivative there.
+                // A window that is constant except for the changed voxel: there the value is not differentiable.
                 let slope = (value(step) - value(-step)) / (2.0 * step);
                 let bend = (value(step) - 2.0 * value(0.0) + value(-step)) / (step * step);
                 if bend.abs() * step > 0.05 * (slope.abs() + 1.0) {
@@ -199,12 +199,12 @@ fn whatever_its_contrast_an_image_agrees_with_itself_and_with_its_negative() {
         };
         for gain in [1.0, 0.3, -1.0] {
             let found = found(gain, 1e-2);
-            // Rounding of the sums, of what is left of them where there is little structure.
+            // Rounding of sums, relative to their differences where there is little structure.
             assert!((found.agreement - 1.0).abs() < 1e-4, "{} at gain {gain}", found.agreement);
             assert!(found.energy > -0.9, "the noise should show in the energy, {}", found.energy);
         }
         assert!(found(1.0, 1e-2).energy < found(0.3, 1e-2).energy - 0.05, "contrast should lower the energy");
-        // Without noise every window with structure counts in full.
+        // Without noise, every window with structure has weight 1.
         let bare = found(1.0, 0.0);
         assert!((bare.agreement - 1.0).abs() < 1e-4 && bare.energy < -0.5, "{} {}", bare.agreement, bare.energy);
     }

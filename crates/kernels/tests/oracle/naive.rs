@@ -1,4 +1,4 @@
-//! The operations again, in double precision and the most obvious way.
+//! Naive implementations of the operations in double precision.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::gaussian;
@@ -47,7 +47,7 @@ pub fn displaced(voxel: [usize; 3], u: [f32; 3]) -> [f64; 3] {
     std::array::from_fn(|axis| voxel[axis] as f64 + f64::from(u[axis]))
 }
 
-/// Gaussian of all three axes at once, edge values continued.
+/// Gaussian smoothing along all three axes at once; border values continue outside.
 pub fn smooth(image: &[f64], shape: [usize; 3], variances: [f64; 3]) -> Vec<f64> {
     let kernels = variances.map(gaussian::kernel);
     let mut current = image.to_vec();
@@ -83,7 +83,7 @@ pub fn gradient(image: &[f32], shape: [usize; 3], voxel: [usize; 3]) -> [f64; 3]
     })
 }
 
-/// The windows of one metric, straight from its definition.
+/// The windows of a cross-correlation, directly from its definition.
 pub struct CrossCorrelation<'a> {
     pub shape: [usize; 3],
     pub fixed: &'a [f64],
@@ -100,7 +100,7 @@ pub struct Window {
     pub c: f64,
     pub fixed: f64,
     pub moving: f64,
-    /// How much of A·B is no noise.
+    /// The share of A·B that is not noise.
     pub weight: f64,
 }
 
@@ -145,7 +145,7 @@ impl CrossCorrelation<'_> {
         }
     }
 
-    /// Sum of the values of all windows whose centre is inside and within reach of `voxel`.
+    /// Sum of the values of all windows within reach of `voxel` whose centre is inside the masks.
     pub fn value_around(&self, voxel: [usize; 3]) -> f64 {
         voxels(self.shape)
             .filter(|v| (0..3).all(|axis| v[axis].abs_diff(voxel[axis]) <= self.radius))
@@ -157,14 +157,15 @@ impl CrossCorrelation<'_> {
 
 /// A fixed voxel's sample of the moving image under a transform.
 pub struct Sample {
-    /// Number of the fixed voxel.
+    /// Index of the fixed voxel.
     pub at: usize,
-    /// Where it falls.
+    /// Its image in the moving volume.
     pub point: [f64; 3],
     pub weight: f64,
 }
 
-/// Every sample of positive weight: the product of the ramps at the edge, the voxel's own weight and the moving weight.
+/// All samples with positive weight: the product of the ramps at the border, the voxel's own weight and the moving
+/// weight.
 pub fn samples(
     fixed_shape: [usize; 3],
     fixed_weight: Option<&[f32]>,
@@ -191,8 +192,8 @@ pub fn samples(
     samples
 }
 
-/// The corners of all trilinear cells: the voxel, its neighbour along each axis, and the determinant of the edges to them, with
-/// what `moved` adds to each voxel. Along an axis of one voxel there is no neighbour.
+/// A corner of a trilinear cell: the voxel, its neighbour along each axis, and the determinant of the edges to them,
+/// after adding `moved` to the voxels. Along an axis of one voxel there is no neighbour.
 fn corner_determinant(
     field: &[[f32; 3]],
     shape: [usize; 3],
@@ -236,7 +237,7 @@ pub fn smallest_at_corners(field: &[[f32; 3]], shape: [usize; 3]) -> Vec<f64> {
     voxels(shape).map(at).collect()
 }
 
-/// A field after one step of unfolding: corner by corner, each adds to its four voxels what it wants of them.
+/// A field after one step of unfolding: each corner below the limit adds its move to its four voxels.
 pub fn unfolded(field: &[[f32; 3]], shape: [usize; 3], limit: f64, allowed: [[f32; 3]; 3]) -> Vec<[f64; 3]> {
     let allowed = Matrix3::from_fn(|row, column| f64::from(allowed[row][column]));
     let on_border: Vec<bool> = voxels(shape)
@@ -255,7 +256,7 @@ pub fn unfolded(field: &[[f32; 3]], shape: [usize; 3], limit: f64, allowed: [[f3
                 continue;
             };
             let ends: Vec<usize> = std::iter::once(own).chain(neighbours.into_iter().flatten()).collect();
-            // Linear in each component of each voxel, so that differences are derivatives.
+            // The determinant is linear in each component of each voxel, so that differences are derivatives.
             let slope = |n: usize| {
                 let by = |c| {
                     let [above, below] =

@@ -1,4 +1,4 @@
-//! Relaxing a pair of fields, against whole volumes in double precision.
+//! Relaxation of two fields, against a naive implementation on whole volumes in double precision.
 
 use antsreg_kernels::{Backend, Cpu, InversionLimits, RelaxLimits, RelaxRound};
 
@@ -13,7 +13,7 @@ const SHAPE: [usize; 3] = SHAPES[0];
 const PLACE: [usize; 3] = [18, 20, 11];
 const ANYTHING: RelaxLimits =
     RelaxLimits { smallest_jacobian: f32::NEG_INFINITY, largest_residual_voxels: f32::INFINITY };
-/// No step at all.
+/// No inversion step.
 const STAY: InversionLimits = InversionLimits { steps: 0, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
 const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };
@@ -30,7 +30,7 @@ fn downloaded(field: &Field) -> Vectors {
     Cpu.download_field(field).unwrap()
 }
 
-/// A gentle field and its inverse.
+/// A smooth field and its inverse.
 fn pair() -> (Vectors, Vectors) {
     let vectors = scene::smooth_field(SHAPE, 0.3);
     let mut inverse = Cpu.field(SHAPE).unwrap();
@@ -53,7 +53,7 @@ fn residuals(u: &[[f32; 3]], v: &[[f32; 3]]) -> Vec<f64> {
     voxels(SHAPE).zip(u).map(at).collect()
 }
 
-/// The first component of a field drawn towards its smoothed self around some voxels, as strongly as given.
+/// The first component of a field blended with its smoothed copy around some voxels, with the given shares.
 fn smoothed_around(pulls: &[([usize; 3], f64)], vectors: &[[f32; 3]], variance: f64, reach: usize) -> Vec<f64> {
     let before: Vec<f64> = vectors.iter().map(|v| f64::from(v[0])).collect();
     let smoothed = naive::smooth(&before, SHAPE, [variance; 3]);
@@ -73,7 +73,7 @@ fn smoothed_around(pulls: &[([usize; 3], f64)], vectors: &[[f32; 3]], variance: 
 #[test]
 fn what_folds_is_smoothed_and_nothing_else() {
     let (mut vectors, _) = pair();
-    // Two voxels that swap places.
+    // Two voxels that exchange their positions.
     vectors[index(SHAPE, PLACE)][0] += 2.5;
     let limits = RelaxLimits { smallest_jacobian: 0.05, ..ANYTHING };
     let jacobian = determinants(&uploaded(&vectors));
@@ -99,7 +99,7 @@ fn what_folds_is_moved_by_what_its_corners_want() {
     for (shape, allowed) in [(SHAPES[0], FREE), (SHAPES[0], held), ([19, 17, 1], FREE)] {
         let mut vectors = scene::rough_field(shape, 0.7, 31);
         for (voxel, v) in voxels(shape).zip(&mut vectors) {
-            // As in a registration: nothing moves on the border, nor out of a slice.
+            // As in a registration: no displacement at the border, nor out of a slice.
             if (0..3).any(|axis| shape[axis] > 1 && (voxel[axis] == 0 || voxel[axis] + 1 == shape[axis])) {
                 *v = [0.0; 3];
             }
@@ -108,7 +108,7 @@ fn what_folds_is_moved_by_what_its_corners_want() {
             }
         }
         let smallest = naive::smallest_at_corners(&vectors, shape);
-        // What is as close to the limit as rounding would count either way.
+        // Rounding could decide either way for a determinant this close to the limit.
         let limit = 0.05;
         assert!(smallest.iter().all(|found| (found - limit).abs() > 1e-6));
         let expected = naive::unfolded(&vectors, shape, limit, allowed);
@@ -122,7 +122,8 @@ fn what_folds_is_moved_by_what_its_corners_want() {
         let found = downloaded(&there);
         for c in 0..3 {
             let of = |vectors: &[[f32; 3]]| vectors.iter().map(|v| v[c]).collect::<Vec<f32>>();
-            // Quotients of sums of products of a few voxels, where a sum may be a hundredth of its terms.
+            // Tolerance: quotients of sums of products over a few voxels, where a sum may be a hundredth of its
+            // terms.
             assert!(worst(&of(&found), expected.iter().map(|v| v[c])) < 2e-4, "shape {shape:?}, component {c}");
         }
         let wanted = voxels(shape)
@@ -146,7 +147,7 @@ fn where_the_inverse_misses_a_little_the_field_is_made_its_inverse() {
     assert_eq!(Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap(), [1, 0]);
     assert_eq!(downloaded(&back), inverse);
     let mut found = downloaded(&there);
-    // Steps end at 0.005 voxel.
+    // Steps end at a residual of 0.005 voxel.
     assert!(residuals(&found, &inverse)[index(SHAPE, PLACE)] < 0.006);
     found[index(SHAPE, PLACE)] = vectors[index(SHAPE, PLACE)];
     assert_eq!(found, vectors, "elsewhere nothing changed");
@@ -166,7 +167,7 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
         let pull = (0.5 * (missed / f64::from(largest_residual_voxels) - 1.0) + 0.05).min(1.0);
         assert_eq!(pull < 0.5, gently, "{pull}");
         let found: Vec<f32> = downloaded(&there).iter().map(|v| v[0]).collect();
-        // The residual is rounded to single precision, and so is the pull.
+        // The residual is rounded to single precision, and so is the share.
         assert!(worst(&found, smoothed_around(&[(PLACE, pull)], &vectors, 1.0, 1)) < 2e-6);
     }
 }
@@ -174,7 +175,7 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
 #[test]
 fn the_other_field_follows_where_it_must() {
     let (mut vectors, _) = pair();
-    // Bent enough to be smoothed, not so much that there were no inverse.
+    // Steep enough to be smoothed, but still invertible.
     vectors[index(SHAPE, PLACE)][0] += 1.2;
     let mut there = uploaded(&vectors);
     let mut back = Cpu.field(SHAPE).unwrap();

@@ -1,12 +1,12 @@
-//! Small volumes with every difficulty: odd and flat shapes, smooth and rough content, fields that leave the volume.
+//! Small test volumes: odd and flat shapes, smooth and rough contents, fields that leave the volume.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
-/// Shapes that catch swapped axes, remainders of vector loops, more than one tile, and 2-D.
+/// Shapes that reveal swapped axes, remainders of vector loops, more than one tile, and a slice.
 pub const SHAPES: [[usize; 3]; 4] = [[37, 41, 23], [70, 9, 5], [5, 67, 3], [33, 18, 1]];
 
-/// A small deterministic generator: tests need the same numbers everywhere, not good ones.
+/// A small deterministic generator of pseudo-random numbers: tests need the same numbers everywhere, not good ones.
 pub struct Random(u64);
 
 impl Random {
@@ -55,7 +55,7 @@ pub fn weight(shape: [usize; 3], seed: u64) -> Vec<f32> {
     (0..shape.iter().product()).map(|_| (1.6 * random.next() - 0.3).clamp(0.0, 1.0) as f32).collect()
 }
 
-/// Uniform noise of the given amplitude: points leave the volume near its border.
+/// Uniform noise with this amplitude, which moves points near the border out of the volume.
 pub fn rough_field(shape: [usize; 3], amplitude: f64, seed: u64) -> Vec<[f32; 3]> {
     let mut random = Random::new(seed);
     voxels(shape).map(|_| std::array::from_fn(|_| (amplitude * random.signed()) as f32)).collect()
@@ -77,7 +77,7 @@ pub fn smooth_field(shape: [usize; 3], steepness: f64) -> Vec<[f32; 3]> {
         .collect()
 }
 
-/// An oblique, anisotropic map between voxel spaces that sends part of the volume outside.
+/// An oblique, anisotropic map between voxel spaces that maps part of the volume outside.
 pub fn oblique_map() -> AffineTransform {
     let rotation = Rotation3::from_euler_angles(0.2, -0.15, 0.3);
     AffineTransform {

@@ -6,12 +6,12 @@ use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 use super::naive::{self, displaced, field_at};
 use super::scene::{self, SHAPES, voxels};
 
-/// Single-precision coordinates and three-level interpolation of vectors of up to 3 voxels.
+/// Tolerance: coordinates in single precision, and trilinear interpolation of vectors of up to 3 voxels.
 const INTERPOLATION: f64 = 1e-4;
 /// Products of three single-precision numbers of at most 3.
 const DETERMINANTS: f64 = 1e-5;
 
-/// No mask, one of which only what is above a half counts, and one where nothing does.
+/// No mask, a mask with values around ½, and a mask without voxels.
 fn masks(shape: [usize; 3]) -> [Option<Vec<f32>>; 3] {
     let mut weight = scene::weight(shape, 40);
     weight[1] = 0.5;
@@ -26,7 +26,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Close, or both no number.
+/// Whether two values are close, or both NaN.
 fn agree(found: f64, expected: f64, tolerance: f64) -> bool {
     (found - expected).abs() < tolerance || (found.is_nan() && expected.is_nan())
 }
@@ -60,7 +60,7 @@ fn inverse_consistency_is_the_distance_after_both() {
 #[test]
 fn jacobian_summary_is_of_the_determinants_of_the_derivatives() {
     for shape in SHAPES {
-        // Steep enough to fold here and there.
+        // Steep enough to fold at some voxels.
         let vectors = scene::rough_field(shape, 0.8, 12);
         let components: [Vec<f32>; 3] = std::array::from_fn(|c| vectors.iter().map(|v| v[c]).collect());
         let field = Cpu.upload_field(shape, &vectors).unwrap();
@@ -83,7 +83,7 @@ fn jacobian_summary_is_of_the_determinants_of_the_derivatives() {
             assert!(agree(minimum, extreme(f64::min), DETERMINANTS), "shape {shape:?}: {found:?}");
             assert!(agree(maximum, extreme(f64::max), DETERMINANTS), "shape {shape:?}: {found:?}");
             assert!(agree(average, mean(&determinants), DETERMINANTS), "shape {shape:?}: {found:?}");
-            // Which side of zero the closest ones are on is a matter of rounding.
+            // For determinants close to zero, rounding decides the sign.
             assert!((at_most(-DETERMINANTS)..=at_most(DETERMINANTS)).contains(&folded), "shape {shape:?}: {found:?}");
             assert!(voxels == 0 || folded > 0, "something should fold");
             let corners: Vec<f64> = naive::smallest_at_corners(&vectors, shape)
@@ -107,7 +107,7 @@ fn what_is_no_number_counts_as_folded() {
     vectors[0] = [f32::NAN; 3];
     let field = Cpu.upload_field(shape, &vectors).unwrap();
     let found = Cpu.jacobian_summary(&field, None).unwrap();
-    // The voxel and its three neighbours see it.
+    // It affects the voxel and its three neighbours.
     assert_eq!((found.voxels, found.folded, found.minimum, found.maximum), (60, 4, 1.0, 1.0));
     assert_eq!((found.corner_folded, found.corner_minimum), (4, 1.0));
     assert!(found.mean.is_nan());
@@ -116,7 +116,8 @@ fn what_is_no_number_counts_as_folded() {
     assert!(found.folded == 60 && found.minimum.is_nan() && found.maximum.is_nan());
 }
 
-/// Fields that end at zero are judged alike in voxels and in world space, on oblique grids of unequal spacing.
+/// Fields that are zero at their border have the same scores in voxels and in world space, on oblique grids with
+/// unequal spacing.
 #[test]
 fn scores_are_those_of_world_space() {
     let grid = Grid {

@@ -1,4 +1,4 @@
-//! Reading through a windowed sinc, from its definition.
+//! Windowed sinc interpolation, from its definition.
 
 use antsreg_kernels::{Backend, Cpu};
 
@@ -10,7 +10,7 @@ fn sinc(x: f64) -> f64 {
     if x == 0.0 { 1.0 } else { (std::f64::consts::PI * x).sin() / (std::f64::consts::PI * x) }
 }
 
-/// Lanczos' window, as wide as ITK has it.
+/// Lanczos' window, with ITK's width.
 fn kernel(x: f64) -> f64 {
     if x.abs() < 3.0 { sinc(x) * sinc(x / 3.0) } else { 0.0 }
 }

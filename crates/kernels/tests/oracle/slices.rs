@@ -1,4 +1,4 @@
-//! Two-dimensional images against definitions of two dimensions: bilinear samples, four neighbours, ramps along two axes.
+//! Slices, against two-dimensional definitions: bilinear samples, four neighbours, ramps along two axes.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, JointParameters, JointSampling};
@@ -8,7 +8,7 @@ use super::scene::{self, Random};
 
 const FIXED: [usize; 3] = [67, 41, 1];
 const MOVING: [usize; 3] = [53, 61, 1];
-/// None across the slice.
+/// Ramps along two axes; none across the slice.
 const EDGE: [f64; 3] = [2.0, 3.5, 0.0];
 const FIXED_BINS: usize = 9;
 const RANGE: (f32, f32) = (0.1, 0.9);
@@ -40,11 +40,11 @@ fn plane_maps() -> Vec<(Matrix2<f64>, Vector2<f64>)> {
         .collect()
 }
 
-/// The same in space, with a third row of zeros.
+/// The same map in three dimensions, with a third row of zeros.
 fn in_space((matrix, shift): &(Matrix2<f64>, Vector2<f64>)) -> AffineTransform {
     let mut linear = Matrix3::zeros();
     linear.fixed_view_mut::<2, 2>(0, 0).copy_from(matrix);
-    // Whatever stands for the third axis of the fixed slice, whose only index is 0.
+    // The third column has no effect: the only index of the fixed slice is 0.
     linear[(0, 2)] = 17.0;
     linear[(2, 2)] = 1.0;
     AffineTransform { matrix: linear, translation: shift.push(0.0) }
@@ -65,7 +65,7 @@ fn bilinear(image: &[f32], at: Vector2<f64>) -> f64 {
     around(at).into_iter().map(|(pixel, share)| share * f64::from(image[pixel])).sum()
 }
 
-/// Fixed pixel, where it falls, and its weight.
+/// Fixed pixel, its image in the moving slice, and its weight.
 fn samples(
     scene: &Scene,
     weighted: [bool; 2],
@@ -147,7 +147,7 @@ fn histogram(
 fn costs_of_slices_are_those_of_two_dimensions() {
     let (scene, plane_maps) = (scene(), plane_maps());
     let mut maps: Vec<AffineTransform> = plane_maps.iter().map(in_space).collect();
-    // Across the slice there is nothing.
+    // Outside the slice's plane there is no overlap.
     maps.push(AffineTransform { translation: plane_maps[0].1.push(0.25), ..maps[0] });
     maps.push(AffineTransform {
         matrix: {
@@ -169,7 +169,7 @@ fn costs_of_slices_are_those_of_two_dimensions() {
             assert!((cost - expected).abs() < 5e-5, "{cost} for {expected}: {weighted:?} {map:?}");
         }
         assert_eq!(costs[plane_maps.len()..], [1.0, 1.0], "off the slice");
-        // With an edge across it, a slice is all border.
+        // With a ramp across the slice, every pixel is at the border.
         let bordered = Cpu.correlation_ratio(&sorted, &moving, given[1], [2.0, 3.5, 1.0], &maps).unwrap();
         assert!(bordered.iter().all(|cost| *cost == 1.0), "{bordered:?}");
 
@@ -206,7 +206,8 @@ fn joint_histograms_of_slices_are_those_of_two_dimensions() {
                 let total: f64 = expected.iter().sum();
                 let off: f64 =
                     counts.iter().zip(&expected).map(|(count, wanted)| (*count as f64 / unit - wanted).abs()).sum();
-                // As in space: positions and values in single precision, and parts rounded to whole units.
+                // Tolerance as for volumes: positions and values in single precision, and parts rounded to integer
+                // units.
                 let allowed = 3e-4 * total + (FIXED[0] * FIXED[1]) as f64 / unit;
                 assert!(total > 100.0 && off <= allowed, "{off} of {total}: {sampling:?} {bins} {weighted:?}");
                 let joint = -expected

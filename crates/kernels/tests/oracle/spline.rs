@@ -6,7 +6,7 @@ use super::scene::{self, SHAPES, voxels};
 use super::warped::Warped;
 use super::worst;
 
-/// Axes of one and two voxels, and of more than those on which the first coefficient depends.
+/// Axes of one and two voxels, and of more than those that the first coefficient depends on.
 const THIN: [[usize; 3]; 5] = [[1, 9, 2], [2, 1, 40], [40, 2, 1], [7, 1, 1], [1, 1, 1]];
 
 /// The centred cubic B-spline.
@@ -18,14 +18,14 @@ fn beta(x: f64) -> f64 {
     }
 }
 
-/// Position `k` of a line mirrored without end about its first and last voxels.
+/// Index `k` into a line that is mirrored repeatedly about its first and last voxels.
 fn mirror(k: i64, length: usize) -> usize {
     let period = (2 * (length as i64 - 1)).max(1);
     let k = k.rem_euclid(period);
     k.min(period - k).min(length as i64 - 1) as usize
 }
 
-/// Solves, along one axis after the other, for the coefficients whose spline has these values at the voxels.
+/// Solves, one axis after the other, for the coefficients whose spline has these values at the voxels.
 fn coefficients(image: &[f32], shape: [usize; 3]) -> Vec<f64> {
     let mut values: Vec<f64> = image.iter().copied().map(f64::from).collect();
     for axis in 0..3 {
@@ -51,7 +51,7 @@ fn coefficients(image: &[f32], shape: [usize; 3]) -> Vec<f64> {
     values
 }
 
-/// The sum of all B-splines that reach a point.
+/// The sum of all B-splines that are not zero at a point.
 fn spline(coefficients: &[f64], shape: [usize; 3], point: [f64; 3]) -> f64 {
     let near = |axis: usize| (point[axis].floor() as i64 - 1..).take(4);
     let mut sum = 0.0;
@@ -101,7 +101,7 @@ fn voxels_keep_their_values() {
         let mut out = Cpu.image(shape).unwrap();
         Cpu.warp_spline(&found, &Cpu.field(shape).unwrap(), &antsreg_core::AffineTransform::identity(), &mut out)
             .unwrap();
-        // What the coefficients miss.
+        // Error of the coefficients.
         let worst = worst(&Cpu.download(&out).unwrap(), image.into_iter().map(f64::from));
         assert!(worst < 1e-5, "{worst} in shape {shape:?}");
     }

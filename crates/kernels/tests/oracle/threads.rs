@@ -2,7 +2,7 @@ use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, JointParameters,
 
 use super::scene;
 
-/// One pass through the operations that sum or cut work into slabs; every bit of what they give.
+/// Results of all operations that compute sums or divide work into slabs, as bits.
 fn bits(threads: usize) -> Vec<u32> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {

@@ -1,4 +1,4 @@
-//! Images read through a displacement field and an oblique map, point by point, whatever the way of reading.
+//! Resampling through a displacement field and an oblique map, point by point, for any interpolation.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu};
@@ -6,7 +6,7 @@ use antsreg_kernels::{Backend, Cpu};
 use super::naive::{apply, displaced, within_half_a_voxel};
 use super::scene::{self, voxels};
 
-/// Where images are read to.
+/// Shape of the output grid.
 const GRID: [usize; 3] = [35, 30, 9];
 
 pub struct Warped {
@@ -21,7 +21,8 @@ impl Warped {
         Warped { map: scene::oblique_map(), field: Cpu.upload_field(GRID, &vectors).unwrap(), vectors }
     }
 
-    /// What an operation writes there of an image of this shape is `value(point)`, and 0 outside the image.
+    /// Checks that the output of an operation, for an image of this shape, is `value(point)`, and 0 outside the
+    /// image.
     pub fn check(
         &self,
         shape: [usize; 3],
@@ -34,7 +35,7 @@ impl Warped {
         let (mut compared, mut inside) = (0, 0);
         for ((voxel, found), u) in voxels(GRID).zip(Cpu.download(&out).unwrap()).zip(&self.vectors) {
             let point = apply(&self.map, displaced(voxel, *u));
-            // Where rounding decides which voxel is nearest or where the image ends, either answer is right.
+            // Where rounding decides which voxel is nearest, or where the image ends, both answers are right.
             if point.iter().any(|p| ((p - 0.5) - (p - 0.5).round()).abs() < 1e-4) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What registrations minimise, once for each way of calling it.
+//! The costs and metrics of registrations, with all their options.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{
@@ -9,19 +9,19 @@ use crate::inspected::Inspected;
 use crate::operations::{EXACT, MEAN, Outcomes};
 use crate::world::World;
 
-/// A, B and C are differences of sums of up to 13³ terms; where an image hardly varies, few digits are left.
+/// A, B and C are differences of sums of up to 13³ terms. Where an image hardly varies, few digits are left.
 const WINDOWS: (f64, &str) = (3e-3, "window sums in another order, and their differences");
-/// A row of voxels has windows of three, whose A and B may be a thousandth of the sums.
+/// A row of voxels has windows of three voxels, whose A and B may be a thousandth of the sums.
 const ENERGY: (f64, &str) = (1e-4, "window sums in another order, averaged");
-/// Coordinates are rounded at about 1e-5 voxel, and products to single precision.
+/// Coordinates have errors of about 1e-5 voxel, and products are rounded to single precision.
 const MOMENTS: (f64, &str) = (5e-5, "coordinates and products in single precision");
-/// Histograms are the same to the bit; the two libraries' logarithms are not always.
+/// Histograms have equal bits; the logarithms of the two libraries may differ.
 const LOGARITHMS: (f64, &str) = (1e-6, "logarithms of two libraries, rounded to single precision");
-/// Beside that, terms of up to a few thousand samples in single precision.
+/// In addition, sums of up to a few thousand samples in single precision.
 const PAIRS: (f64, &str) = (5e-5, "coordinates, products and partial sums in single precision");
 const ENTROPIES: (f64, &str) = (1e-12, "logarithms and sums of double precision in another order");
 
-/// Images to be brought together, and what their voxels weigh.
+/// Two images and the weights of their voxels.
 struct Pair<B: Backend> {
     fixed: B::Image,
     weight: B::Image,
@@ -40,7 +40,7 @@ impl<B: Backend> Pair<B> {
     }
 }
 
-/// A batch of maps, among them one that leads beyond the border and one that leads nowhere.
+/// A batch of maps, one of them partly outside and one without overlap.
 fn maps(map: impl Fn(f64) -> AffineTransform) -> Vec<AffineTransform> {
     let mut maps: Vec<AffineTransform> = (0..37).map(|n| map(f64::from(n))).collect();
     maps[5].translation.x += 1e4;
@@ -70,7 +70,7 @@ pub fn correlation_ratio<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
     let sorted = backend.bin_fixed(&fixed, None, (0.0, 1.0), 16)?;
     let mut changed = backend.image(world.other_shape)?;
     for angle in [0.0, 0.1] {
-        // An image that was read as a texture and written since must be read anew.
+        // An image that was used as a texture and then written must be copied to the texture again.
         backend.resample(&moving, &world.map(angle), 0.0, &mut changed)?;
         let costs = backend.correlation_ratio(&sorted, &changed, None, [1.0; 3], &maps[..1])?;
         out.values("correlation_ratio, rewritten", MOMENTS, costs);
@@ -125,7 +125,7 @@ pub fn moments<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(
     Ok(())
 }
 
-/// The costs of two-dimensional images, which have no edge along the third axis.
+/// The costs of slices, which have no edge along the third axis.
 pub fn slices<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     if [world.shape[2], world.other_shape[2]] != [1, 1] {
         return Ok(());
@@ -133,7 +133,7 @@ pub fn slices<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<
     let backend = out.backend;
     let Pair { fixed, weight, moving, moving_weight } = Pair::new(backend, world)?;
     let mut maps = maps(|n| world.plane_map(0.17 * n - 3.1));
-    // Beside the slice, out of its plane.
+    // Out of the slice's plane.
     maps[1].translation.z = 0.5;
     maps[2].matrix[(2, 0)] = 1e-3;
     for weights in [[None, None], [Some(&weight), Some(&moving_weight)]] {
@@ -171,7 +171,7 @@ pub fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
         for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
             for masks in [[None, None], [Some(&masks[0]), None], [Some(&masks[0]), Some(&masks[1])]] {
                 let masked = masks.iter().flatten().count();
-                // The device has no tiles of this radius; its direct kernel knows the plain case alone.
+                // The device has no tiled kernel for this radius, and the direct kernel supports only this case.
                 if radius > 5 && (derivative == CcDerivative::Exact || masked > 0) {
                     continue;
                 }
@@ -187,7 +187,7 @@ pub fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
                     &mut to_moving,
                 )?;
                 let name = format!("cc {derivative:?} {radius}, {masked} masks");
-                // The update of another pair with the same workspace does not change what is still to be read.
+                // The update of another pair with the same workspace must not change scores that have not been read.
                 let mut others = backend.field_pair(shape)?;
                 let [first, second] = &mut others;
                 let after = backend.cc_update(&moving, &moving, masks, &parameters, &mut workspace, first, second)?;

@@ -1,11 +1,11 @@
-//! Results that registrations have no use for, as both devices give them outside of the trait.
+//! Results that only tests use; both devices have them outside the trait.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, Cuda, Error, JointParameters};
 
 /// A backend whose intermediate results can be compared.
 pub trait Inspected: Backend {
-    /// The counters behind `joint_entropies`.
+    /// The joint histogram of `joint_entropies`.
     fn joint_histogram(
         &self,
         fixed: &Self::FixedBins,
@@ -16,7 +16,7 @@ pub trait Inspected: Backend {
         fixed_to_moving: &AffineTransform,
     ) -> Result<Vec<u64>, Error>;
 
-    /// The determinants behind `jacobian_summary`.
+    /// The determinants of `jacobian_summary`.
     fn jacobian_determinant(&self, field: &Self::Field, out: &mut Self::Image) -> Result<(), Error>;
 }
 
@@ -32,7 +32,7 @@ macro_rules! inspected {
                 parameters: &JointParameters,
                 fixed_to_moving: &AffineTransform,
             ) -> Result<Vec<u64>, Error> {
-                // The inherent one, which has precedence.
+                // This calls the inherent method, which has precedence.
                 self.joint_histogram(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
             }
 

@@ -1,9 +1,9 @@
-//! Every operation of the backend on the CPU and on a CUDA device: the same generic calls, their results compared, and the
-//! device's results compared with themselves from a second run, for which the driver compiles the kernels from their PTX.
+//! Compares every operation of the backend on the CPU and on a CUDA device with the same generic calls. The device's
+//! results are also compared with those of a second run, for which the driver compiles the kernels from PTX.
 //!
-//! Runs only when named (`cargo test -p antsreg-kernels --test parity`), because it needs a device and fails without
-//! one. With `--record` it writes what it ran on to `cu/checked.json`, or to the file named next. For slow checkers of memory
-//! accesses, `--small` takes few small worlds, and `--world` the one named next.
+//! It runs only when named (`cargo test -p antsreg-kernels --test parity`), because it needs a device and fails
+//! without one. With `--record` it writes the tested code's digest to `cu/checked.json`, or to the file named next.
+//! For slow checkers of memory accesses, `--small` uses a few small worlds, and `--world` only the one named next.
 
 #[path = "../code_digest/mod.rs"]
 mod code_digest;
@@ -80,7 +80,7 @@ fn check(worlds: &[World], large: bool) -> Result<Summary, Error> {
     Ok(summary)
 }
 
-/// Why two results are not the same, if they are not.
+/// The reason why two results differ, if they do.
 fn compare(cpu: &Outcome, cuda: &Outcome, again: &Outcome) -> Option<String> {
     if cpu.operation != cuda.operation || cpu.values.len() != cuda.values.len() {
         return Some("results do not correspond".into());
@@ -94,7 +94,7 @@ fn compare(cpu: &Outcome, cuda: &Outcome, again: &Outcome) -> Option<String> {
     let mut beyond = 0;
     for (at, (a, b)) in cpu.values.iter().zip(&cuda.values).enumerate() {
         let difference = (a - b).abs();
-        // NaN on both sides is agreement.
+        // NaN on both sides counts as equal.
         if (difference.is_nan() || difference > allowed) && !(a.is_nan() && b.is_nan()) {
             beyond += 1;
         }

@@ -1,15 +1,15 @@
-//! What a check compared and on which device, and the record of it that `tests/checked.rs` reads.
+//! Statistics of a check on a device, and its record, which `tests/checked.rs` reads.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use antsreg_kernels::cuda::DeviceInfo;
 
-/// The record's place in the crate that is checked.
+/// The path of the record in the tested crate.
 pub fn default_file() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/cu/checked.json").into()
 }
 
-/// The device, and how many results were compared on it.
+/// The device, and the number of results compared on it.
 pub struct Summary {
     device: String,
     capability: (u32, u32),
@@ -20,7 +20,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Nothing compared so far on this device.
+    /// An empty summary for this device.
     pub fn new(info: &DeviceInfo) -> Summary {
         let DeviceInfo { name, capability, driver, .. } = info;
         let (device, capability, driver) = (name.clone(), *capability, *driver);

@@ -1,4 +1,4 @@
-//! The operations on both sides of a registration at once.
+//! Operations on both sides of a registration at once.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Error, InversionLimits, Sampling};
@@ -6,7 +6,7 @@ use antsreg_kernels::{Backend, Error, InversionLimits, Sampling};
 use crate::operations::{EXACT, Outcomes, SUMS};
 use crate::world::World;
 
-/// All of them. Images have two shapes and two maps lead to them.
+/// Runs all of them, with images of two shapes and two maps.
 pub fn sides<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let (backend, shape) = (out.backend, world.shape);
     both(out, "field_pair", EXACT, &backend.field_pair(shape)?)?;
@@ -17,7 +17,7 @@ pub fn sides<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(),
     for variance in [0.0, 0.3, 1.0, 3.0, 6.0, 9.0, 16.0] {
         for reversed in [false, true] {
             let (mut fields, mut scratch) = (pair(backend, shape, [7, 11], 1.5)?, backend.field_pair(shape)?);
-            // So they do not lie as pairs do.
+            // In this order the fields are not adjacent in memory.
             if reversed {
                 fields.reverse();
             }
@@ -32,7 +32,7 @@ pub fn sides<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(),
     both(out, "invert_both", EXACT, &inverses)
 }
 
-/// What is moved along fields: images of both sides, and fields along updates.
+/// Operations that warp the images of both sides, and advance both fields along updates.
 pub fn moved<B: Backend>(
     out: &mut Outcomes<'_, B>,
     shape: [usize; 3],
@@ -55,7 +55,7 @@ pub fn moved<B: Backend>(
     both(out, "advance_both, one by nothing", EXACT, &results)
 }
 
-/// A pair of fields, made as such.
+/// Two fields that are allocated as a pair.
 pub fn pair<B: Backend>(
     backend: &B,
     shape: [usize; 3],

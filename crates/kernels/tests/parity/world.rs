@@ -1,4 +1,4 @@
-//! What the operations are given: images with structure, noise, plateaus and empty parts; fields; maps that leave the
+//! Operands of the operations: images with structure, noise, plateaus and empty parts; fields; maps that leave the
 //! volume.
 
 use antsreg_core::AffineTransform;
@@ -29,7 +29,7 @@ impl World {
         ]
     }
 
-    /// For slow checkers of memory accesses.
+    /// Small operands, for slow checkers of memory accesses.
     pub fn small() -> Vec<World> {
         World::all().into_iter().filter(|world| ["odd", "flat", "a slice", "tiny"].contains(&world.name)).collect()
     }
@@ -46,7 +46,7 @@ impl World {
         })
     }
 
-    /// The same within a ball in the middle, of a third of the largest size, and `background` around it.
+    /// The same image within a ball in the middle, of a third of the largest size, with `background` around it.
     pub fn island(shape: [usize; 3], seed: u32, background: f32) -> Vec<f32> {
         let radius = shape.iter().copied().max().unwrap_or(0) as f64 / 6.0;
         let middle = shape.map(|n| (n as f64 - 1.0) / 2.0);
@@ -81,7 +81,7 @@ impl World {
         })
     }
 
-    /// The map of a slice onto another that lies in its plane.
+    /// A map of a slice onto another slice in the same plane.
     pub fn plane_map(&self, angle: f64) -> AffineTransform {
         let mut map = self.map(0.0);
         map.matrix = Rotation3::from_euler_angles(0.0, 0.0, angle).into_inner() * map.matrix;
@@ -90,7 +90,7 @@ impl World {
         map
     }
 
-    /// A turned, scaled and shifted map of `shape` onto `other_shape`, which it leaves on some sides.
+    /// A map of `shape` to `other_shape` with rotation, scale and shift, partly outside.
     pub fn map(&self, angle: f64) -> AffineTransform {
         let turn = Rotation3::from_euler_angles(angle, -0.7 * angle, 1.3 * angle).into_inner();
         let scale = Vector3::from_fn(|axis, _| self.other_shape[axis] as f64 / self.shape[axis] as f64);
@@ -113,11 +113,11 @@ fn voxels<T>([nx, ny, nz]: [usize; 3], mut value: impl FnMut([f64; 3]) -> T) -> 
     voxels
 }
 
-/// The same numbers everywhere.
+/// Pseudo-random numbers, the same everywhere.
 pub struct Noise(pub u32);
 
 impl Noise {
-    /// −1…1.
+    /// The next number, −1…1.
     pub fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         f64::from(self.0 >> 8) / f64::from(1 << 23) - 1.0
