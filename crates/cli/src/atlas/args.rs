@@ -206,7 +206,7 @@ pub enum Step {
     Average(OfPass),
     /// Move the average of a pass to the mean shape: the template of this pass
     Update(Update),
-    /// Hand out the template of the last pass, every subject's transforms, labels and the report
+    /// Write the final template, every subject's transforms, labels and the report
     Finish(Finish),
     /// Check that every file is as the manifests say
     Verify(Verify),
@@ -254,7 +254,7 @@ pub struct Update {
     pub device: Devices,
 }
 
-/// Hand out the template of the last pass.
+/// Write the final template.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Finish {
     /// Folder of the atlas
