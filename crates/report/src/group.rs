@@ -6,9 +6,9 @@ use crate::chart::strip;
 use crate::robust::robust_z;
 use crate::{Chart, Error, Facts, Page};
 
-/// A value so many robust standard deviations from the median is an outlier (Iglewicz and Hoaglin 1993).
+/// A value this number of robust standard deviations from the median is an outlier (Iglewicz and Hoaglin 1993).
 const OUTLIER: f64 = 3.5;
-/// Fewer values say nothing about what is usual.
+/// Least number of values for which outliers are looked for.
 const LEAST: usize = 5;
 /// The most bytes of all small pictures, so that the page stays small.
 const PICTURE_BYTES: usize = 1_500_000;

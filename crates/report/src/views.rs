@@ -12,7 +12,7 @@ const ENDS: f64 = 0.1;
 const MARGIN: f64 = 1.1;
 /// Pixels along the longest extent: at least, so that outlines are smooth, and at most, so that pages are small.
 const PIXELS: [f64; 2] = [112.0, 150.0];
-/// Every so many voxels along each axis are looked at to find the content.
+/// Distance along each axis between the voxels that are read to find the content, voxels.
 const STRIDE: usize = 2;
 /// A plane of voxels belongs to the content if it holds this share of what the fullest plane holds.
 const PLANE_SHARE: f64 = 0.03;

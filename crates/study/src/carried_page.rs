@@ -28,7 +28,7 @@ pub struct Carried<'a> {
     pub chain: &'a TransformChain,
     /// How it was read between voxels.
     pub interpolation: Interpolation,
-    /// The command, for people.
+    /// The command line, for the page.
     pub command_line: &'a [String],
 }
 

@@ -1,4 +1,4 @@
-//! Command lines as a shell wants them, and names of files for people.
+//! Text for messages: command lines with a shell's quotes, and names of files without folder and extension.
 
 use std::path::Path;
 

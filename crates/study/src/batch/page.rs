@@ -10,7 +10,7 @@ use crate::Error;
 use crate::pair::Record;
 use crate::words::{self, stem};
 
-/// The small picture of a page stands within so many of its first bytes.
+/// The small picture of a page lies within this number of its first bytes.
 const HEAD_BYTES: u64 = 64 << 10;
 
 /// A measure, its decimals, and where a record has it.

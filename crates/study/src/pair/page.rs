@@ -235,7 +235,7 @@ fn files(record: &Record) -> Vec<File> {
     files
 }
 
-/// Bytes for people.
+/// A number of bytes as text, with a unit.
 fn size(bytes: u64) -> String {
     match bytes as f64 {
         bytes if bytes < 1e3 => format!("{bytes} bytes"),

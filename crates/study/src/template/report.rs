@@ -26,8 +26,8 @@ const MEASURES: [(&str, &str, usize, Worse); 2] = [
     ("warp, voxels", "Mean length of the warp, in the foreground.", 2, Worse::High),
 ];
 
-/// Writes the page and the table. `last` is the picture of the template that is handed out, `mean` the mean length of the mean
-/// of all final warps, voxels. The page depends on the plan and the images alone, not on how the steps were run.
+/// Writes the page and the table. `last` is the picture of the final template, `mean` the length of the mean of all final
+/// warps, mean over the foreground, voxels. The page depends only on the plan and the images, not on how the steps were run.
 ///
 /// # Errors
 /// A file that cannot be read or written.
@@ -46,8 +46,8 @@ pub fn write(
     };
     let mut templates: Vec<[String; 3]> = templates.into_par_iter().map(picture).collect::<Result<_, Error>>()?;
     templates.push([
-        "Handed out".into(),
-        "the subjects’ mean, each read once through all its transforms".into(),
+        "Final template".into(),
+        "the mean of the subjects, each interpolated once through all its transforms".into(),
         last,
     ]);
     let measure = |(name, note, decimals, worse): (&str, &str, usize, Worse)| Measure {
