@@ -109,7 +109,7 @@ pub enum Error {
     /// A finest level, mm, that is none of [`Options::LEVELS_MM`].
     #[error("finest level: {0} mm, expected {levels}", levels = listed(&Options::LEVELS_MM))]
     FinestLevel(f64),
-    /// Shares of voxels that are no interval within [`Options::SHARES`].
+    /// Two shares of voxels that are not low < high within [`Options::SHARES`].
     #[error(
         "robust range: {0:?}, expected two shares with {least} ≤ low < high ≤ {most}",
         least = Options::SHARES.start(), most = Options::SHARES.end()

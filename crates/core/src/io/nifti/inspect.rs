@@ -46,7 +46,7 @@ pub fn inspect(path: &Path) -> Result<Inspection, Error> {
 }
 
 impl GridRule {
-    /// [`inspect`] with this rule.
+    /// [`inspect`] with the grid by this rule.
     ///
     /// # Errors
     /// Those of [`inspect`].

@@ -18,7 +18,7 @@ const BLOCK: usize = 8;
 #[derive(Debug)]
 pub(in crate::cpu) struct Backdrop {
     pub value: f32,
-    /// Entries along each axis: blocks + 1.
+    /// Entries of the summed-area table along each axis: blocks + 1.
     size: [usize; 3],
     /// Number of blocks before each corner that contain another value.
     filled: Vec<u32>,
