@@ -10,9 +10,9 @@ use super::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mesh {
-    /// One element for each of so many millimetres begun.
+    /// One element for each begun distance of this length, mm.
     DistanceMm(f64),
-    /// So many elements along each axis of the image.
+    /// This number of elements along each axis of the image.
     Elements([usize; 3]),
 }
 

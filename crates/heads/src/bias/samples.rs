@@ -35,7 +35,7 @@ impl Axis {
         }
     }
 
-    /// The control points that reach a voxel of the image, on a mesh of so many elements over the box.
+    /// The control points that reach a voxel of the image, on a mesh of this number of elements over the box.
     pub fn reach(&self, voxel: usize, elements: usize) -> Reach {
         reach(voxel + self.before, self.padded, elements)
     }
@@ -65,7 +65,7 @@ pub struct AxisSamples {
 }
 
 impl AxisSamples {
-    /// The control points that reach each sample, on a mesh of so many elements. As in ITK, the mesh goes from the first to
+    /// The control points that reach each sample, on a mesh of this number of elements. As in ITK, the mesh goes from the first to
     /// the last sample of the box, while the field is read on one from the first to the last voxel: so it is stretched by up
     /// to `shrink` − 1 voxels over the whole box.
     pub fn reaches(&self, elements: usize) -> Vec<Reach> {

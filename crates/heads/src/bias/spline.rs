@@ -23,7 +23,7 @@ pub fn reach(place: f64, elements: usize) -> Reach {
     Reach { first, weights }
 }
 
-/// Control points of an axis with so many elements.
+/// Control points of an axis with this number of elements.
 pub fn points(elements: usize) -> usize {
     elements + 3
 }

@@ -29,7 +29,7 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// With room for a piece of so many bytes, as a rule.
+    /// With room for a piece of this number of bytes, as a rule.
     pub fn with_room_for(bytes: usize) -> Bits {
         Bits { bytes: vec![0; bytes + bytes / 64 + 1024], at: 0, waiting: 0, count: 0 }
     }

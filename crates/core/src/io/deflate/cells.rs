@@ -8,7 +8,7 @@ const FAR: usize = 1024;
 /// Last places that are remembered, by the hash of three bytes.
 const PLACES: usize = 1 << 12;
 
-/// So many cells as they are, then a match: of whole cells, or of the first three bytes of one, the fourth of which is as it is.
+/// This number of cells as they are, then a match: of whole cells, or of the first three bytes of one, the fourth of which is as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token {
     literals: u32,
@@ -50,7 +50,7 @@ impl<'a> Finder<'a> {
         self.at
     }
 
-    /// Replaces `tokens` by those of the next cells, so many or what is left.
+    /// Replaces `tokens` by those of the next cells, this number or the remaining ones.
     pub fn tokens(&mut self, count: usize, tokens: &mut Vec<Token>) {
         let (first, end) = (self.at, self.cells.len().min(self.at + count));
         self.look_back(end);

@@ -27,7 +27,7 @@ pub(super) fn rounded(value: f32) -> f32 {
 ///
 /// Rounding moves an edge of a cell by at most δ = √3·2⁻¹⁰ mm, so a determinant of edges of at most ℓ mm by at most
 /// 3ℓ²δ + 3ℓδ² + δ³. On voxels of 1 mm that is less than 0.01, the least that registrations leave, for edges of up to 1.4 mm. It
-/// says nothing of longer edges and of smaller voxels; so the determinants of the rounded field are computed, but where
+/// does not hold for longer edges and smaller voxels; so the determinants of the rounded field are computed, but where
 /// displacements are so much alike that none can be near zero.
 pub fn may_be_rounded(field: &DisplacementField) -> bool {
     let [nx, ny, nz] = field.grid.shape;
