@@ -4,7 +4,7 @@ use antsreg_console::{CliError, Console, threads};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::common::Common;
-use crate::{apply, atlas, batch, bias, compare, completions, convert, info, jacobian, labels, overlap, register};
+use crate::{apply, atlas, batch, bias, compare, completions, convert, info, jacobian, labels, motion, overlap, register};
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
 ///
@@ -34,6 +34,7 @@ enum Verb {
 enum OwnVerb {
     Register(Box<register::Args>),
     Batch(Box<batch::Args>),
+    Motion(motion::Args),
     Apply(apply::Args),
     Bias(Box<bias::Args>),
     Labels(Box<labels::Args>),
@@ -74,6 +75,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     match verb {
         OwnVerb::Register(args) => register::run(*args, &mut console),
         OwnVerb::Batch(args) => batch::run(&args, &mut console),
+        OwnVerb::Motion(args) => motion::run(&args, &mut console),
         OwnVerb::Apply(args) => apply::run(args, &mut console),
         OwnVerb::Bias(args) => bias::run(&args, &mut console),
         OwnVerb::Labels(args) => labels::run(&args, &mut console),

@@ -16,6 +16,7 @@ mod device_notes;
 mod info;
 mod jacobian;
 mod labels;
+mod motion;
 mod options;
 mod overlap;
 mod pair;

@@ -135,6 +135,14 @@ pub enum CliError {
         /// Number of atlases.
         of: usize,
     },
+    /// Some volumes of a series could not be aligned; the others are corrected.
+    #[error("{count} of {of} volumes could not be aligned; the others are corrected")]
+    VolumesLeftOut {
+        /// How many failed.
+        count: usize,
+        /// Volumes of the series.
+        of: usize,
+    },
     /// Some pairs of atlases could not be registered; the scores are those of the other pairs.
     #[error("not every atlas could be brought to every other; the scores are made without those left out")]
     NotEveryPair,
@@ -205,6 +213,7 @@ impl CliError {
             CliError::SomeFailed { failed, of, .. } if failed.len() == *of => 1,
             CliError::SomeFailed { .. }
             | CliError::LeftOut { .. }
+            | CliError::VolumesLeftOut { .. }
             | CliError::AtlasesLeftOut { .. }
             | CliError::NotEveryPair => 3,
             _ => 1,

@@ -236,6 +236,46 @@ pub enum Error {
     /// A thread could not be started, or a device could not be used.
     #[error(transparent)]
     Pool(#[from] antsreg_pool::Error),
+    /// A volume that series cannot be aligned to.
+    #[error("{}: cannot be the reference: {source}", path.display())]
+    MotionReference {
+        /// The image.
+        path: PathBuf,
+        /// Why.
+        source: antsreg_motion::Error,
+    },
+    /// A volume of a series that cannot be aligned.
+    #[error("{}: volume {index}, counted from 0: {source}", path.display())]
+    MotionVolume {
+        /// The series.
+        path: PathBuf,
+        /// The volume's number.
+        index: usize,
+        /// Why.
+        source: antsreg_motion::Error,
+    },
+    /// Transforms of another number of volumes than the series has.
+    #[error("{}: {found} transforms, expected {count}, one for each volume of {}", path.display(), series.display())]
+    MotionCount {
+        /// The transforms.
+        path: PathBuf,
+        /// How many there are.
+        found: usize,
+        /// The series.
+        series: PathBuf,
+        /// Its volumes.
+        count: usize,
+    },
+    /// A volume that a series does not have.
+    #[error("{}: no volume {index}, counted from 0: the series has {count}", path.display())]
+    NoVolume {
+        /// The series.
+        path: PathBuf,
+        /// The volume's number.
+        index: usize,
+        /// Volumes of the series.
+        count: usize,
+    },
     /// A template could not be built.
     #[error(transparent)]
     Template(#[from] template::Error),

@@ -15,6 +15,7 @@ mod identity;
 pub mod inputs;
 pub mod labels;
 pub mod memory;
+pub mod motion;
 pub mod pair;
 pub mod subjects;
 pub mod template;

@@ -39,6 +39,10 @@ pub struct Args {
         acts on the image first"
     )]
     pub transform: Vec<TransformFile>,
+    /// Motion of the input, a series: transforms of its volumes as `motion` writes them (PREFIXmotion.txt), which act on each
+    /// volume before all others
+    #[arg(long, value_name = "FILE", requires = "input")]
+    pub motion: Option<PathBuf>,
     /// How the input is read between voxels
     #[arg(short = 'n', long, value_enum, default_value_t, value_name = "HOW")]
     pub interpolation: Interpolation,

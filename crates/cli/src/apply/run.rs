@@ -7,7 +7,7 @@ use antsreg_core::io::itk::{self, Dimensions};
 use antsreg_core::io::nifti::SeriesReader;
 use antsreg_core::io::points::PointTable;
 use antsreg_core::io::{self, ErrorKind, nifti};
-use antsreg_core::{Grid, LabelVolume, TransformChain, Volume, memory};
+use antsreg_core::{Grid, LabelVolume, Transform, TransformChain, Volume, memory};
 use antsreg_kernels::apply;
 use nalgebra::{Point3, Vector3};
 
@@ -22,7 +22,7 @@ const LEAST_VOXELS: usize = 2;
 pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
     if let Some(output) = &args.output {
         check_output(&args, output)?;
-        let read = [&args.input, &args.reference, &args.points].into_iter().flatten();
+        let read = [&args.input, &args.reference, &args.points, &args.motion].into_iter().flatten();
         outputs::check([output], read.chain(args.transform.iter().map(|file| &file.path)))?;
     }
     if args.interpolation == Interpolation::GenericLabel && args.outside != 0.0 {
@@ -138,12 +138,35 @@ fn volume(
     check_memory(args, input, &input_grid, &onto)?;
     let how = args.interpolation.of_images(input_grid.spacing.into());
     let carry = |image: &Volume| apply::resample(image, &onto, chain, how, args.outside);
+    let motion = args.motion.as_deref().map(itk::read_affines).transpose()?;
+    if motion.is_some() && !series {
+        let with = format!("{}, which is no series of intensities", input.display());
+        return Err(UsageError::NoEffect { option: "--motion", with }.into());
+    }
     if series {
         let mut reader = SeriesReader::open(input)?;
         let (count, timing) = (reader.count(), reader.timing());
+        let motion = match (motion, &args.motion) {
+            (Some(motion), Some(path)) if motion.len() != count => {
+                let found = motion.len();
+                return Err(
+                    study::Error::MotionCount { path: path.clone(), found, series: input.into(), count }.into()
+                );
+            }
+            (motion, _) => motion,
+        };
+        // Of a volume that moved, the chain ends with its own motion.
+        let moved = |volume: &Volume, index: usize| match &motion {
+            None => carry(volume),
+            Some(motion) => {
+                let mut steps = chain.steps.clone();
+                steps.extend(TransformChain::from(vec![Transform::Affine(motion[index])]).steps);
+                apply::resample(volume, &onto, &TransformChain { steps }, how, args.outside)
+            }
+        };
         return outputs.write(output, |path| {
-            nifti::write_series_by_volume(path, &onto, count, timing, |_| match reader.next_volume()? {
-                Some(volume) => Ok(carry(&volume)),
+            nifti::write_series_by_volume(path, &onto, count, timing, |index| match reader.next_volume()? {
+                Some(volume) => Ok(moved(&volume, index)),
                 // Only if there are fewer than the reader counted.
                 None => Err(CliError::File(io::Error { path: input.into(), kind: ErrorKind::Empty })),
             })

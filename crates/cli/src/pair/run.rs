@@ -79,10 +79,7 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
 
 /// Refuses outputs that cannot be written or meant.
 fn check(job: &Job, names: &Names) -> Result<(), CliError> {
-    let prefix = &job.files.prefix;
-    if matches!(prefix.rsplit('/').next(), Some("." | "..")) {
-        return Err(UsageError::HiddenPrefix(prefix.clone()).into());
-    }
+    UsageError::check_prefix(&job.files.prefix)?;
     Ok(names.check(&job.files)?)
 }
 

@@ -52,3 +52,16 @@ pub enum UsageError {
     #[error("{0}: cannot tell whether this is ITK's or FSL's; say so with --from or --to")]
     UnclearFormat(String),
 }
+
+impl UsageError {
+    /// Refuses a start of output names that ends in `.` or `..`: the files would be hidden.
+    ///
+    /// # Errors
+    /// [`UsageError::HiddenPrefix`].
+    pub fn check_prefix(prefix: &str) -> Result<(), UsageError> {
+        match prefix.rsplit('/').next() {
+            Some("." | "..") => Err(UsageError::HiddenPrefix(prefix.into())),
+            _ => Ok(()),
+        }
+    }
+}

@@ -15,6 +15,17 @@ impl BSpline {
     pub fn through(shape: [usize; 3], voxels: &[f32]) -> BSpline {
         BSpline { shape, coefficients: spline::coefficients(shape, voxels) }
     }
+
+    /// The value at a fractional voxel index that lies at most half a voxel outside.
+    #[inline]
+    pub fn value(&self, index: [f64; 3]) -> f32 {
+        spline::value(self.shape, &self.coefficients, index)
+    }
+
+    /// The derivatives along the axes, for each voxel, at such an index.
+    pub fn gradient(&self, index: [f64; 3]) -> [f32; 3] {
+        spline::gradient(self.shape, &self.coefficients, index)
+    }
 }
 
 impl Sample for BSpline {
@@ -22,7 +33,7 @@ impl Sample for BSpline {
 
     #[inline]
     fn at(&self, index: [f64; 3]) -> f32 {
-        spline::value(self.shape, &self.coefficients, index)
+        self.value(index)
     }
 }
 

@@ -20,6 +20,7 @@ mod spline_order;
 mod tensors;
 mod turns;
 
+pub use bspline::BSpline;
 pub use compose::compose;
 pub use consistency::inverse_consistency;
 pub use jacobian::{jacobian, jacobian_of_fourth_order, smallest_at_corners};

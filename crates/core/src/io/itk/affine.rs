@@ -15,7 +15,7 @@ const LARGEST: u64 = 1 << 16;
 /// What is expected, for messages.
 const EXPECTED: &str = "an ITK transform (MATLAB 4 or text)";
 /// First characters of ITK's text transforms.
-const TEXT: &str = "#Insight Transform File";
+pub(super) const TEXT: &str = "#Insight Transform File";
 
 /// A transform as stored in the file.
 pub(super) struct Stored {
@@ -76,7 +76,7 @@ fn write(path: &Path, stored: &Stored) -> Result<(), Error> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     let bytes = match extension.as_deref() {
         Some("mat") => matlab::format(stored),
-        Some("txt" | "tfm") => text::format(stored),
+        Some("txt" | "tfm") => text::format(std::slice::from_ref(stored)),
         _ => return Err(Error::new(path, ErrorKind::Extension(".mat, .txt or .tfm"))),
     };
     replace(path, |file| file.write_all(&bytes))

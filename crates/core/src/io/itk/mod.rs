@@ -5,6 +5,7 @@
 //! in this module, and in [`points`](super::points) for tables of points.
 
 mod affine;
+mod affines;
 mod composite;
 mod composite_write;
 mod kinds;
@@ -21,6 +22,7 @@ use super::{Error, small};
 use crate::Transform;
 
 pub use affine::{read_affine, stays_in_plane, write_affine, write_affine_of_slices};
+pub use affines::{read_affines, write_affines};
 pub use composite_write::{Dimensions, write_composite};
 pub use rounding::{STEP_MM, may_be_rounded};
 pub use warp::{read_warp, read_warp_by, write_rounded_warp, write_warp, write_warp_as};

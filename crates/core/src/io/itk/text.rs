@@ -1,11 +1,22 @@
 //! ITK's text transforms.
 
+use std::fmt::Write;
+
 use super::super::ErrorKind;
 use super::affine::Stored;
 
 /// Reads the transform of a text file.
 pub(super) fn parse(text: &str) -> Result<Stored, ErrorKind> {
-    let mut stored = Stored { name: String::new(), parameters: Vec::new(), fixed_parameters: Vec::new() };
+    let mut all = parse_all(text)?;
+    match all.pop() {
+        Some(only) if all.is_empty() => Ok(only),
+        _ => Err(ErrorKind::Format { expected: "one ITK transform", found: format!("{} of them", all.len() + 1) }),
+    }
+}
+
+/// All transforms of a text file, at least one, in their order.
+pub(super) fn parse_all(text: &str) -> Result<Vec<Stored>, ErrorKind> {
+    let mut all: Vec<Stored> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line_number = index + 1;
         let trimmed = line.trim();
@@ -19,29 +30,38 @@ pub(super) fn parse(text: &str) -> Result<Stored, ErrorKind> {
         let numbers = || -> Result<Vec<f64>, ErrorKind> {
             value.split_whitespace().map(|word| word.parse().map_err(|_| syntax("a number", word))).collect()
         };
-        match key.trim() {
-            "Transform" if stored.name.is_empty() => stored.name = value.trim().to_string(),
-            "Transform" => return Err(syntax("one transform", trimmed)),
-            "Parameters" => stored.parameters = numbers()?,
-            "FixedParameters" => stored.fixed_parameters = numbers()?,
+        match (key.trim(), all.last_mut()) {
+            ("Transform", _) => {
+                let name = value.trim().to_string();
+                all.push(Stored { name, parameters: Vec::new(), fixed_parameters: Vec::new() });
+            }
+            ("Parameters", Some(stored)) => stored.parameters = numbers()?,
+            ("FixedParameters", Some(stored)) => stored.fixed_parameters = numbers()?,
+            ("Parameters" | "FixedParameters", None) => {
+                return Err(syntax("\"Transform: …\" before this line", trimmed));
+            }
             _ => return Err(syntax("Transform, Parameters or FixedParameters", key)),
         }
     }
-    if stored.name.is_empty() {
+    if all.is_empty() {
         let found = "no line \"Transform: …\"".into();
         return Err(ErrorKind::Format { expected: "an ITK transform", found });
     }
-    Ok(stored)
+    Ok(all)
 }
 
-/// The transform as text, with all digits.
-pub(super) fn format(stored: &Stored) -> Vec<u8> {
+/// Transforms as text, with all digits.
+pub(super) fn format(all: &[Stored]) -> Vec<u8> {
     let join = |numbers: &[f64]| numbers.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
-    format!(
-        "#Insight Transform File V1.0\n#Transform 0\nTransform: {}\nParameters: {}\nFixedParameters: {}\n",
-        stored.name,
-        join(&stored.parameters),
-        join(&stored.fixed_parameters)
-    )
-    .into_bytes()
+    let mut text = "#Insight Transform File V1.0\n".to_string();
+    for (number, stored) in all.iter().enumerate() {
+        let (parameters, fixed) = (join(&stored.parameters), join(&stored.fixed_parameters));
+        let name = &stored.name;
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "#Transform {number}\nTransform: {name}\nParameters: {parameters}\nFixedParameters: {fixed}\n"
+        );
+    }
+    text.into_bytes()
 }

@@ -99,10 +99,20 @@ impl SeriesReader {
         self.timing
     }
 
+    /// Leaves out the next volume.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn skip_volume(&mut self) -> Result<(), Error> {
+        self.read += 1;
+        self.file.next_values(self.grid.len() as u64, |_, _| {})
+    }
+
     /// The next volume; `None` after the last one.
     ///
     /// # Errors
-    /// A damaged file, a volume that does not fit into memory or holds a voxel that is NaN or infinite.
+    /// A damaged file, a volume that does not fit into memory or holds a voxel that is NaN or infinite. After a volume that is
+    /// not finite the next one can be read.
     pub fn next_volume(&mut self) -> Result<Option<Volume>, Error> {
         if self.read == self.count {
             return Ok(None);
@@ -110,8 +120,8 @@ impl SeriesReader {
         let each = self.grid.len() as u64;
         let mut voxels = self.file.room_for(each)?;
         self.file.next_values(each, |encoding, bytes| Encoding::append_f32(encoding, bytes, &mut voxels))?;
-        check_finite(&voxels, self.grid.shape).map_err(|kind| Error::new(&self.path, kind))?;
         self.read += 1;
+        check_finite(&voxels, self.grid.shape).map_err(|kind| Error::new(&self.path, kind))?;
         Ok(Some(Volume { grid: self.grid.clone(), voxels }))
     }
 }

@@ -1,0 +1,100 @@
+//! `motion`: motion correction of series.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use antsreg_console::{CliError, Console, UsageError, command_line::command_line};
+use antsreg_register::linear::Dof;
+use antsreg_study::motion::{Corrected, Cost, MotionFiles, Options, ReferenceVolume, Task};
+
+/// Motion correction: align every volume of a series to a reference volume.
+///
+/// Writes PREFIXmotion.txt (one transform a volume, ITK, from points of the reference to points of the volume), PREFIXmotion.tsv
+/// (translations in mm and rotations in radians, RAS; framewise displacement, root mean squared deviation, DVARS),
+/// PREFIXmean.nii.gz, PREFIXrecord.json and the corrected series, PREFIXcorrected.nii.gz. To resample a series once through
+/// several transforms, leave that one out and give the transforms to `apply --motion`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Series (4-D NIfTI)
+    #[arg(short, long, value_name = "SERIES")]
+    input: PathBuf,
+    /// Start of all output names, folder included
+    #[arg(short, long, value_name = "PREFIX")]
+    output: String,
+    /// Volume to align to: middle, mean (after a first pass), a number counted from 0, or an image
+    #[arg(short, long, value_name = "VOLUME", default_value = "middle")]
+    reference: ReferenceVolume,
+    /// Degrees of freedom of each volume: 3, 6, 7, 9 or 12
+    #[arg(long, value_name = "N", default_value = "6", value_parser = dof)]
+    dof: Dof,
+    /// What is minimised
+    #[arg(long, value_enum, default_value_t, value_name = "COST")]
+    cost: Cost,
+    /// Standard deviations of the smoothing, mm, one a level, coarse to fine
+    #[arg(long, value_name = "MMxMM", default_value = "4x2", value_parser = sigmas)]
+    smoothing_sigmas_mm: Sigmas,
+    /// Leave the corrected series out
+    #[arg(long)]
+    no_corrected: bool,
+    /// Also write FSL's matrices, PREFIXmotion.mat/MAT_0000 and so on
+    #[arg(long)]
+    fsl: bool,
+    /// Go on where a volume cannot be aligned: it gets the transform of the volume before; exit code 3
+    #[arg(long)]
+    keep_going: bool,
+}
+
+/// A list as typed: clap takes a `Vec` for an option that may be repeated.
+type Sigmas = std::sync::Arc<[f64]>;
+
+fn dof(text: &str) -> Result<Dof, String> {
+    let known = || Dof::ALL.into_iter().find(|dof| text == dof.number(false).to_string());
+    known().ok_or_else(|| "expected 3, 6, 7, 9 or 12".into())
+}
+
+fn sigmas(text: &str) -> Result<Sigmas, String> {
+    let numbers =
+        text.split('x').map(|word| word.parse::<f64>().ok().filter(|sigma| Options::SIGMAS_MM.contains(sigma)));
+    numbers.collect::<Option<Sigmas>>().ok_or_else(|| "expected numbers from 0 to 20 with x between them".into())
+}
+
+/// Runs `motion`.
+pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
+    UsageError::check_prefix(&args.output)?;
+    let task = Task {
+        files: MotionFiles {
+            input: args.input.clone(),
+            reference: args.reference.clone(),
+            prefix: args.output.clone(),
+            corrected: !args.no_corrected,
+            fsl: args.fsl,
+        },
+        options: Options {
+            dof: args.dof,
+            cost: args.cost,
+            smoothing_sigmas_mm: args.smoothing_sigmas_mm.to_vec(),
+            ..Options::default()
+        },
+        keep_going: args.keep_going,
+        command_line: command_line(),
+    };
+    let corrected = antsreg_study::motion::run(&task, &mut |progress| {
+        console.note(format_args!("aligned {} of {} volumes", progress.aligned, progress.of));
+        ControlFlow::Continue(())
+    })?;
+    let Corrected { paths, rows, failed } = &corrected;
+    let displacements: Vec<f64> =
+        rows.iter().filter_map(|row| row.since_before).map(|[displacement, _]| displacement).collect();
+    let mean = displacements.iter().sum::<f64>() / displacements.len().max(1) as f64;
+    let most = displacements.iter().copied().fold(0.0, f64::max);
+    console.note(format_args!("framewise displacement: {mean:.3} mm in the mean, {most:.3} mm at most"));
+    paths.iter().for_each(|path| console.note(format_args!("wrote {}", path.display())));
+    for (index, why) in failed {
+        console
+            .warn(format_args!("volume {index}, counted from 0: {why}; it has the transform of the volume before"));
+    }
+    match failed.len() {
+        0 => Ok(()),
+        count => Err(CliError::VolumesLeftOut { count, of: rows.len() }),
+    }
+}

@@ -1,0 +1,102 @@
+//! Small changes of a transform: one generator for each degree of freedom.
+
+use antsreg_core::AffineTransform;
+use antsreg_linear::Dof;
+use nalgebra::{Matrix4, Point3, Vector3};
+
+/// The changes that the degrees of freedom allow, as velocities x ↦ G·x of points (RAS mm) about a centre. Rotations are in
+/// radians, times [`RADIUS_MM`](Generators::RADIUS_MM), so that all parameters are of the size of mm.
+#[derive(Debug, Clone)]
+pub(crate) struct Generators {
+    centre: Point3<f64>,
+    /// Homogeneous matrices about the centre; their last rows are 0.
+    matrices: Vec<Matrix4<f64>>,
+}
+
+impl Generators {
+    /// A turn or a stretch by a parameter of 1 moves points at this distance by 1 mm.
+    pub const RADIUS_MM: f64 = 50.0;
+
+    /// The generators of a model about a centre.
+    pub fn new(dof: Dof, centre: Point3<f64>) -> Generators {
+        let entry = |row: usize, column: usize, value: f64| {
+            let mut matrix = Matrix4::zeros();
+            matrix[(row, column)] = value;
+            matrix
+        };
+        let small = 1.0 / Generators::RADIUS_MM;
+        let turn = |axis: usize| {
+            let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
+            entry(b, a, small) + entry(a, b, -small)
+        };
+        let mut matrices: Vec<Matrix4<f64>> = (0..3).map(|axis| entry(axis, 3, 1.0)).collect();
+        match dof {
+            Dof::Translation3 => {}
+            Dof::Affine12 => matrices.extend((0..9).map(|n| entry(n / 3, n % 3, small))),
+            Dof::Rigid6 | Dof::Similarity7 | Dof::Scales9 => matrices.extend((0..3).map(turn)),
+        }
+        let stretch = |axis: usize| entry(axis, axis, small);
+        match dof {
+            Dof::Similarity7 => matrices.push(stretch(0) + stretch(1) + stretch(2)),
+            Dof::Scales9 => matrices.extend((0..3).map(stretch)),
+            Dof::Translation3 | Dof::Rigid6 | Dof::Affine12 => {}
+        }
+        Generators { centre, matrices }
+    }
+
+    /// The centre of rotations and stretches, RAS mm.
+    pub fn centre(&self) -> Point3<f64> {
+        self.centre
+    }
+
+    /// How many parameters there are.
+    pub fn len(&self) -> usize {
+        self.matrices.len()
+    }
+
+    /// The velocity of a point under each generator, mm for each unit of the parameter.
+    pub fn velocities(&self, point: &Point3<f64>) -> impl Iterator<Item = Vector3<f64>> {
+        let offset = (point - self.centre).push(1.0);
+        self.matrices.iter().map(move |matrix| (matrix * offset).xyz())
+    }
+
+    /// The map that these parameters make: the exponential of the sum of the generators.
+    pub fn map(&self, parameters: &[f64]) -> AffineTransform {
+        let sum: Matrix4<f64> = self.matrices.iter().zip(parameters).map(|(matrix, value)| matrix * *value).sum();
+        let map = AffineTransform::from_homogeneous(&sum.exp());
+        // About the centre.
+        let translation = self.centre.coords - map.matrix * self.centre.coords + map.translation;
+        AffineTransform { translation, ..map }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn velocities_are_the_derivatives_of_the_map() {
+        let centre = Point3::new(3.0, -20.0, 7.0);
+        let point = Point3::new(40.0, 12.0, -33.0);
+        for (dof, count) in Dof::ALL.into_iter().zip([3, 6, 7, 9, 12]) {
+            let generators = Generators::new(dof, centre);
+            assert_eq!(generators.len(), count);
+            for (n, velocity) in generators.velocities(&point).enumerate() {
+                let mut parameters = vec![0.0; count];
+                const STEP: f64 = 1e-4;
+                parameters[n] = STEP;
+                let moved = generators.map(&parameters).apply(&point);
+                // The second order of a step of 1e-4 is 1e-8 of points at 50 mm.
+                assert!(((moved - point) / STEP - velocity).norm() < 1e-3, "{dof:?}, parameter {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn rigid_parameters_make_rotations() {
+        let generators = Generators::new(Dof::Rigid6, Point3::new(1.0, 2.0, 3.0));
+        let map = generators.map(&[1.0, -2.0, 0.5, 5.0, -4.0, 3.0]);
+        assert!((map.matrix * map.matrix.transpose() - nalgebra::Matrix3::identity()).norm() < 1e-12);
+        assert!((map.matrix.determinant() - 1.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,71 @@
+//! Options of motion correction, and their ranges.
+
+use antsreg_linear::Dof;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// What the fit of a volume by the reference may change of intensities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum Cost {
+    /// Normalised correlation: intensities may be scaled and shifted
+    #[default]
+    Ncc,
+    /// Least squares: intensities are the same
+    Lsq,
+}
+
+/// Options of motion correction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Degrees of freedom of each volume's transform.
+    pub dof: Dof,
+    /// What is minimised.
+    pub cost: Cost,
+    /// Standard deviations of the Gaussians that smooth the reference and the volumes, mm, one a level, coarse to fine.
+    pub smoothing_sigmas_mm: Vec<f64>,
+    /// Steps on each level, at most.
+    pub iterations: usize,
+    /// Voxels of the reference that are compared, at most: those where its gradient is strongest.
+    pub points: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            dof: Dof::Rigid6,
+            cost: Cost::Ncc,
+            smoothing_sigmas_mm: vec![4.0, 2.0],
+            iterations: 20,
+            points: 40_000,
+        }
+    }
+}
+
+impl Options {
+    /// Allowed standard deviations, mm.
+    pub const SIGMAS_MM: std::ops::RangeInclusive<f64> = 0.0..=20.0;
+
+    /// Refuses options out of range.
+    ///
+    /// # Errors
+    /// [`Error::Levels`], [`Error::Sigma`], [`Error::Count`].
+    pub fn check(&self) -> Result<(), Error> {
+        if self.smoothing_sigmas_mm.is_empty() {
+            return Err(Error::Levels);
+        }
+        if let Some(sigma) = self.smoothing_sigmas_mm.iter().find(|sigma| !Self::SIGMAS_MM.contains(sigma)) {
+            return Err(Error::Sigma(*sigma));
+        }
+        match [("iterations", self.iterations, 1), ("points", self.points, 100)]
+            .iter()
+            .find(|(_, n, least)| n < least)
+        {
+            Some(&(what, found, least)) => Err(Error::Count { what, found, least }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! How much the intensities of a corrected series change from one volume to the next.
+
+use antsreg_core::Volume;
+use antsreg_core::intensity;
+
+/// The share of the way from the 2nd to the 98th percentile above which a voxel of the reference belongs to the head.
+const HEAD: f32 = 0.2;
+/// Voxels whose course is kept, at most.
+const MOST_COURSES: usize = 20_000;
+
+/// DVARS of a series (Power et al. 2012): the root of the mean squared change of the head's voxels from volume to volume; and as
+/// a multiple of what is expected of a series that only has noise (Nichols 2013, "Notes on creating a standardized version of
+/// DVARS").
+pub(super) struct Quality {
+    /// Voxels of the head.
+    head: Vec<usize>,
+    /// Voxels of the head before.
+    before: Option<Vec<f32>>,
+    /// Every so many of the head's voxels have their course kept.
+    every: usize,
+    /// Their courses: one volume after the other.
+    courses: Vec<f32>,
+    /// One value for each volume but the first.
+    dvars: Vec<f64>,
+}
+
+impl Quality {
+    /// For series on the grid of this reference.
+    pub fn new(reference: &Volume) -> Quality {
+        let (low, high) = intensity::quantiles(&reference.voxels, 0.02, 0.98).unwrap_or((0.0, 0.0));
+        let threshold = low + HEAD * (high - low);
+        let head: Vec<usize> = (0..reference.voxels.len()).filter(|n| reference.voxels[*n] > threshold).collect();
+        let every = head.len().div_ceil(MOST_COURSES).max(1);
+        Quality { head, before: None, every, courses: Vec::new(), dvars: Vec::new() }
+    }
+
+    /// Takes the next corrected volume.
+    pub fn add(&mut self, volume: &Volume) {
+        let values: Vec<f32> = self.head.iter().map(|n| volume.voxels[*n]).collect();
+        if let Some(before) = &self.before {
+            let sum: f64 = values.iter().zip(before).map(|(now, before)| f64::from(now - before).powi(2)).sum();
+            self.dvars.push((sum / values.len().max(1) as f64).sqrt());
+        }
+        self.courses.extend(values.iter().step_by(self.every));
+        self.before = Some(values);
+    }
+
+    /// DVARS and standardised DVARS of each volume; the first has none.
+    pub fn finish(self) -> Vec<Option<[f64; 2]>> {
+        let expected = self.expected_change();
+        let standard = |dvars: f64| if expected > 0.0 { dvars / expected } else { 0.0 };
+        std::iter::once(None).chain(self.dvars.iter().map(|dvars| Some([*dvars, standard(*dvars)]))).collect()
+    }
+
+    /// The mean over the voxels of the standard deviation of the change from volume to volume that the voxel's robust standard
+    /// deviation and its correlation with the volume before let expect.
+    fn expected_change(&self) -> f64 {
+        let kept = self.head.len().div_ceil(self.every);
+        let volumes = self.dvars.len() + 1;
+        if kept == 0 {
+            return 0.0;
+        }
+        let of_voxel = |voxel: usize| {
+            let course: Vec<f64> = (0..volumes).map(|n| f64::from(self.courses[n * kept + voxel])).collect();
+            robust_deviation(&course) * (2.0 * (1.0 - lag_one_correlation(&course))).max(0.0).sqrt()
+        };
+        (0..kept).map(of_voxel).sum::<f64>() / kept as f64
+    }
+}
+
+/// The distance of the quartiles, as a standard deviation of normal values.
+fn robust_deviation(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let last = sorted.len() as f64 - 1.0;
+    let [lower, upper] = [(0.25 * last).floor(), (0.75 * last).ceil()].map(|place| sorted[place as usize]);
+    (upper - lower) / 1.349
+}
+
+/// The correlation of a course with itself one volume later; 0 where the course is constant.
+fn lag_one_correlation(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let common: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    if square > 0.0 { common / square } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_core::Grid;
+
+    use super::*;
+
+    #[test]
+    fn changes_are_told_and_noise_is_one() {
+        let grid = Grid::axis_aligned([20, 20, 20], [1.0; 3]);
+        let mut state = 7u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 40) as f32 / (1u64 << 24) as f32
+        };
+        let head = |n: usize| n % 20 >= 5;
+        let reference =
+            Volume { voxels: (0..8000).map(|n| if head(n) { 100.0 } else { 0.0 }).collect(), grid: grid.clone() };
+        let mut quality = Quality::new(&reference);
+        for t in 0..60 {
+            let jump = if t == 30 { 20.0 } else { 0.0 };
+            let voxels = (0..8000)
+                .map(|n| {
+                    let normal = (0..12).map(|_| uniform()).sum::<f32>() - 6.0;
+                    if head(n) { 100.0 + jump + normal } else { 0.0 }
+                })
+                .collect();
+            quality.add(&Volume { grid: grid.clone(), voxels });
+        }
+        let found = quality.finish();
+        assert_eq!(found.len(), 60);
+        assert_eq!(found[0], None);
+        let [dvars, standard] = found[10].unwrap();
+        // Two independent noises of deviation 1.
+        assert!((dvars - 2f64.sqrt()).abs() < 0.05 && (standard - 1.0).abs() < 0.1, "{dvars}, {standard}");
+        let [jumped, _] = found[30].unwrap();
+        assert!((jumped - (400.0f64 + 2.0).sqrt()).abs() < 0.2, "{jumped}");
+    }
+}

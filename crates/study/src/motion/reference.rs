@@ -1,0 +1,56 @@
+//! The volume that the volumes of a series are aligned to.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The volume that the volumes of a series are aligned to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReferenceVolume {
+    /// The volume in the middle of the series.
+    Middle,
+    /// The mean of the series, after all volumes were aligned to the one in the middle.
+    Mean,
+    /// A volume of the series, counted from 0.
+    Volume(usize),
+    /// Another image.
+    File(PathBuf),
+}
+
+impl ReferenceVolume {
+    /// The file, if it is another image.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            ReferenceVolume::File(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+impl FromStr for ReferenceVolume {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<ReferenceVolume, Self::Err> {
+        Ok(match (text, text.parse()) {
+            ("middle", _) => ReferenceVolume::Middle,
+            ("mean", _) => ReferenceVolume::Mean,
+            (_, Ok(index)) => ReferenceVolume::Volume(index),
+            _ => ReferenceVolume::File(text.into()),
+        })
+    }
+}
+
+/// As it is typed.
+impl fmt::Display for ReferenceVolume {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReferenceVolume::Middle => f.write_str("middle"),
+            ReferenceVolume::Mean => f.write_str("mean"),
+            ReferenceVolume::Volume(index) => write!(f, "{index}"),
+            ReferenceVolume::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Motion correction as a user runs it.
+
+use antsreg_core::io::itk;
+use antsreg_core::io::nifti::{self, Series, Timing};
+use antsreg_core::{AffineTransform, Volume};
+use antsreg_tests::{Brain, Workplace, grid};
+use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+
+/// The motion of each of five volumes: reference → volume, RAS mm. The volume in the middle does not move.
+fn motions() -> Vec<AffineTransform> {
+    let motion = |degrees: [f64; 3], shift: [f64; 3]| {
+        let [x, y, z] = degrees.map(f64::to_radians);
+        AffineTransform {
+            matrix: Rotation3::from_euler_angles(x, y, z).into_inner(),
+            translation: Vector3::from(shift),
+        }
+    };
+    vec![
+        motion([1.0, 0.0, -0.5], [0.5, -0.2, 0.3]),
+        motion([-4.0, 3.0, 2.0], [3.0, -2.0, 2.5]),
+        AffineTransform::identity(),
+        motion([0.3, 0.3, 0.3], [0.0, 0.4, -0.1]),
+        motion([0.0, -1.0, 0.0], [-0.6, 0.1, 0.0]),
+    ]
+}
+
+fn volumes() -> Vec<Volume> {
+    let own = grid(5.0, [5.0, -3.0, 2.0], Matrix3::identity());
+    motions().iter().map(|motion| Brain::moved(&motion.inverse().expect("rigid")).image(&own)).collect()
+}
+
+/// A folder with the series `s.nii.gz`.
+fn place_with(volumes: Vec<Volume>) -> Workplace {
+    let place = Workplace::new();
+    let timing = Timing { start: 0.0, step: 2.0, unit: 8 };
+    nifti::write_series(&place.path("s.nii.gz"), &Series { volumes, timing }).expect("written");
+    place
+}
+
+/// The mean distance between the images of points of a head under two transforms, mm.
+fn apart(a: &AffineTransform, b: &AffineTransform) -> f64 {
+    let corners = (0..8)
+        .map(|n| Point3::from(Vector3::new(n & 1, n >> 1 & 1, n >> 2).map(|side| 80.0 * f64::from(side) - 40.0)));
+    corners.map(|point| (a.apply(&point) - b.apply(&point)).norm()).sum::<f64>() / 8.0
+}
+
+#[test]
+fn the_motion_is_found_and_taken_back() {
+    let place = place_with(volumes());
+    place.succeed("motion -i s.nii.gz -o m --fsl");
+    let found = itk::read_affines(&place.path("mmotion.txt")).expect("transforms");
+    assert_eq!(found.len(), 5);
+    for (n, (found, truth)) in found.iter().zip(motions()).enumerate() {
+        // The brain's edges are sharper than voxels of 5 mm: a fiftieth of a voxel.
+        assert!(apart(found, &truth) < 0.1, "volume {n}: {}", apart(found, &truth));
+    }
+    let table = String::from_utf8(place.read("mmotion.tsv")).expect("text");
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(rows.len(), 6);
+    assert_eq!(rows[0][..7].join(" "), "trans_x trans_y trans_z rot_x rot_y rot_z framewise_displacement");
+    assert_eq!(rows[1][6..], ["n/a"; 4]);
+    let displacement: f64 = rows[2][6].parse().expect("a number");
+    // Shifts of 7.9 mm about the origin and turns of 10.5 degrees; the centre of the reference is not the origin.
+    assert!((10.0..25.0).contains(&displacement), "{displacement}");
+    let corrected = nifti::read_series(&place.path("mcorrected.nii.gz")).expect("a series");
+    assert_eq!(corrected.timing.step, 2.0);
+    let difference = |a: &Volume, b: &Volume| -> f64 {
+        a.voxels.iter().zip(&b.voxels).map(|(a, b)| f64::from((a - b).abs())).sum::<f64>() / a.voxels.len() as f64
+    };
+    let before = volumes();
+    assert!(difference(&corrected.volumes[1], &before[2]) < 0.35 * difference(&before[1], &before[2]));
+    for n in 0..5 {
+        assert!(place.path(&format!("mmotion.mat/MAT_{n:04}")).is_file());
+    }
+    assert!(place.path("mmean.nii.gz").is_file());
+    assert_eq!(place.record("mrecord.json")["volumes"], 5);
+}
+
+#[test]
+fn one_interpolation_is_the_composed_chain_of_each_volume() {
+    let all = volumes();
+    let place = place_with(all.clone());
+    place.succeed("motion -i s.nii.gz -o m --no-corrected");
+    assert!(!place.path("mcorrected.nii.gz").exists());
+    Brain::standard().write_image(&grid(8.0, [0.0; 3], Matrix3::identity()), &place.path("f.nii.gz"));
+    place.file(
+        "shift.txt",
+        b"#Insight Transform File V1.0\n#Transform 0\nTransform: AffineTransform_double_3_3\n\
+          Parameters: 1 0.1 0 -0.1 1 0 0 0 1 4 -7 3\nFixedParameters: 0 0 0\n",
+    );
+    place.succeed("apply -i s.nii.gz -r f.nii.gz -t shift.txt --motion mmotion.txt -n bspline -o once.nii.gz");
+    let once = nifti::read_series(&place.path("once.nii.gz")).expect("a series");
+    let motion = itk::read_affines(&place.path("mmotion.txt")).expect("transforms");
+    for (n, volume) in all.iter().enumerate() {
+        nifti::write_volume(&place.path("v.nii.gz"), volume).expect("written");
+        itk::write_affine(&place.path("v.txt"), &motion[n], Point3::origin()).expect("written");
+        place.succeed("apply -i v.nii.gz -r f.nii.gz -t shift.txt -t v.txt -n bspline -o alone.nii.gz");
+        let alone = nifti::read_volume(&place.path("alone.nii.gz")).expect("a volume");
+        let most = once.volumes[n].voxels.iter().zip(&alone.voxels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        // The matrix goes through text about another centre: rounding of the last digits.
+        assert!(most < 1e-3, "volume {n}: {most}");
+    }
+    let message = place.refuse(2, "apply -i f.nii.gz -r f.nii.gz --motion mmotion.txt -o x.nii.gz");
+    assert!(message.contains("--motion has no effect"), "{message}");
+}
+
+#[test]
+fn what_is_no_series_or_cannot_be_aligned_is_named() {
+    let mut some = volumes();
+    some[3].voxels.fill(0.0);
+    let place = place_with(some);
+    let message = place.refuse(1, "motion -i s.nii.gz -o m");
+    assert!(message.contains("volume 3, counted from 0: every voxel has the same value"), "{message}");
+    assert_eq!(place.names(), ["s.nii.gz"]);
+    let message = place.refuse(3, "motion -i s.nii.gz -o m --keep-going");
+    assert!(message.contains("volume 3"), "{message}");
+    let found = itk::read_affines(&place.path("mmotion.txt")).expect("transforms");
+    assert_eq!(found[3], found[2]);
+    assert!(apart(&found[4], &motions()[4]) < 0.1);
+
+    let place = place_with(volumes());
+    let message = place.refuse(1, "motion -i s.nii.gz -o m --reference 5");
+    assert!(message.contains("no volume 5, counted from 0: the series has 5"), "{message}");
+    let one = volumes().swap_remove(0);
+    nifti::write_volume(&place.path("one.nii.gz"), &one).expect("written");
+    let message = place.refuse(1, "motion -i one.nii.gz -o m");
+    assert!(message.contains("one.nii.gz: expected a series of volumes"), "{message}");
+    for (code, line) in [
+        (2, "motion -i s.nii.gz -o m --dof 5"),
+        (2, "motion -i s.nii.gz -o m --smoothing-sigmas-mm 4x-1"),
+        (2, "motion -i s.nii.gz -o a/."),
+        (1, "motion -i s.nii.gz -o missing/m"),
+    ] {
+        place.refuse(code, line);
+    }
+    assert_eq!(place.names(), ["one.nii.gz", "s.nii.gz"]);
+}
