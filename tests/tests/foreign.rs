@@ -118,3 +118,104 @@ fn points_outside_a_field_are_told() {
     let run = place.succeed("as antsApplyTransformsToPoints -d 3 -i p.csv -o q.csv -t w.nii");
     assert!(!run.stderr.contains("warning"), "{}", run.stderr);
 }
+
+/// What is refused, and what the message says. `PAIR` stands for both images, `SYN` for a whole stage, `RIGID` for another.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "antsRegistration -d 3 -t BSplineSyN[0.1,26,0,3] MORE -o o_",
+        "BSplineSyN[0.1,26,0,3]: BSplineSyN is not served",
+    ),
+    (
+        "antsRegistration -d 3 -t Exponential[0.1,3,0] MORE -o o_",
+        "Exponential[0.1,3,0]: this transform is not served",
+    ),
+    (
+        "antsRegistration -d 3 -t TimeVaryingVelocityField[1,4,3,0,0,0] MORE -o o_",
+        "--transform TimeVaryingVelocityField",
+    ),
+    (
+        "antsRegistration -d 3 -t GaussianDisplacementField[0.1,3,0] MORE -o o_",
+        "--transform GaussianDisplacementField",
+    ),
+    ("antsRegistration -d 3 -t BSpline[0.1,32] MORE -o o_", "--transform BSpline[0.1,32]"),
+    ("antsRegistration -d 3 SYN RIGID -o o_", "--transform Rigid[0.1]: a linear stage after SyN is not served"),
+    ("antsRegistration -d 3 SYN SYN -z 0 -o o_", "--collapse-output-transforms 0"),
+    ("antsRegistration -d 3 SYN -q [a,b] -o o_", "--initial-fixed-transform [a,b]: expected FILE"),
+    ("antsRegistration -d 3 SYN -j a.h5 -o o_", "--save-state: is not served"),
+    ("antsRegistration -d 3 SYN -k a.h5 -o o_", "--restore-state: is not served"),
+    ("antsRegistration -d 3 SYN --minc 1 -o o_", "--minc: is not served"),
+    ("antsRegistration -d 3 SYN --write-interval-volumes 5 -o o_", "--write-interval-volumes: is not served"),
+    ("antsRegistration -d 3 RIGID -g 1x0x0x1x1x1 -o o_", "--restrict-deformation 1x0x0x1x1x1"),
+    ("antsRegistration -d 3 SYN -n MultiLabel -o o_", "--interpolation MultiLabel"),
+    ("antsRegistration -d 3 SYN -n Cubic -o o_", "--interpolation Cubic: expected"),
+    ("antsRegistration -d 3 SYN -w [0.9,0.1] -o o_", "--winsorize-image-intensities [0.9,0.1]"),
+    ("antsRegistration -d 3 SYN -x a.nii -x b.nii -o o_", "--masks: found 2 masks for 1 stages"),
+    ("antsRegistration -d 3 SYN -r [a,b,c,d] -o o_", "--initial-moving-transform [a,b,c,d]"),
+    ("antsRegistration -d 3 SYN -z 2 -o o_", "--collapse-output-transforms: expected 0 or 1"),
+    ("antsRegistration -d 3 SYN --foo 1 -o o_", "--foo: is no option of this command"),
+    ("antsRegistration -d 4 SYN -o o_", "dimension 4: expected 2 or 3"),
+    ("antsRegistration -d 3 SYN", "--output: is missing"),
+    ("antsRegistration -d 3 -t SyN[99,3,0] MORE -o o_", "gradient step"),
+    (
+        "antsRegistration -d 3 -t SyN[0.1] -m CC[PAIR,1,99] -c 1 -f 2 -s 1vox -o o_",
+        "radius of the correlation window",
+    ),
+    ("antsRegistration -d 3 -t SyN[0.1] -m CC[PAIR,1,2] -c 1 -s 1vox -o o_", "--shrink-factors: is missing"),
+    (
+        "antsRegistration -d 3 -t SyN[0.1] -m ICP[PAIR,1,2] -c 1 -f 2 -s 1vox -o o_",
+        "metrics of point sets are not served",
+    ),
+    ("antsRegistrationSyN.sh -d 3 -f f.nii.gz -m m.nii.gz -o o_ -t b", "-t b: splines"),
+    ("antsRegistrationSyNQuick.sh -d 3 -f f.nii.gz -m m.nii.gz -o o_ -q 1", "-q: is no option"),
+    ("antsAI -d 3 -m Mattes[PAIR,32] -t AlignCentersOfMass -o o_b.mat", "--transform AlignCentersOfMass"),
+    ("antsAffineInitializer 3 f.nii.gz m.nii.gz o_a.h5", "o_a.h5: expected a name that ends in .mat"),
+    ("antsApplyTransforms -d 3 -i f.nii.gz -r m.nii.gz -o o_a.mnc", "o_a.mnc"),
+    ("antsApplyTransforms -d 4 -i f.nii.gz -r m.nii.gz -o o_a.nii.gz", "dimension"),
+    (
+        "antsApplyTransforms -d 3 -i f.nii.gz -r m.nii.gz -n GenericLabel[Gaussian] -o o_a.nii.gz",
+        "GenericLabel[Gaussian]",
+    ),
+    ("antsApplyTransformsToPoints -d 3 -i points.vtk -o o_p.csv", "--input points.vtk"),
+    ("antsApplyTransformsToPoints -d 3 -i points.csv -o o_p.csv -f 1", "--forantsr"),
+    (
+        "antsJointFusion -d 3 -t f.nii.gz -g m.nii.gz -l l.nii.gz -o [o_l.nii.gz,o_i.nii.gz]",
+        "use the fused labels alone",
+    ),
+    (
+        "antsJointFusion -d 3 -t f.nii.gz -g m.nii.gz -l l.nii.gz -s 2x3x2 -o o_l.nii.gz",
+        "use one radius for all axes",
+    ),
+    ("CreateJacobianDeterminantImage 3 warp.nii.gz", "arguments: expected 3 to 5, found 2"),
+    ("ImageMath 3 o_a.nii.gz GD f.nii.gz 2", "GD: is not served"),
+    ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -schedule s.sch", "-schedule"),
+    ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -cost bbr -wmseg m.nii.gz", "bbr"),
+    ("convert_xfm -omat o_a.mat -fixscaleskew f.mat m.mat", "-fixscaleskew: is not served"),
+    ("c3d_affine_tool a.mat -sform f.nii.gz -o o_b.mat", "-sform"),
+];
+
+#[test]
+fn each_call_that_cannot_be_honoured_is_refused_by_name_or_passed_on_as_it_is() {
+    const PAIR: &str = "f.nii.gz,m.nii.gz";
+    let place = linked();
+    let more = format!("-m CC[{PAIR},1,2] -c 1 -f 2 -s 1vox");
+    let (syn, rigid) = (format!("-t SyN[0.1,3,0] {more}"), format!("-t Rigid[0.1] {more}"));
+    for (line, expected) in REFUSED {
+        let line = line.replace("SYN ", &format!("{syn} ")).replace("RIGID", &rigid).replace("MORE", &more);
+        let line = line.replace("PAIR", PAIR).replace(" SYN", &format!(" {syn}"));
+        let (name, arguments) = line.split_once(' ').expect("arguments");
+        executable(&place, &format!("real/{name}"), REAL);
+        let before = place.names();
+        let refused = call(&place, &line, &[("ANTSREG_DEVICE", "cpu")]);
+        assert_eq!(refused.code, Some(2), "{line}\n{}", refused.stderr);
+        assert!(refused.stderr.starts_with(&format!("error: {name}: ")), "{line}\n{}", refused.stderr);
+        assert!(refused.stderr.contains(expected), "{line}\n`{expected}` is missing in: {}", refused.stderr);
+        let passed = call(&place, &line, &[("ANTSREG_FALLBACK", "1")]);
+        assert_eq!(
+            (passed.code, passed.stdout),
+            (Some(7), format!("the real one: {arguments}\n")),
+            "{}",
+            passed.stderr
+        );
+        assert_eq!(place.names(), before, "{line}");
+    }
+}

@@ -119,46 +119,29 @@ fn a_restricted_registration_moves_along_one_axis_alone() {
 }
 
 #[test]
-fn what_cannot_be_honoured_is_refused_by_name() {
+fn an_initial_fixed_transform_is_what_the_stages_see_the_fixed_image_through() {
     let place = Workplace::with_pair();
-    let (rigid, syn) = (stage("Rigid[0.1]", 1), stage("SyN[0.1,3,0]", 1));
-    let bspline = stage("BSplineSyN[0.1,26,0,3]", 1);
-    let cases = [
-        (bspline, "--transform BSplineSyN[0.1,26,0,3]: BSplineSyN is not served"),
-        (stage("Exponential[0.1,3,0]", 1), "--transform Exponential[0.1,3,0]: this transform is not served"),
-        (stage("TimeVaryingVelocityField[1,4,3,0,0,0]", 1), "--transform TimeVaryingVelocityField"),
-        (format!("{syn}{rigid}"), "--transform Rigid[0.1]: a linear stage after SyN is not served"),
-        (format!("{syn}{syn}-z 0"), "--collapse-output-transforms 0"),
-        (format!("{syn}-q a.mat"), "--initial-fixed-transform"),
-        (format!("{syn}-j a.h5"), "--save-state"),
-        (format!("{syn}-k a.h5"), "--restore-state"),
-        (format!("{syn}--minc 1"), "--minc"),
-        (format!("{syn}--write-interval-volumes 5"), "--write-interval-volumes"),
-        (format!("{rigid}-g 1x0x0x1x1x1"), "--restrict-deformation 1x0x0x1x1x1"),
-        (format!("{syn}-n MultiLabel"), "--interpolation MultiLabel"),
-        (format!("{syn}-n Cubic"), "--interpolation Cubic: expected"),
-        (format!("{syn}-w [0.9,0.1]"), "--winsorize-image-intensities [0.9,0.1]"),
-        (format!("{syn}-x a.nii -x b.nii"), "--masks: found 2 masks for 1 stages"),
-        (format!("{syn}-r [a,b,c,d]"), "--initial-moving-transform [a,b,c,d]"),
-        (format!("{syn}-z 2"), "--collapse-output-transforms: expected 0 or 1"),
-        (format!("{syn}--foo 1"), "--foo: is no option of this command"),
-        (stage("SyN[99,3,0]", 1), "gradient step"),
-        (syn.replace("CC[f.nii.gz,m.nii.gz,1,2]", "CC[f.nii.gz,m.nii.gz,1,99]"), "radius of the correlation window"),
-        (syn.replace("-f 2 ", ""), "--shrink-factors: is missing"),
-        (syn.replace("CC[", "ICP["), "metrics of point sets"),
-    ];
-    for (line, expected) in cases {
-        let before = place.names();
-        let run = call(&place, "antsRegistration", &format!("-d 3 {line} -o o_"));
-        assert_eq!(run.code, Some(2), "{line}\n{}", run.stderr);
-        assert!(run.stderr.contains(expected), "`{expected}` is missing in: {}", run.stderr);
-        assert!(run.stderr.starts_with("error: antsRegistration: "), "{}", run.stderr);
-        assert_eq!(place.names(), before, "{line}");
-    }
-    let dimension = call(&place, "antsRegistration", &format!("-d 4 {syn} -o o_"));
-    assert_eq!(dimension.code, Some(2), "{}", dimension.stderr);
-    let prefix = call(&place, "antsRegistration", &format!("-d 3 {syn}"));
-    assert!(prefix.stderr.contains("--output: is missing"), "{}", prefix.stderr);
+    let transform = |name: &str, shift: f64| {
+        let text = format!(
+            "#Insight Transform File V1.0\n#Transform 0\nTransform: TranslationTransform_double_3_3\n\
+             Parameters: {shift} 0 0\nFixedParameters:\n"
+        );
+        place.file(name, text.as_bytes());
+    };
+    transform("q.txt", 6.0);
+    // Both images are one: seen 6 mm further, the fixed one is where the moving one is after 6 mm.
+    succeed(&place, &format!("-d 3 -q q.txt {} -o [o_,o_w.nii.gz,o_i.nii.gz]", stage("Translation[0.1]", 100)));
+    let found = itk::read_affine(&place.path("o_0GenericAffine.mat")).expect("an affine");
+    let wanted = itk::read_affine(&place.path("q.txt")).expect("a translation");
+    assert!((found.translation - wanted.translation).norm() < 0.5, "{found:?}");
+    assert_eq!(outputs(&place), ["o_0GenericAffine.mat", "o_i.nii.gz", "o_w.nii.gz"]);
+    // The images are written without it: the inverse one is the fixed image as read, moved by what was found.
+    let [inverse, fixed] =
+        ["o_i.nii.gz", "f.nii.gz"].map(|name| nifti::read_volume(&place.path(name)).expect("an image"));
+    let apart = |a: &antsreg_core::Volume, b: &antsreg_core::Volume| {
+        (a.centre_of_mass().expect("mass") - b.centre_of_mass().expect("mass")).norm()
+    };
+    assert!((apart(&inverse, &fixed) - 6.0).abs() < 1.5, "{}", apart(&inverse, &fixed));
 }
 
 #[test]

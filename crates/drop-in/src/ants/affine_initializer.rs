@@ -1,9 +1,10 @@
 //! `antsAffineInitializer`: an affine map as the start of other registrations, out of the search of the linear stage.
 
-use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_console::{CliError, Refusal};
 use antsreg_register::linear::{Cost, Dof};
 
 use super::search::{self, Request};
+use super::words::positional;
 use crate::call::Call;
 
 const USAGE: &str = "\
@@ -19,10 +20,8 @@ are steps of ANTs' search, change nothing.
 /// # Errors
 /// A refusal; a registration that fails.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    if call.arguments.is_empty() || call.arguments.iter().any(|word| word == "-h" || word == "--help") {
-        return print(USAGE);
-    }
-    search::run(call, &parse(&call.arguments)?, false)
+    let Some(words) = positional(&call.arguments, 4..=9, USAGE)? else { return Ok(()) };
+    search::run(call, &parse(words)?, false)
 }
 
 /// Reads the arguments alone.
@@ -35,12 +34,8 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
 
 fn parse(words: &[String]) -> Result<Request, Refusal> {
     let [dimension, fixed, moving, output, rest @ ..] = words else {
-        let found = format!("expected at least 4 arguments, found {}", words.len());
-        return Err(Refusal::new("arguments", found).instead("see antsAffineInitializer --help"));
+        return Err(Refusal::new("arguments", "expected at least 4"));
     };
-    if let Some(word) = rest.get(5) {
-        return Err(Refusal::new(word, "expected at most 9 arguments"));
-    }
     let number = |place: usize, name: &str, default: f64| match rest.get(place) {
         None => Ok(default),
         Some(word) => match word.parse() {

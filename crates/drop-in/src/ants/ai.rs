@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_console::{CliError, Refusal};
 use antsreg_register::linear::{Cost, Dof};
 
 use super::search::{self, Request};
-use super::version::print_version;
-use super::words::{self, Flag, Given, Value, parse};
+use super::words::{self, Flag, Given, flag, last, long};
 use crate::call::Call;
 
 const HELP: &str = "\
@@ -17,10 +16,6 @@ antsAI, served by antsreg-gpu: -d 2|3 -m Mattes|MI|GC[FIXED,MOVING,...] -t Trans
 The search of the affine stage takes the place of ANTs'. It looks for rotations up to FRACTION × 180° from the headers' axes,
 with both centres of mass on each other. STEP, -g, -b and -c, which are steps of ANTs' search, change nothing.
 ";
-
-const fn flag(short: char, long: &'static str) -> Flag {
-    Flag { short: Some(short), long }
-}
 
 const FLAGS: &[Flag] = &[
     flag('d', "dimensionality"),
@@ -34,9 +29,7 @@ const FLAGS: &[Flag] = &[
     flag('x', "masks"),
     flag('o', "output"),
     flag('v', "verbose"),
-    flag('h', "help"),
-    Flag { short: None, long: "random-seed" },
-    Flag { short: None, long: "version" },
+    long("random-seed"),
 ];
 
 /// Runs `antsAI`.
@@ -44,13 +37,7 @@ const FLAGS: &[Flag] = &[
 /// # Errors
 /// A refusal; a registration that fails.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    let given = parse(&call.arguments, FLAGS)?;
-    if last(&given, "version").is_some() {
-        return print_version();
-    }
-    if given.is_empty() || last(&given, "help").is_some() {
-        return print(HELP);
-    }
+    let Some(given) = words::read(&call.arguments, FLAGS, HELP)? else { return Ok(()) };
     let verbose = last(&given, "verbose").map_or(Ok(false), |value| words::switch("--verbose", &value.text))?;
     search::run(call, &request(&given)?, verbose)
 }
@@ -60,15 +47,12 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 /// # Errors
 /// A refusal.
 pub fn read(words: &[String]) -> Result<(), Refusal> {
-    request(&parse(words, FLAGS)?).map(drop)
-}
-
-fn last<'a>(given: &'a [Given], flag: &str) -> Option<&'a Value> {
-    given.iter().filter(|given| given.flag == flag).flat_map(|given| &given.values).next_back()
+    request(&words::parse(words, FLAGS)?).map(drop)
 }
 
 fn request(given: &[Given]) -> Result<Request, Refusal> {
-    let needed = |flag: &str| last(given, flag).ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing"));
+    let needed =
+        |flag: &'static str| last(given, flag).ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing"));
     let metric = needed("metric")?;
     let cost = match metric.name.to_ascii_lowercase().as_str() {
         "mattes" | "mi" => Cost::NormalisedMutualInformation,

@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 
-use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_console::{CliError, Refusal};
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::outputs;
 use antsreg_core::io::points::PointTable;
 use antsreg_register::Description;
 use antsreg_study::transforms::{self, TransformFile};
 
-use super::version::print_version;
-use super::words::{self, Flag, Given, Value};
+use super::words::{self, Flag, Given, Value, flag};
 use crate::call::Call;
 
 const USAGE: &str = "\
@@ -22,15 +21,12 @@ written with all their digits, whatever --precision says.
 
 /// All flags.
 const FLAGS: &[Flag] = &[
-    Flag { short: Some('d'), long: "dimensionality" },
-    Flag { short: Some('p'), long: "precision" },
-    Flag { short: Some('f'), long: "forantsr" },
-    Flag { short: Some('i'), long: "input" },
-    Flag { short: Some('o'), long: "output" },
-    Flag { short: Some('t'), long: "transform" },
-    Flag { short: None, long: "version" },
-    Flag { short: Some('h'), long: "short-help" },
-    Flag { short: None, long: "help" },
+    flag('d', "dimensionality"),
+    flag('p', "precision"),
+    flag('f', "forantsr"),
+    flag('i', "input"),
+    flag('o', "output"),
+    flag('t', "transform"),
 ];
 
 /// Runs `antsApplyTransformsToPoints`.
@@ -38,14 +34,8 @@ const FLAGS: &[Flag] = &[
 /// # Errors
 /// A refusal; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    let given = words::parse(&call.arguments, FLAGS)?;
-    let last = |flag: &str| given.iter().rev().find(|given| given.flag == flag).map(|given| &given.values[0]);
-    if given.is_empty() || ["help", "short-help"].iter().any(|flag| last(flag).is_some()) {
-        return print(USAGE);
-    }
-    if last("version").is_some() {
-        return print_version();
-    }
+    let Some(given) = words::read(&call.arguments, FLAGS, USAGE)? else { return Ok(()) };
+    let last = |flag: &'static str| words::last(&given, flag);
     let slices = match last("dimensionality") {
         None => false,
         Some(value) => super::dimension(&value.text)? == 2,
@@ -90,9 +80,8 @@ fn table(flag: &str, value: Option<&Value>) -> Result<PathBuf, Refusal> {
 }
 
 fn transform_files(given: &[Given]) -> Result<Vec<TransformFile>, Refusal> {
-    let values = given.iter().filter(|given| given.flag == "transform").flat_map(|given| &given.values);
     let file = |value: &Value| {
         value.text.parse().map_err(|error| Refusal::new(format!("--transform {}", value.text), error))
     };
-    values.map(file).collect()
+    words::all(given, "transform").map(file).collect()
 }

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_console::{CliError, Refusal};
 use antsreg_core::intensity::quantiles;
 use antsreg_core::io::nifti::{self, GridRule};
 use antsreg_core::io::outputs;
 use antsreg_register::Description;
 
+use super::words::positional;
 use crate::call::Call;
 
 const USAGE: &str = "\
@@ -21,14 +22,10 @@ Served by antsreg-gpu: this operation alone. Intensities are clipped to the quan
 /// # Errors
 /// A refusal; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    let (dimension, output, operation, rest) = match call.arguments.as_slice() {
-        [] => return print(USAGE),
-        [word, ..] if word == "-h" || word == "--help" => return print(USAGE),
-        [dimension, output, operation, rest @ ..] => (dimension, Path::new(output), operation, rest),
-        words => {
-            return Err(Refusal::new("arguments", format!("expected at least 4, found {}", words.len())).into());
-        }
+    let Some([dimension, output, operation, rest @ ..]) = positional(&call.arguments, 3..=usize::MAX, USAGE)? else {
+        return Ok(());
     };
+    let output = Path::new(output);
     super::dimension(dimension)?;
     if operation != "TruncateImageIntensity" {
         return Err(Refusal::not_served(operation, "use TruncateImageIntensity").into());

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_console::{CliError, Refusal};
 use antsreg_core::io::nifti::{GridRule, Planes, PlanesFile, Stored};
 use antsreg_core::io::{itk, outputs};
 use antsreg_kernels::apply;
 use antsreg_register::Description;
 
-use super::words::switch;
+use super::words::{positional, switch};
 use crate::call::Call;
 
 const USAGE: &str = "\
@@ -25,14 +25,8 @@ const LEAST: f32 = 0.001;
 /// # Errors
 /// A refusal; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    let (dimension, field, output, rest) = match call.arguments.as_slice() {
-        [] => return print(USAGE),
-        [word, ..] if word == "-h" || word == "--help" => return print(USAGE),
-        [dimension, field, output, rest @ ..] if rest.len() <= 2 => (dimension, field, output, rest),
-        words => {
-            let found = format!("expected from 3 to 5 arguments, found {}", words.len());
-            return Err(Refusal::new("arguments", found).into());
-        }
+    let Some([dimension, field, output, rest @ ..]) = positional(&call.arguments, 3..=5, USAGE)? else {
+        return Ok(());
     };
     super::dimension(dimension)?;
     let logarithm = rest.first().map_or(Ok(false), |text| switch("LOGARITHM", text))?;

@@ -3,15 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use antsreg_cohort::fusion::{Atlas, JointOptions, joint};
-use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_console::{CliError, Refusal};
 use antsreg_core::io::nifti::{self, GridRule};
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_core::{LabelVolume, Volume};
 use antsreg_register::Description;
 use antsreg_study as study;
 
-use super::version::print_version;
-use super::words::{self, Flag, Given, Value};
+use super::words::{self, Flag, Given, Value, flag};
 use crate::call::Call;
 
 const USAGE: &str = "\
@@ -22,25 +21,22 @@ Served by antsreg-gpu: one image a side, and the fused labels. Atlases must lie 
 
 /// All flags, those that are refused too.
 const FLAGS: &[Flag] = &[
-    Flag { short: Some('d'), long: "image-dimensionality" },
-    Flag { short: Some('t'), long: "target-image" },
-    Flag { short: Some('g'), long: "atlas-image" },
-    Flag { short: Some('l'), long: "atlas-segmentation" },
-    Flag { short: Some('a'), long: "alpha" },
-    Flag { short: Some('b'), long: "beta" },
-    Flag { short: Some('c'), long: "constrain-nonnegative" },
-    Flag { short: Some('p'), long: "patch-radius" },
-    Flag { short: Some('m'), long: "patch-metric" },
-    Flag { short: Some('s'), long: "search-radius" },
-    Flag { short: Some('x'), long: "mask-image" },
-    Flag { short: Some('r'), long: "retain-label-posterior-images" },
-    Flag { short: Some('f'), long: "retain-atlas-voting-images" },
-    Flag { short: Some('e'), long: "exclusion-image" },
-    Flag { short: Some('o'), long: "output" },
-    Flag { short: Some('v'), long: "verbose" },
-    Flag { short: None, long: "version" },
-    Flag { short: Some('h'), long: "short-help" },
-    Flag { short: None, long: "help" },
+    flag('d', "image-dimensionality"),
+    flag('t', "target-image"),
+    flag('g', "atlas-image"),
+    flag('l', "atlas-segmentation"),
+    flag('a', "alpha"),
+    flag('b', "beta"),
+    flag('c', "constrain-nonnegative"),
+    flag('p', "patch-radius"),
+    flag('m', "patch-metric"),
+    flag('s', "search-radius"),
+    flag('x', "mask-image"),
+    flag('r', "retain-label-posterior-images"),
+    flag('f', "retain-atlas-voting-images"),
+    flag('e', "exclusion-image"),
+    flag('o', "output"),
+    flag('v', "verbose"),
 ];
 
 /// Everything that was asked for.
@@ -67,14 +63,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
 /// # Errors
 /// A refusal; files that cannot be read or written; atlases on another grid.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    let given = words::parse(&call.arguments, FLAGS)?;
-    let has = |flag: &str| given.iter().any(|given| given.flag == flag);
-    if given.is_empty() || has("help") || has("short-help") {
-        return print(USAGE);
-    }
-    if has("version") {
-        return print_version();
-    }
+    let Some(given) = words::read(&call.arguments, FLAGS, USAGE)? else { return Ok(()) };
     let request = Request::read(&given)?;
     let Request { target, images, labels, mask, options, output, replaced } = &request;
     let read = images.iter().chain(labels).chain(mask).chain([target]);
@@ -99,8 +88,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 
 impl Request {
     fn read(given: &[Given]) -> Result<Request, Refusal> {
-        let all = |flag: &'static str| given.iter().filter(move |given| given.flag == flag).flat_map(|g| &g.values);
-        let last = |flag: &'static str| all(flag).last();
+        let all = |flag: &'static str| words::all(given, flag);
+        let last = |flag: &'static str| words::last(given, flag);
         if let Some(value) = last("image-dimensionality") {
             super::dimension(&value.text)?;
         }

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_console::{CliError, output::print};
 use antsreg_core::Overlap;
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::outputs;
 
+use super::words::positional;
 use crate::call::Call;
 
 const USAGE: &str = "\
@@ -20,14 +21,8 @@ Served by antsreg-gpu. Without OUTPUT the table is printed.
 /// # Errors
 /// A refusal; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    let (dimension, source, target, rest) = match call.arguments.as_slice() {
-        [] => return print(USAGE),
-        [word, ..] if word == "-h" || word == "--help" => return print(USAGE),
-        [dimension, source, target, rest @ ..] if rest.len() <= 1 => (dimension, source, target, rest),
-        words => {
-            let found = format!("expected 3 or 4 arguments, found {}", words.len());
-            return Err(Refusal::new("arguments", found).into());
-        }
+    let Some([dimension, source, target, rest @ ..]) = positional(&call.arguments, 3..=4, USAGE)? else {
+        return Ok(());
     };
     super::dimension(dimension)?;
     let output = rest.first().map(Path::new);

@@ -6,6 +6,7 @@ use antsreg_console::{CliError, Refusal, output::print};
 use antsreg_core::io::nifti::GridRule;
 use nalgebra::{Matrix3, Vector3};
 
+use super::words::positional;
 use crate::call::Call;
 
 const USAGE: &str = "\
@@ -19,16 +20,8 @@ Served by antsreg-gpu. WHAT: 0 origin, 1 spacing, 2 size, 3 index, 4 direction; 
 /// # Errors
 /// A refusal; a file that cannot be read.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    let (path, what) = match call.arguments.as_slice() {
-        [] => return print(USAGE),
-        [word, ..] if word == "-h" || word == "--help" => return print(USAGE),
-        [path] => (Path::new(path), None),
-        [path, what] => (Path::new(path), Some(what.as_str())),
-        words => {
-            return Err(Refusal::new("arguments", format!("expected 1 or 2, found {}", words.len())).into());
-        }
-    };
-    let header = GridRule::Itk.inspect(path)?;
+    let Some([path, what @ ..]) = positional(&call.arguments, 1..=2, USAGE)? else { return Ok(()) };
+    let header = GridRule::Itk.inspect(Path::new(path))?;
     let grid = &header.grid;
     // The third axis of a slice is none.
     let axes = if grid.is_slice() && header.dim[0] == 2 { 2 } else { 3 };
@@ -42,7 +35,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let size: Vec<f64> = grid.shape.iter().take(axes).map(|&size| size as f64).collect();
     let rows: Vec<f64> =
         (0..axes).flat_map(|row| (0..axes).map(move |axis| (row, axis))).map(|place| direction[place]).collect();
-    let text = match what {
+    let text = match what.first().map(String::as_str) {
         Some("0") => join(of(&origin), "x"),
         Some("1") => join(of(&grid.spacing), "x"),
         Some("2") => join(size, "x"),

@@ -3,7 +3,11 @@
 //! A group in brackets may be split over several arguments, and has none of their spaces. A flag takes all values that follow
 //! it; without any it has the value 1.
 
-use antsreg_console::Refusal;
+use std::ops::RangeInclusive;
+
+use antsreg_console::{CliError, Refusal, output::print};
+
+use super::version::print_version;
 
 /// A flag of a command, by its two names.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,6 +61,71 @@ impl Value {
     }
 }
 
+/// The flag of this name, short or long.
+pub const fn flag(short: char, long: &'static str) -> Flag {
+    Flag { short: Some(short), long }
+}
+
+/// The flag that has a long name alone.
+pub const fn long(long: &'static str) -> Flag {
+    Flag { short: None, long }
+}
+
+/// The flags that every command has.
+const OF_ALL: &[Flag] = &[long("version"), flag('h', "short-help"), long("help")];
+
+/// Reads the command line of a command with these flags, beside those that every command has; answers what asks for the usage or the
+/// version, and then gives nothing.
+///
+/// # Errors
+/// Those of the grammar.
+pub fn read(arguments: &[String], flags: &'static [Flag], usage: &str) -> Result<Option<Vec<Given>>, CliError> {
+    let given = parse(arguments, flags)?;
+    let on = |flag: &str| last(&given, flag).is_some_and(|value| value.text != "0");
+    if given.is_empty() || on("help") || on("short-help") {
+        print(usage)?;
+    } else if on("version") {
+        print_version()?;
+    } else {
+        return Ok(Some(given));
+    }
+    Ok(None)
+}
+
+/// The arguments of a command that has no flags; answers what asks for the usage, and then gives nothing.
+///
+/// # Errors
+/// More or fewer arguments than the command has.
+pub fn positional<'a>(
+    arguments: &'a [String],
+    count: RangeInclusive<usize>,
+    usage: &str,
+) -> Result<Option<&'a [String]>, CliError> {
+    let asks = |word: &String| word == "-h" || word == "--help";
+    if arguments.is_empty() || arguments.iter().any(asks) {
+        print(usage)?;
+        return Ok(None);
+    }
+    if !count.contains(&arguments.len()) {
+        let expected = match (count.start(), count.end()) {
+            (least, &usize::MAX) => format!("at least {least}"),
+            (least, most) => format!("{least} to {most}"),
+        };
+        return Err(Refusal::new("arguments", format!("expected {expected}, found {}", arguments.len())).into());
+    }
+    Ok(Some(arguments))
+}
+
+/// All values of a flag.
+pub fn all<'a>(given: &'a [Given], flag: &'a str) -> impl DoubleEndedIterator<Item = &'a Value> {
+    given.iter().filter(move |given| given.flag == flag).flat_map(|given| &given.values)
+}
+
+/// The last value of a flag, which ANTs takes where one is expected.
+pub fn last<'a>(given: &'a [Given], flag: &'a str) -> Option<&'a Value> {
+    all(given, flag).next_back()
+}
+
 /// A switch, 0 or 1.
 ///
 /// # Errors
@@ -87,7 +156,7 @@ pub fn parse(arguments: &[String], flags: &'static [Flag]) -> Result<Vec<Given>,
             Some((typed, value)) if typed.starts_with("--") => (typed.to_owned(), Some(Value::parse(value))),
             _ => (word, None),
         };
-        let known = flags.iter().find(|flag| match typed.strip_prefix("--") {
+        let known = flags.iter().chain(OF_ALL).find(|flag| match typed.strip_prefix("--") {
             Some(long) => flag.long == long,
             None => typed.strip_prefix('-').is_some_and(|short| short.chars().eq(flag.short)),
         });
@@ -135,14 +204,10 @@ fn regrouped(arguments: &[String]) -> Result<Vec<String>, Refusal> {
 mod tests {
     use super::*;
 
-    const FLAGS: &[Flag] = &[
-        Flag { short: Some('m'), long: "metric" },
-        Flag { short: Some('r'), long: "initial-moving-transform" },
-        Flag { short: None, long: "float" },
-        Flag { short: Some('v'), long: "verbose" },
-    ];
+    const FLAGS: &[Flag] =
+        &[flag('m', "metric"), flag('r', "initial-moving-transform"), long("float"), flag('v', "verbose")];
 
-    fn read(line: &str) -> Result<Vec<(&'static str, Vec<String>)>, Refusal> {
+    fn read_line(line: &str) -> Result<Vec<(&'static str, Vec<String>)>, Refusal> {
         let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let given = parse(&arguments, FLAGS)?;
         Ok(given.into_iter().map(|g| (g.flag, g.values.into_iter().map(|value| value.text).collect())).collect())
@@ -151,9 +216,9 @@ mod tests {
     #[test]
     fn groups_may_be_split_over_arguments() {
         let expected = Ok(vec![("metric", vec!["CC[f.nii,m.nii,1,4]".to_owned()])]);
-        assert_eq!(read("--metric CC[ f.nii, m.nii, 1, 4 ]"), expected);
-        assert_eq!(read("-m CC[f.nii,m.nii,1,4]"), expected);
-        assert_eq!(read("--metric=CC[f.nii, m.nii,1,4]"), expected);
+        assert_eq!(read_line("--metric CC[ f.nii, m.nii, 1, 4 ]"), expected);
+        assert_eq!(read_line("-m CC[f.nii,m.nii,1,4]"), expected);
+        assert_eq!(read_line("--metric=CC[f.nii, m.nii,1,4]"), expected);
     }
 
     #[test]
@@ -163,7 +228,7 @@ mod tests {
             ("float", vec!["1".to_owned()]),
             ("verbose", vec!["-1".to_owned()]),
         ];
-        assert_eq!(read("-r [ a.mat, 0 ] [ b.mat, 1 ] --float -v -1"), Ok(expected));
+        assert_eq!(read_line("-r [ a.mat, 0 ] [ b.mat, 1 ] --float -v -1"), Ok(expected));
     }
 
     #[test]
@@ -180,7 +245,7 @@ mod tests {
         for (line, expected) in
             [("--size 3", "--size"), ("3 -v 1", "3"), ("-m CC[f.nii, m.nii", "CC[f.nii,m.nii"), ("-vm", "-vm")]
         {
-            let refusal = read(line).expect_err(line);
+            let refusal = read_line(line).expect_err(line);
             assert_eq!(refusal.option, expected);
         }
     }

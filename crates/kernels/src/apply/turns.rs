@@ -11,7 +11,7 @@ use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
 ///
 /// Vectors and tensors are rotated step by step, in the order in which a point passes through the chain. This is the
 /// order of ITK's `CompositeTransform`, and so of ANTs. The other order gives another result if rotations of several
-/// steps have different axes.
+/// steps have different axes. The inverse derivative of a field is ITK's, I − du/dx, which is right to first order.
 pub struct Turns<'a> {
     onto: &'a Grid,
     chain: &'a TransformChain,
@@ -60,18 +60,18 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// The inverse of each step's derivative; the identity where the derivative is singular.
+    /// The inverse derivative of each step; the identity where there is none.
     fn inverses(&self, voxel: usize) -> Vec<Matrix3<f64>> {
         let [nx, ny, _] = self.onto.shape;
         let index = Point3::new((voxel % nx) as f64, (voxel / nx % ny) as f64, (voxel / (nx * ny)) as f64);
         let mut point = self.onto.voxel_to_world().apply(&index);
         let inverse = |step: &Step| {
-            let derivative = match &step.transform {
-                Transform::Affine(affine) => affine.matrix,
-                Transform::Displacement(field) => of_field(field, &point),
+            let inverse = match &step.transform {
+                Transform::Affine(affine) => affine.matrix.try_inverse().unwrap_or_else(Matrix3::identity),
+                Transform::Displacement(field) => Matrix3::identity() - slope(field, &point),
             };
             point = step.transform.apply(&point);
-            derivative.try_inverse().unwrap_or_else(Matrix3::identity)
+            inverse
         };
         self.chain.steps.iter().map(inverse).collect()
     }
@@ -80,15 +80,17 @@ impl<'a> Turns<'a> {
 /// The rotation nearest to a matrix; the identity if there is none.
 fn rotation(matrix: &Matrix3<f64>) -> Matrix3<f64> {
     let svd = matrix.svd(true, true);
-    match (svd.u, svd.v_t) {
-        (Some(u), Some(v_t)) => u * v_t,
-        _ => Matrix3::identity(),
+    let (Some(mut u), Some(v_t)) = (svd.u, svd.v_t) else { return Matrix3::identity() };
+    // The nearest orthogonal matrix of a fold mirrors; singular values are in descending order.
+    if (u * v_t).determinant() < 0.0 {
+        u.column_mut(2).neg_mut();
     }
+    u * v_t
 }
 
-/// I + du/dx at the voxel nearest to a point, by fourth-order differences; the identity within two voxels of the
+/// du/dx at the voxel nearest to a point, by fourth-order differences whose outer voxels are kept inside the field; zero at the
 /// border and outside, as in ITK's `DisplacementFieldTransform`. Across a slice the derivative is 0.
-fn of_field(field: &DisplacementField, point: &Point3<f64>) -> Matrix3<f64> {
+fn slope(field: &DisplacementField, point: &Point3<f64>) -> Matrix3<f64> {
     let Grid { shape, .. } = field.grid;
     let to_voxel = field.grid.world_to_voxel();
     let index = to_voxel.apply(point);
@@ -96,22 +98,24 @@ fn of_field(field: &DisplacementField, point: &Point3<f64>) -> Matrix3<f64> {
     let mut nearest = [0; 3];
     for axis in 0..axes {
         let rounded = (index[axis] + 0.5).floor();
-        if !(rounded >= 2.0 && rounded < shape[axis] as f64 - 2.0) {
-            return Matrix3::identity();
+        if !(rounded >= 1.0 && rounded < shape[axis] as f64 - 1.0) {
+            return Matrix3::zeros();
         }
         nearest[axis] = rounded as usize;
     }
-    let stride = [1, shape[0], shape[0] * shape[1]];
-    let here: usize = (0..3).map(|axis| nearest[axis] * stride[axis]).sum();
-    let at = |voxel: usize| Vector3::from(field.vectors[voxel].map(f64::from));
+    let at = |axis: usize, place: usize| {
+        let mut voxel = nearest;
+        voxel[axis] = place.min(shape[axis] - 1);
+        Vector3::from(field.vectors[(voxel[2] * shape[1] + voxel[1]) * shape[0] + voxel[0]].map(f64::from))
+    };
     let mut per_index = Matrix3::zeros();
     for axis in 0..axes {
-        let step = stride[axis];
-        let near = at(here + step) - at(here - step);
-        let far = at(here + 2 * step) - at(here - 2 * step);
+        let here = nearest[axis];
+        let near = at(axis, here + 1) - at(axis, here - 1);
+        let far = at(axis, here + 2) - at(axis, here.saturating_sub(2));
         per_index.set_column(axis, &((near * 8.0 - far) / 12.0));
     }
-    Matrix3::identity() + per_index * to_voxel.matrix
+    per_index * to_voxel.matrix
 }
 
 #[cfg(test)]
@@ -135,11 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn a_field_turns_as_the_affine_map_that_it_is() {
+    fn a_field_turns_as_the_affine_map_whose_inverse_it_has_to_first_order() {
         let (onto, grid) = (oblique_grid([5, 5, 5], 2), oblique_grid([15, 19, 11], 4));
         let affine = mild_affine();
         let from = Rotation3::from_euler_angles(0.3, 0.1, -0.4).into_inner();
-        let [map, field] = [Transform::Affine(affine), as_field(&affine, grid)];
+        let inverse = Matrix3::identity() * 2.0 - affine.matrix;
+        let alike = AffineTransform { matrix: inverse.try_inverse().expect("it has one"), ..affine };
+        let [map, field] = [Transform::Affine(alike), as_field(&affine, grid)];
         let chain = |second: Transform| TransformChain::from(vec![Transform::Affine(affine), second]);
         let (by_map, by_field) = (chain(map), chain(field));
         let middle = onto.len() / 2;
@@ -171,12 +177,29 @@ mod tests {
     }
 
     #[test]
+    fn a_fold_turns_by_a_rotation_too() {
+        let fold = Matrix3::new(-0.2, 0.1, 0.0, 0.1, 1.1, 0.3, 0.0, -0.2, 0.9);
+        assert!(fold.determinant() < 0.0);
+        let turned = rotation(&fold);
+        assert!((turned.determinant() - 1.0).abs() < 1e-12, "{turned}");
+        // No rotation nearby is nearer.
+        let apart = |rotation: Matrix3<f64>| (rotation - fold).norm();
+        for axis in [Vector3::x_axis(), Vector3::y_axis(), Vector3::z_axis()] {
+            for angle in [-0.05, 0.05] {
+                assert!(apart(Rotation3::from_axis_angle(&axis, angle) * turned) > apart(turned));
+            }
+        }
+    }
+
+    #[test]
     fn the_border_of_a_field_turns_nothing() {
         let grid = Grid::axis_aligned([6, 6, 6], [1.0; 3]);
         let chain = TransformChain::from(vec![as_field(&mild_affine(), grid.clone())]);
         let turns = Turns::new(&grid, &chain, &Matrix3::identity());
         let vector = Vector3::new(1.0, 2.0, 3.0);
         assert_eq!(turns.vector(0, vector), vector);
+        assert_eq!(turns.vector(1 + 6 + 36 * 5, vector), vector);
+        assert!((turns.vector(1 + 6 + 36, vector) - vector).norm() > 0.05);
         assert!((turns.vector(2 + 6 * 2 + 36 * 2, vector) - vector).norm() > 0.05);
     }
 }

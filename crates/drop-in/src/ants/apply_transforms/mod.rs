@@ -4,7 +4,7 @@ mod request;
 
 use std::path::Path;
 
-use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_console::{CliError, Refusal};
 use antsreg_core::io::itk;
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::outputs::{self, Outputs};
@@ -17,7 +17,6 @@ use nalgebra::Point3;
 
 use self::request::{Output, Request};
 
-use super::version::print_version;
 use super::words;
 use crate::call::Call;
 
@@ -41,14 +40,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
 /// # Errors
 /// A refusal; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    let given = words::parse(&call.arguments, request::FLAGS)?;
-    let has = |flag: &str| given.iter().any(|given| given.flag == flag && given.values[0].name != "0");
-    if given.is_empty() || has("help") || has("short-help") {
-        return print(USAGE);
-    }
-    if has("version") {
-        return print_version();
-    }
+    let Some(given) = words::read(&call.arguments, request::FLAGS, USAGE)? else { return Ok(()) };
     let request = Request::read(&given)?;
     let read = request.input.iter().chain(&request.reference).chain(request.transforms.iter().map(|file| &file.path));
     outputs::check(request.output.as_ref().map(Output::path), read)?;

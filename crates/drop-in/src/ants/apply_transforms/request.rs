@@ -9,26 +9,23 @@ use antsreg_study::apply::{Kind, Reading};
 use antsreg_study::transforms::{TransformFile, is_nifti};
 
 use crate::ants::interpolation;
-use crate::ants::words::{Flag, Given, Value, switch};
+use crate::ants::words::{self, Flag, Given, Value, flag, long, switch};
 
 /// All flags.
 pub const FLAGS: &[Flag] = &[
-    Flag { short: Some('d'), long: "dimensionality" },
-    Flag { short: Some('e'), long: "input-image-type" },
-    Flag { short: None, long: "time-index" },
-    Flag { short: Some('i'), long: "input" },
-    Flag { short: Some('r'), long: "reference-image" },
-    Flag { short: Some('o'), long: "output" },
-    Flag { short: Some('n'), long: "interpolation" },
-    Flag { short: Some('u'), long: "output-data-type" },
-    Flag { short: Some('t'), long: "transform" },
-    Flag { short: Some('f'), long: "default-value" },
-    Flag { short: Some('z'), long: "static-cast-for-R" },
-    Flag { short: None, long: "float" },
-    Flag { short: Some('v'), long: "verbose" },
-    Flag { short: None, long: "version" },
-    Flag { short: Some('h'), long: "short-help" },
-    Flag { short: None, long: "help" },
+    flag('d', "dimensionality"),
+    flag('e', "input-image-type"),
+    long("time-index"),
+    flag('i', "input"),
+    flag('r', "reference-image"),
+    flag('o', "output"),
+    flag('n', "interpolation"),
+    flag('u', "output-data-type"),
+    flag('t', "transform"),
+    flag('f', "default-value"),
+    flag('z', "static-cast-for-R"),
+    long("float"),
+    flag('v', "verbose"),
 ];
 
 /// Everything that was asked for.
@@ -128,9 +125,8 @@ impl Request {
     /// # Errors
     /// A value that is not understood or not served.
     pub fn read(given: &[Given]) -> Result<Request, Refusal> {
-        // Of a flag that is given twice, the last counts.
-        let last = |flag: &str| given.iter().rev().find(|given| given.flag == flag).map(|given| &given.values[0]);
-        let path = |flag: &str| last(flag).map(|value| PathBuf::from(&value.text));
+        let last = |flag: &'static str| words::last(given, flag);
+        let path = |flag: &'static str| last(flag).map(|value| PathBuf::from(&value.text));
         let slices = match last("dimensionality").map(|value| value.text.as_str()) {
             Some("2") => true,
             None | Some("3") => false,
@@ -138,7 +134,7 @@ impl Request {
                 return Err(Refusal::not_served(format!("--dimensionality {other}"), "use 2 or 3"));
             }
         };
-        let on = |flag: &str| last(flag).map_or(Ok(false), |value| switch(&format!("--{flag}"), &value.text));
+        let on = |flag: &'static str| last(flag).map_or(Ok(false), |value| switch(&format!("--{flag}"), &value.text));
         let float_type = if on("float")? { Stored::Float32 } else { Stored::Float64 };
         let outside = match last("default-value") {
             None => 0.0,

@@ -1,14 +1,6 @@
 //! The flags of `antsRegistration`.
 
-use crate::ants::words::Flag;
-
-const fn flag(short: char, long: &'static str) -> Flag {
-    Flag { short: Some(short), long }
-}
-
-const fn long(long: &'static str) -> Flag {
-    Flag { short: None, long }
-}
+use crate::ants::words::{Flag, flag, long};
 
 /// All flags, those that are refused too.
 pub const FLAGS: &[Flag] = &[
@@ -38,9 +30,6 @@ pub const FLAGS: &[Flag] = &[
     long("minc"),
     long("random-seed"),
     flag('v', "verbose"),
-    long("version"),
-    flag('h', "help"),
-    long("short-help"),
 ];
 
 /// Flags of what is not served, if their value is not off.

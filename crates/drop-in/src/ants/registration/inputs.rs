@@ -24,13 +24,13 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// Reads the starts of a request.
+    /// Reads starts.
     ///
     /// # Errors
     /// A file that cannot be read or inverted.
-    pub fn read(request: &Request) -> Result<Starts, CliError> {
+    pub fn read(starts: &[StartRequest]) -> Result<Starts, CliError> {
         let mut steps = Vec::new();
-        for start in &request.starts {
+        for start in starts {
             match start {
                 StartRequest::File(file) => {
                     let chain = read_chain(std::slice::from_ref(file))?;
@@ -50,6 +50,12 @@ impl Starts {
             .iter()
             .map_while(|(step, _)| as_affine(step))
             .fold(AffineTransform::identity(), |whole, step| step.after(&whole))
+    }
+
+    /// All of them; nothing where there are none.
+    pub fn whole(&self) -> Option<TransformChain> {
+        let steps: Vec<Transform> = self.steps.iter().map(|(step, _)| step.clone()).collect();
+        (!steps.is_empty()).then(|| TransformChain::from(steps))
     }
 
     /// What follows, the first field first; nothing where all are affine.
@@ -89,8 +95,8 @@ fn between(images: &[PathBuf; 2], landmark: Landmark) -> Result<AffineTransform,
 pub struct Inputs {
     /// What is registered.
     pub task: Task,
-    /// The first moving image as read; that of the task may have gone through warps.
-    pub moving: Arc<Volume>,
+    /// The first fixed and the first moving image as read; those of the task may have gone through initial transforms.
+    pub originals: [Arc<Volume>; 2],
     /// The transforms before the stages.
     pub starts: Starts,
 }
@@ -101,7 +107,8 @@ impl Inputs {
     /// # Errors
     /// Files that cannot be read or do not fit each other.
     pub fn read(request: &Request, plan: &Plan) -> Result<Inputs, CliError> {
-        let starts = Starts::read(request)?;
+        let starts = Starts::read(&request.starts)?;
+        let fixed_starts = Starts::read(&request.fixed_starts)?;
         let options = Options { start: Start::Transform(starts.affine()), ..plan.options.clone() };
         let mut fixed = Vec::new();
         let mut moving = Vec::new();
@@ -111,7 +118,7 @@ impl Inputs {
                 super::super::check_dimension(request.slices, [(path.as_path(), &images[images.len() - 1].grid)])?;
             }
         }
-        let original = moving[0].clone();
+        let originals = [fixed[0].clone(), moving[0].clone()];
         let masks = |side: usize, grid: &Grid| {
             let each = plan.masks.iter().map(|pair| {
                 pair[side].as_deref().map(|path| mask::read(path, grid)).transpose().map(|mask| mask.map(Arc::new))
@@ -123,19 +130,13 @@ impl Inputs {
                 _ => Mask::PerStage(each),
             })
         };
-        let fixed_mask = masks(0, &fixed[0].grid)?;
+        let mut fixed_mask = masks(0, &fixed[0].grid)?;
         let mut moving_mask = masks(1, &moving[0].grid)?;
+        if let Some(chain) = fixed_starts.whole() {
+            (fixed, fixed_mask) = carried(&fixed, &fixed_mask, &originals[0].grid, &chain);
+        }
         if let Some((onto, chain)) = starts.rest() {
-            let carry = |image: &Arc<Volume>, how| Arc::new(apply::resample(image, onto, &chain, how, 0.0));
-            moving = moving.iter().map(|image| carry(image, apply::Interpolation::Linear)).collect();
-            let nearest = |mask: &Arc<Volume>| carry(mask, apply::Interpolation::Nearest);
-            moving_mask = match moving_mask {
-                Mask::All(mask) => Mask::All(nearest(&mask)),
-                Mask::PerStage(masks) => {
-                    Mask::PerStage(masks.iter().map(|mask| mask.as_ref().map(nearest)).collect())
-                }
-                Mask::None => Mask::None,
-            };
+            (moving, moving_mask) = carried(&moving, &moving_mask, onto, &chain);
         }
         let side = |mut images: Vec<Arc<Volume>>, mask| Side {
             channels: images.split_off(1),
@@ -143,13 +144,25 @@ impl Inputs {
             mask,
         };
         let sides = [side(fixed, fixed_mask), side(moving, moving_mask)];
-        Ok(Inputs { task: Task { sides, options }, moving: original, starts })
+        Ok(Inputs { task: Task { sides, options }, originals, starts })
     }
+}
+
+/// Images and their masks through a chain onto a grid.
+fn carried(images: &[Arc<Volume>], mask: &Mask, onto: &Grid, chain: &TransformChain) -> (Vec<Arc<Volume>>, Mask) {
+    let carry = |image: &Arc<Volume>, how| Arc::new(apply::resample(image, onto, chain, how, 0.0));
+    let nearest = |mask: &Arc<Volume>| carry(mask, apply::Interpolation::Nearest);
+    let mask = match mask {
+        Mask::All(mask) => Mask::All(nearest(mask)),
+        Mask::PerStage(masks) => Mask::PerStage(masks.iter().map(|mask| mask.as_ref().map(nearest)).collect()),
+        Mask::None => Mask::None,
+    };
+    (images.iter().map(|image| carry(image, apply::Interpolation::Linear)).collect(), mask)
 }
 
 /// The files that are read, for the check of outputs.
 pub fn files(request: &Request, plan: &Plan) -> Vec<PathBuf> {
-    let starts = request.starts.iter().flat_map(|start| match start {
+    let starts = request.starts.iter().chain(&request.fixed_starts).flat_map(|start| match start {
         StartRequest::File(file) => vec![file.path.clone()],
         StartRequest::Between(images, _) => images.to_vec(),
     });

@@ -11,14 +11,13 @@ mod syn;
 
 use std::borrow::Cow;
 
-use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_console::{CliError, Refusal};
 use antsreg_core::io::nifti::{GridRule, Stored};
 use antsreg_core::{Grid, Volume};
 use antsreg_kernels::apply;
 use antsreg_register::{Course, Description, Registration};
 
-use super::version::print_version;
-use super::words::parse;
+use super::words;
 use crate::call::Call;
 use crate::engine;
 use inputs::Inputs;
@@ -29,7 +28,7 @@ use request::Request;
 const HELP: &str = "\
 antsRegistration, served by antsreg-gpu. The options are those of ANTs:
   -d 2|3  -o PREFIX | [PREFIX,WARPED] | [PREFIX,WARPED,INVERSEWARPED]  -a 0|1  -z 0|1  -i 0|1  --float 0|1  -n INTERPOLATION
-  -r FILE | [FILE,0|1] | [FIXED,MOVING,0|1|2]  -x MASK | [FIXED,MOVING]  -w [LOW,HIGH]  -u 0|1  -g AxBxC  -v 0|1
+  -r FILE | [FILE,0|1] | [FIXED,MOVING,0|1|2]  -q FIXED_START  -x MASK | [FIXED,MOVING]  -w [LOW,HIGH]  -u 0|1  -g AxBxC  -v 0|1
   and for each stage  -t Translation|Rigid|Similarity|Affine|SyN[...]  -m CC|Mattes|MI|GC|MeanSquares|Demons[...]
                       -c [ITERATIONS,THRESHOLD,WINDOW]  -f FACTORS  -s SIGMAS(vox|mm)
 What cannot be honoured is refused. One line on standard error says what was replaced. The environment: ANTSREG_DEVICE=cpu|cuda|cuda:N,
@@ -41,13 +40,7 @@ ANTSREG_FALLBACK=1, ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS.
 /// # Errors
 /// A refusal; a registration that fails.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    let given = parse(&call.arguments, flags::FLAGS)?;
-    if read::last(&given, "version").is_some() {
-        return print_version();
-    }
-    if given.is_empty() || ["help", "short-help"].iter().any(|flag| read::last(&given, flag).is_some()) {
-        return print(HELP);
-    }
+    let Some(given) = words::read(&call.arguments, flags::FLAGS, HELP)? else { return Ok(()) };
     let request = read::request(&given)?;
     let grid = GridRule::Itk.read_grid(&request.stages[0].metrics[0].images[0])?;
     let mut plan = plan::plan(&request, &grid)?;
@@ -61,8 +54,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 ///
 /// # Errors
 /// A refusal.
-pub fn read(words: &[String]) -> Result<(), Refusal> {
-    let request = read::request(&parse(words, flags::FLAGS)?)?;
+pub fn read(arguments: &[String]) -> Result<(), Refusal> {
+    let request = read::request(&words::parse(arguments, flags::FLAGS)?)?;
     // The plan depends on the fixed image by the levels that fit it.
     plan::plan(&request, &Grid::axis_aligned([182, 218, 182], [1.0; 3])).map(drop)
 }
@@ -74,8 +67,8 @@ fn register(call: &Call, request: &Request, plan: &Plan) -> Result<Description, 
         inputs::check_inverse(request, &inputs.starts)?;
         let files = Files::of(request, plan, &inputs.starts);
         files.check(&inputs::files(request, plan))?;
-        if inputs.starts.rest().is_some() {
-            // Those of the stages would be of the image that went through a warp already.
+        if inputs.starts.rest().is_some() || !request.fixed_starts.is_empty() {
+            // Those of the stages would be of images that went through initial transforms already.
             inputs.task.options.images = None;
         }
         Ok::<_, CliError>((inputs, files))
@@ -107,6 +100,7 @@ fn write(
     registration: Option<&Registration>,
 ) -> Result<(), CliError> {
     let [fixed, _] = &inputs.task.sides;
+    let [original_fixed, original_moving] = &inputs.originals;
     let mut affines = Vec::new();
     for linear in &plan.linear {
         let before = affines.last().copied().unwrap_or_else(|| inputs.starts.affine());
@@ -131,13 +125,13 @@ fn write(
     let warped = match (&request.output.warped, registration.and_then(|found| found.warped.as_ref())) {
         (None, _) => None,
         (Some(_), Some(made)) => Some(Cow::Borrowed(made)),
-        (Some(_), None) => Some(Cow::Owned(resampled(&inputs.moving, fixed.grid(), &found.forward()?))),
+        (Some(_), None) => Some(Cow::Owned(resampled(original_moving, fixed.grid(), &found.forward()?))),
     };
     let inverse_warped =
         match (&request.output.inverse_warped, registration.and_then(|found| found.inverse_warped.as_ref())) {
             (None, _) => None,
             (Some(_), Some(made)) => Some(Cow::Borrowed(made)),
-            (Some(_), None) => Some(Cow::Owned(resampled(&fixed.image, &inputs.moving.grid, &found.backward()?))),
+            (Some(_), None) => Some(Cow::Owned(resampled(original_fixed, &original_moving.grid, &found.backward()?))),
         };
     (found.warped, found.inverse_warped) = (warped.as_deref(), inverse_warped.as_deref());
     files.write(&found)

@@ -9,7 +9,7 @@ use antsreg_study::transforms::TransformFile;
 use super::flags::REFUSED;
 use super::request::{Landmark, Output, Request, StartRequest};
 use super::stages;
-use crate::ants::words::{self, Given, Value};
+use crate::ants::words::{self, Given, Value, all, last};
 
 /// Reads a request.
 ///
@@ -25,11 +25,6 @@ pub fn request(given: &[Given]) -> Result<Request, Refusal> {
         None => false,
         Some(dimension) => super::super::dimension(dimension)? == 2,
     };
-    if last(given, "initial-fixed-transform").is_some() {
-        let why = "initial transforms of the fixed image are not served";
-        return Err(Refusal::new("--initial-fixed-transform", why)
-            .instead("apply it to the fixed image, or give its inverse as --initial-moving-transform"));
-    }
     let stages = stages::read(given, slices)?;
     let masks = masks(given)?;
     if masks.len() > 1 && masks.len() != stages.len() {
@@ -39,7 +34,8 @@ pub fn request(given: &[Given]) -> Result<Request, Refusal> {
     Ok(Request {
         slices,
         stages,
-        starts: all(given, "initial-moving-transform").map(start).collect::<Result<_, _>>()?,
+        starts: starts(given, "initial-moving-transform")?,
+        fixed_starts: starts(given, "initial-fixed-transform")?,
         masks,
         output: output(given)?,
         interpolation: last(given, "interpolation").map_or(Ok(apply::Interpolation::Linear), interpolation)?,
@@ -52,15 +48,6 @@ pub fn request(given: &[Given]) -> Result<Request, Refusal> {
     })
 }
 
-fn all<'a>(given: &'a [Given], flag: &'a str) -> impl Iterator<Item = &'a Value> {
-    given.iter().filter(move |given| given.flag == flag).flat_map(|given| &given.values)
-}
-
-/// The last value of a flag, which ANTs takes where one is expected.
-pub fn last<'a>(given: &'a [Given], flag: &'a str) -> Option<&'a Value> {
-    all(given, flag).last()
-}
-
 fn switch(given: &[Given], flag: &str, default: bool) -> Result<bool, Refusal> {
     let typed = last(given, flag).map(|value| value.text.to_ascii_lowercase());
     match typed.as_deref() {
@@ -71,8 +58,12 @@ fn switch(given: &[Given], flag: &str, default: bool) -> Result<bool, Refusal> {
     }
 }
 
-fn start(value: &Value) -> Result<StartRequest, Refusal> {
-    let option = || format!("--initial-moving-transform {}", value.text);
+fn starts(given: &[Given], flag: &str) -> Result<Vec<StartRequest>, Refusal> {
+    all(given, flag).map(|value| start(flag, value)).collect()
+}
+
+fn start(flag: &str, value: &Value) -> Result<StartRequest, Refusal> {
+    let option = || format!("--{flag} {}", value.text);
     let landmark = |text: &str| match text {
         "0" => Ok(Landmark::Centre),
         "1" => Ok(Landmark::Mass),

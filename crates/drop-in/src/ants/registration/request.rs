@@ -15,6 +15,8 @@ pub struct Request {
     pub stages: Vec<StageRequest>,
     /// The initial moving transforms, as listed: a point goes through the first one first.
     pub starts: Vec<StartRequest>,
+    /// The initial fixed transforms, likewise: through them the stages see the fixed images; they are in no output.
+    pub fixed_starts: Vec<StartRequest>,
     /// Masks, fixed and moving: none, one pair for all stages, or one for each.
     pub masks: Vec<[Option<PathBuf>; 2]>,
     /// What is written.
