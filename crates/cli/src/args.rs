@@ -4,7 +4,9 @@ use antsreg_console::{CliError, Console, threads};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::common::Common;
-use crate::{apply, atlas, batch, bias, compare, completions, convert, info, jacobian, labels, motion, overlap, register};
+use crate::{
+    apply, atlas, batch, bias, compare, completions, convert, info, jacobian, labels, motion, overlap, register,
+};
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
 ///

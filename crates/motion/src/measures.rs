@@ -73,7 +73,7 @@ mod tests {
             sum += (b.apply(&point) - a.apply(&point)).norm_squared();
             count += 1.0;
         }
-        let expected = (sum / count as f64).sqrt();
+        let expected = (sum / count).sqrt();
         // The lattice misses the ball's second moment by some thousandths.
         assert!((rms_deviation(&a, &b, &centre) - expected).abs() < 5e-3 * expected);
     }
