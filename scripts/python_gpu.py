@@ -108,7 +108,9 @@ def tensors(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
     def run() -> None:
         found = antsreg_gpu.register(f, m, device=arguments.device)
-        torch.as_tensor(found.warp.copy(), device=device)  # type: ignore[union-attr]
+        assert found.warp is not None
+        # As it lies in memory, and turned on the device.
+        torch.as_tensor(found.warp.T, device=device).permute(3, 2, 1, 0).contiguous()
         torch.cuda.synchronize(device)
 
     tell("from and to tensors, a pair", seconds_of(run, arguments.repeat), "s", 0.095)
@@ -226,9 +228,11 @@ def stops(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
         sent.append(time.perf_counter())
         os.kill(os.getpid(), signal.SIGINT)
 
-    threading.Timer(2.0, interrupt).start()
+    threading.Timer(1.0, interrupt).start()
     try:
-        antsreg_gpu.register(*pair, device=arguments.device, **slow)
+        # A fast device may have finished one before.
+        while True:
+            antsreg_gpu.register(*pair, device=arguments.device, **slow)
     except KeyboardInterrupt:
         tell("from Ctrl-C to the end", time.perf_counter() - sent[0], "s", 0.5)
 

@@ -187,11 +187,13 @@ def _array(given: Any) -> NDArray[Any]:
     given = given.detach() if hasattr(given, "detach") else given
     if given.__dlpack_device__()[0] in _MAIN_MEMORY:
         return np.from_dlpack(given)
-    # PyTorch, CuPy; others copy when asked for an array.
-    for name in ("cpu", "get"):
-        copy = getattr(given, name, None)
-        if copy is not None:
-            return np.asarray(copy())
+    # PyTorch and CuPy turn it on the device, where that is fast, so that the first axis varies fastest, as volumes have it. Others
+    # copy when asked for an array.
+    backwards = tuple(reversed(range(given.ndim)))
+    if hasattr(given, "permute"):
+        return np.asarray(given.permute(backwards).contiguous().cpu()).T
+    if hasattr(given, "get"):
+        return np.asarray(given.transpose(backwards).copy().get()).T
     return np.asarray(given)
 
 

@@ -3,7 +3,8 @@
 use antsreg_tests::Workplace;
 
 /// All but `register`, whose help is looked at by itself.
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 19] = [
+    "motion",
     "batch",
     "atlas",
     "atlas register-one",

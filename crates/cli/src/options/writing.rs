@@ -19,8 +19,8 @@ pub struct WritingArgs {
     /// 1Warp and 1InverseWarp
     #[arg(long, help_heading = "Output")]
     composite: bool,
-    /// Store displacements as they were computed; otherwise they are rounded to multiples of 1/1024 mm, where that folds nothing,
-    /// and compressed files are little more than half as large. Composites are exact in any case
+    /// Store displacements as they were computed. Otherwise those in .nii.gz are rounded to multiples of 1/1024 mm, where that
+    /// folds nothing, and the files are little more than half as large
     #[arg(long, help_heading = "Output", conflicts_with = "composite")]
     exact: bool,
     /// How the warped images are read between voxels

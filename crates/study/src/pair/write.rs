@@ -68,7 +68,10 @@ pub fn write(
     let mut outputs = Outputs::new();
     let warps = [(&of.names.warp, found.warp()), (&of.names.inverse_warp, found.inverse_warp())];
     let mut warps = warps.into_iter().filter_map(|(name, field)| Some((name.as_deref()?, field?)));
+    // Rounding is for compression, and what it costs is saved where files are not compressed.
+    let mut names = [&of.names.warp, &of.names.inverse_warp].into_iter().flatten();
     let rounded = !of.files.writing.exact
+        && names.all(|name| name.extension().is_some_and(|extension| extension == "gz"))
         && warps.clone().next().is_some()
         && warps.all(|(_, field)| itk::may_be_rounded(field));
     // Drawing uses the threads that compressing leaves idle.
