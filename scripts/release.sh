@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what a release hands out, into a folder: wheels, a tarball with the program, completions and man pages, and checksums.
+# Builds the files of a release into a folder: wheels, a tarball with the program, completions and man pages, and checksums.
 #
 #   scripts/release.sh [OUT]      OUT is target/release-files unless it is given
 #   ONLY=x86_64 scripts/release.sh

@@ -22,7 +22,7 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    /// The voxels of a smoothed reference where its gradient is strongest, at most so many, none of them nearer to the
+    /// The voxels of a smoothed reference where its gradient is strongest: at most `most`, none of them nearer to the
     /// border than `margin` voxels.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ fn inner_indices(grid: &Grid, margin: [usize; 3]) -> Vec<[usize; 3]> {
     .collect()
 }
 
-/// Places of the largest positive values, at most so many, in order; equal values count by their place.
+/// Places of the largest positive values, at most `most`, in order. Of equal values the first ones are taken.
 fn strongest(values: &[f64], most: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).filter(|n| values[*n] > 0.0).collect();
     if order.len() > most {

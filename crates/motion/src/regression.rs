@@ -99,7 +99,7 @@ impl Sums {
         match cost {
             Cost::Ncc => {
                 let fit = self.matrix.clone().cholesky().ok_or(Error::Undetermined)?.solve(&self.vector);
-                // A volume that falls where the reference rises says nothing of a motion.
+                // A negative factor: contrast is inverted, and the fit does not give a motion.
                 let scale = fit[REFERENCE];
                 if scale <= 0.0 {
                     return Err(Error::Undetermined);

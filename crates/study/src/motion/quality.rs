@@ -16,7 +16,7 @@ pub(super) struct Quality {
     head: Vec<usize>,
     /// Voxels of the head before.
     before: Option<Vec<f32>>,
-    /// Every so many of the head's voxels have their course kept.
+    /// Step from one voxel of the head whose course is kept to the next.
     every: usize,
     /// Their courses: one volume after the other.
     courses: Vec<f32>,

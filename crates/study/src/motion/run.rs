@@ -140,7 +140,7 @@ fn prepared(task: &Task, image: &Volume) -> Result<Reference, Error> {
     Reference::new(image, &task.options).map_err(|source| Error::MotionReference { path: path.into(), source })
 }
 
-/// The mean of a sum of so many volumes on the grid of the reference.
+/// The mean of `count` volumes, from their sum, on the grid of the reference.
 fn mean_of(sum: Vec<f64>, count: usize, reference: &Volume) -> Volume {
     let voxels = sum.into_iter().map(|sum| (sum / count.max(1) as f64) as f32).collect();
     Volume { grid: reference.grid.clone(), voxels }
