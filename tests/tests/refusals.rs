@@ -243,7 +243,7 @@ fn chains_and_points_that_do_not_fit() {
     place.file("flat.txt", shift(0.0).replace("1 0 0 0 1 0 0 0 1", "1 0 0 0 0 0 0 0 0").as_bytes());
     let of_slices = shift(0.0).replace("_3_3", "_2_2").replace("1 0 0 0 1 0 0 0 1 0 0 0", "1 0 0 1 2 3");
     place.file("slices.txt", of_slices.replace("FixedParameters: 0 0 0", "FixedParameters: 0 0").as_bytes());
-    for (name, words) in [("flat.txt", "singular"), ("slices.txt", "two dimensions")] {
+    for (name, words) in [("flat.txt", "singular"), ("slices.txt", "two-dimensional")] {
         for line in [
             format!("apply -i m.nii.gz -r f.nii.gz -o w.nii.gz -t {name}"),
             format!("labels -l fl.nii.gz -r f.nii.gz -o q --apply {name}"),

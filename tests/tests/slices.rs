@@ -160,7 +160,7 @@ fn slices_and_volumes_do_not_mix() {
         ),
         (
             "apply -i v.nii.gz -r v.nii.gz -o o.nii.gz -t s_0GenericAffine.mat",
-            "s_0GenericAffine.mat: a transform of two",
+            "s_0GenericAffine.mat: a two-dimensional transform",
         ),
         (
             "register -f f.nii.gz -m m.nii.gz -o p_ --channel f.nii.gz,v.nii.gz",
