@@ -89,16 +89,16 @@ def target() -> Path:
 
 def run(*command: object, cwd: Path) -> None:
     """Run a command that must succeed."""
-    subprocess.run([str(word) for word in command], cwd=cwd, check=True, env=environment())
+    subprocess.run([str(word) for word in command], cwd=cwd, check=True, env=variables())
 
 
 def succeeds(*command: object, cwd: Path) -> bool:
     """Whether a command succeeds; what it says of an error is dropped."""
     words = [str(word) for word in command]
-    return subprocess.run(words, cwd=cwd, env=environment(), capture_output=True, check=False).returncode == 0
+    return subprocess.run(words, cwd=cwd, env=variables(), capture_output=True, check=False).returncode == 0
 
 
-def environment() -> dict[str, str]:
+def variables() -> dict[str, str]:
     """The environment of commands: Snakemake looks for its own tools beside its interpreter."""
     return os.environ | {"PATH": f"{ENVIRONMENT / 'bin'}:{os.environ['PATH']}"}
 
