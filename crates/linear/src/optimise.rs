@@ -5,8 +5,8 @@ use antsreg_kernels::Backend;
 use crate::coordinate_search::{self, SWEEPS};
 use crate::level::Level;
 use crate::lockstep::{Candidate, best_first};
-use crate::parameters::{Direction, Frame, Parameters, tolerances};
-use crate::polish::{Curvature, polish};
+use crate::parameters::{Direction, Frame, Parameters, along, tolerances};
+use crate::polish::{Curvature, Rejected, polish};
 use crate::progress::Progress;
 use crate::{Dof, Error, Optimiser, descent, powell};
 
@@ -67,16 +67,33 @@ impl<B: Backend> Level<'_, B> {
         starts: &[Parameters],
         dof: Dof,
         known: Option<&Curvature>,
+        rejected: Rejected,
         progress: &mut Progress,
     ) -> Result<Vec<(Candidate, Option<Curvature>)>, Error> {
         if self.optimiser == Optimiser::Flirt {
-            return polish(starts, &frame.directions(dof, self.mm), NEWTON_STEPS, known, |batch| {
+            return polish(starts, &frame.directions(dof, self.mm), NEWTON_STEPS, known, rejected, |batch| {
                 self.costs(frame, batch, progress)
             });
         }
         let mut found = self.optimise(frame, starts, dof, progress)?;
         best_first(&mut found);
         Ok(found.into_iter().map(|candidate| (candidate, None)).collect())
+    }
+
+    /// The best of the points one tolerance to both sides of a candidate along each direction, where it costs less: of a
+    /// minimum there is none.
+    pub fn lower_beside(
+        &self,
+        frame: &Frame,
+        candidate: &Candidate,
+        dof: Dof,
+        progress: &mut Progress,
+    ) -> Result<Option<Candidate>, Error> {
+        let directions = frame.directions(dof, self.mm);
+        let beside =
+            directions.iter().flat_map(|direction| [-1.0, 1.0].map(|at| along(&candidate.parameters, direction, at)));
+        let found = self.rated(frame, beside, progress)?.into_iter().next();
+        Ok(found.filter(|found| found.cost < candidate.cost))
     }
 
     /// The best of the candidates, at most `count`, none of them close to a better one.

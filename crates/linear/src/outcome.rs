@@ -13,6 +13,9 @@ pub struct Outcome {
     pub start: AffineTransform,
     /// Cost of `transform` on the finest level used, 0 to 1.
     pub cost: f64,
+    /// Whether that is a minimum: no transform one tolerance away along any degree of freedom costs less.
+    #[serde(default)]
+    pub minimum: bool,
     /// Each level in mm and the cost at its end, coarsest first.
     pub levels: Vec<(f64, f64)>,
 }

@@ -7,8 +7,9 @@
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
 use crate::Error;
+use crate::line_search::LineSearch;
 use crate::lockstep::{self, AskTell, Candidate};
-use crate::parameters::{Direction, Parameters};
+use crate::parameters::{Direction, Parameters, along};
 
 /// Step of the finite differences, tolerances.
 const STEP: f64 = 1.0;
@@ -18,6 +19,12 @@ const LONGEST: f64 = 15.0;
 
 /// Lengths at which the Newton step is evaluated, relative to the whole.
 const LENGTHS: [f64; 4] = [0.3, 0.7, 1.0, 1.4];
+
+/// The same where none of them was lower.
+const SHORTER: [f64; 4] = [0.02, 0.05, 0.1, 0.2];
+
+/// Distance of the first evaluations of a line to both sides of its start, tolerances.
+const OPENING: f64 = 1.0;
 
 /// Least curvature, as a share of the largest; smaller ones are raised to it.
 const LEAST_CURVATURE: f64 = 1e-4;
@@ -44,12 +51,30 @@ struct Slopes {
 enum Phase {
     /// Costs around the point.
     Around,
-    /// Costs along a step, which was computed from this gradient.
+    /// Costs along a step, at these lengths of it, which was computed from this gradient.
     Along {
         step: DVector<f64>,
         gradient: DVector<f64>,
+        lengths: &'static [f64; 4],
+    },
+    /// Costs along one direction after the other, as no step was lower: the line, the number of its direction, and the cost
+    /// before the first one.
+    Lines {
+        line: LineSearch,
+        direction: usize,
+        before: f64,
     },
     Done,
+}
+
+/// What follows a step that is lower nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rejected {
+    /// The end.
+    Ends,
+    /// Shorter steps; then the curvature measured anew, if it came from elsewhere; then lines. The end is where none of these
+    /// is lower.
+    LeadsOn,
 }
 
 /// Newton steps from one start.
@@ -63,6 +88,9 @@ pub(crate) struct Newton<'a> {
     last: Option<(DVector<f64>, DVector<f64>)>,
     phase: Phase,
     steps_left: usize,
+    rejected: Rejected,
+    /// Whether all of the curvature was measured around the point, or before the last step from there.
+    measured: bool,
 }
 
 impl<'a> Newton<'a> {
@@ -72,10 +100,13 @@ impl<'a> Newton<'a> {
         directions: &'a [Direction],
         steps: usize,
         known: Option<&Curvature>,
+        rejected: Rejected,
     ) -> Newton<'a> {
         let curvature = known.filter(|known| known.0.nrows() == directions.len()).cloned();
         let phase = if steps > 0 { Phase::Around } else { Phase::Done };
-        Newton { directions, point: *start, cost: None, curvature, last: None, phase, steps_left: steps }
+        let point = *start;
+        let (cost, last, measured) = (None, None, false);
+        Newton { directions, point, cost, curvature, last, phase, steps_left: steps, rejected, measured }
     }
 
     /// The curvature at the present point, once it is known.
@@ -85,6 +116,7 @@ impl<'a> Newton<'a> {
 
     /// Computes the step from the costs around the point.
     fn set_out(&mut self, costs: &[f64]) {
+        self.measured = self.curvature.is_none();
         let Slopes { cost, gradient, mut hessian } = slopes(self.directions.len(), self.curvature.as_ref(), costs);
         if let Some((step, before)) = &self.last {
             learn(&mut hessian, step, &(&gradient - before));
@@ -93,24 +125,70 @@ impl<'a> Newton<'a> {
         let step = newton_step(&hessian, &gradient);
         self.curvature = Some(Curvature(hessian));
         let worth_it = -0.5 * gradient.dot(&step) >= LEAST_GAIN * cost;
-        self.phase = if worth_it { Phase::Along { step, gradient } } else { Phase::Done };
+        self.phase = if worth_it { Phase::Along { step, gradient, lengths: &LENGTHS } } else { Phase::Done };
     }
 
     /// Moves to the best of the points along the step.
-    fn advance(&mut self, step: &DVector<f64>, gradient: DVector<f64>, costs: &[f64]) {
+    fn advance(&mut self, step: DVector<f64>, gradient: DVector<f64>, lengths: &'static [f64; 4], costs: &[f64]) {
         self.phase = Phase::Done;
-        let lowest = (0..LENGTHS.len()).fold(0, |best, index| if costs[index] < costs[best] { index } else { best });
-        if self.cost.is_some_and(|cost| costs[lowest] >= cost) {
+        let lowest = (0..lengths.len()).fold(0, |best, index| if costs[index] < costs[best] { index } else { best });
+        if let Some(cost) = self.cost
+            && costs[lowest] >= cost
+        {
+            // Where the step is none to speak of, the point is the minimum that it leads to.
+            if self.rejected == Rejected::LeadsOn && step.amax() >= SETTLED {
+                self.phase = self.after_rejection(step, gradient, lengths, cost);
+            }
             return;
         }
-        let step = step * LENGTHS[lowest];
+        let step = step * lengths[lowest];
         self.point = moved(&self.point, self.directions, &step);
         self.cost = Some(costs[lowest]);
         self.steps_left -= 1;
-        if self.steps_left > 0 && step.amax() >= SETTLED {
+        // A step that had to be much shorter than computed says nothing about the next one.
+        if self.steps_left > 0 && (step.amax() >= SETTLED || lengths == &SHORTER) {
             self.phase = Phase::Around;
             self.last = Some((step, gradient));
         }
+    }
+
+    /// What comes after a step that is lower nowhere.
+    fn after_rejection(
+        &mut self,
+        step: DVector<f64>,
+        gradient: DVector<f64>,
+        lengths: &'static [f64; 4],
+        cost: f64,
+    ) -> Phase {
+        if lengths != &SHORTER {
+            return Phase::Along { step, gradient, lengths: &SHORTER };
+        }
+        if !self.measured {
+            (self.curvature, self.last) = (None, None);
+            return Phase::Around;
+        }
+        Phase::Lines { line: LineSearch::new(Some(cost), OPENING), direction: 0, before: cost }
+    }
+
+    /// Moves to the best point of a line that has ended, and on to the next line; behind the last one a new step follows, if
+    /// they were lower.
+    fn follow(&mut self, mut line: LineSearch, mut direction: usize, before: f64, costs: &[f64]) {
+        line.tell(costs);
+        while line.ask().is_empty() {
+            let best = line.best();
+            self.point = along(&self.point, &self.directions[direction], best.at);
+            self.cost = Some(best.cost);
+            direction += 1;
+            if direction == self.directions.len() {
+                self.steps_left -= 1;
+                let gained = before - best.cost >= LEAST_GAIN * before && self.steps_left > 0;
+                (self.curvature, self.last) = (self.curvature.take().filter(|_| !gained), None);
+                self.phase = if gained { Phase::Around } else { Phase::Done };
+                return;
+            }
+            line = LineSearch::new(self.cost, OPENING);
+        }
+        self.phase = Phase::Lines { line, direction, before };
     }
 }
 
@@ -118,7 +196,10 @@ impl AskTell for Newton<'_> {
     fn ask(&self) -> Vec<Parameters> {
         let offsets = match &self.phase {
             Phase::Around => stencil(self.directions.len(), self.curvature.is_none()),
-            Phase::Along { step, .. } => LENGTHS.map(|length| step * length).to_vec(),
+            Phase::Along { step, lengths, .. } => lengths.map(|length| step * length).to_vec(),
+            Phase::Lines { line, direction, .. } => {
+                line.ask().iter().map(|&at| unit(self.directions.len(), *direction, at)).collect()
+            }
             Phase::Done => Vec::new(),
         };
         offsets.iter().map(|offset| moved(&self.point, self.directions, offset)).collect()
@@ -127,7 +208,8 @@ impl AskTell for Newton<'_> {
     fn tell(&mut self, costs: &[f64]) {
         match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Around => self.set_out(costs),
-            Phase::Along { step, gradient } => self.advance(&step, gradient, costs),
+            Phase::Along { step, gradient, lengths } => self.advance(step, gradient, lengths, costs),
+            Phase::Lines { line, direction, before } => self.follow(line, direction, before, costs),
             Phase::Done => {}
         }
     }
@@ -143,9 +225,11 @@ pub(crate) fn polish(
     directions: &[Direction],
     steps: usize,
     known: Option<&Curvature>,
+    rejected: Rejected,
     evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,
 ) -> Result<Vec<(Candidate, Option<Curvature>)>, Error> {
-    let mut searches: Vec<Newton> = starts.iter().map(|start| Newton::new(start, directions, steps, known)).collect();
+    let search = |start| Newton::new(start, directions, steps, known, rejected);
+    let mut searches: Vec<Newton> = starts.iter().map(search).collect();
     let found = lockstep::run(&mut searches, evaluate)?;
     let curvatures = searches.iter().map(|search| search.curvature().cloned());
     let mut polished: Vec<_> = found.into_iter().zip(curvatures).collect();

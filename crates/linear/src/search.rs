@@ -25,10 +25,13 @@ use crate::level::Level;
 use crate::lockstep::Candidate;
 use crate::orient;
 use crate::parameters::{Frame, IDENTITY};
-use crate::polish::Curvature;
+use crate::polish::{Curvature, Rejected};
 use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error, Optimiser, Options, Outcome, Search, translate};
+
+/// Searches from points that cost less beside the end of the one before, at most.
+const SETTLING: usize = 3;
 
 /// The levels, mm, coarsest first, for images with detail of `voxel_mm`. There is at least one.
 pub(crate) fn levels(voxel_mm: f64, finest_mm: f64) -> Vec<f64> {
@@ -52,6 +55,7 @@ pub(crate) fn run<B: Backend>(
     let mut curvature = None;
     // Whether the best candidate has been optimised over all degrees of freedom.
     let mut freed = false;
+    let mut minimum = false;
     let mut costs = Vec::new();
     for (number, mm) in levels.iter().copied().enumerate() {
         let guess = frame.transform(&best.parameters).unwrap_or_else(AffineTransform::identity);
@@ -80,14 +84,17 @@ pub(crate) fn run<B: Backend>(
         best = candidates.first().copied().ok_or(Error::NoOverlap)?;
         if mm <= 2.0 || finest {
             best = free_all(&level, frame, dof, best, !freed, &mut curvature, progress)?;
-            candidates = vec![best];
             freed = true;
         }
+        if finest {
+            (best, minimum) = settle(&level, frame, dof, best, &mut curvature, progress)?;
+        }
+        candidates = if freed && (mm <= 2.0 || finest) { vec![best] } else { candidates };
         costs.push((mm, best.cost));
     }
     let start = *frame.start();
     let transform = frame.transform(&best.parameters).filter(|_| best.cost < 1.0).ok_or(Error::NoOverlap)?;
-    Ok(Outcome { transform, start, cost: best.cost, levels: costs })
+    Ok(Outcome { transform, start, cost: best.cost, minimum, levels: costs })
 }
 
 /// Optimises over all degrees of freedom: from few to many if `stepwise`, and then over all together.
@@ -111,7 +118,7 @@ fn free_all<B: Backend>(
         }
     }
     let (polished, measured) = level
-        .polish(frame, &[best.parameters], dof, curvature.as_ref(), progress)?
+        .polish(frame, &[best.parameters], dof, curvature.as_ref(), Rejected::LeadsOn, progress)?
         .into_iter()
         .next()
         .unwrap_or((best, None));
@@ -124,6 +131,25 @@ fn free_all<B: Backend>(
     let settled = creases::search(level, frame, dof, polished, progress)?;
     progress.report(SearchStep::Creases, &[settled])?;
     Ok(settled)
+}
+
+/// Goes on from points beside the best one as long as they cost less, a few times at most. Tells whether the end is a minimum:
+/// no point one tolerance away along any direction costs less.
+fn settle<B: Backend>(
+    level: &Level<B>,
+    frame: &Frame,
+    dof: Dof,
+    mut best: Candidate,
+    curvature: &mut Option<Curvature>,
+    progress: &mut Progress,
+) -> Result<(Candidate, bool), Error> {
+    for _ in 0..SETTLING {
+        let Some(lower) = level.lower_beside(frame, &best, dof, progress)? else { return Ok((best, true)) };
+        *curvature = None;
+        best = free_all(level, frame, dof, lower, false, curvature, progress)?;
+    }
+    let minimum = level.lower_beside(frame, &best, dof, progress)?.is_none();
+    Ok((best, minimum))
 }
 
 #[cfg(test)]

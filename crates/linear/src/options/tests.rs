@@ -51,7 +51,13 @@ fn options_come_back_from_json() {
         assert_comes_back(&start);
     }
     let levels = vec![(8.0, 0.25), (4.0, 1.0 / 3.0)];
-    assert_comes_back(&Outcome { transform: transform(), start: transform(), cost: 1.0 / 3.0, levels });
+    assert_comes_back(&Outcome {
+        transform: transform(),
+        start: transform(),
+        cost: 1.0 / 3.0,
+        minimum: true,
+        levels,
+    });
 }
 
 #[test]

@@ -19,7 +19,8 @@ fn run(bend: f64, iterations: usize, known: Option<&Curvature>) -> (Candidate, C
         evaluations += batch.len();
         Ok(batch.iter().map(|parameters| cost(parameters, bend)).collect())
     };
-    let polished = polish(&[IDENTITY], &directions(Dof::Affine12, 1.0), iterations, known, evaluate).expect("costs");
+    let polished = polish(&[IDENTITY], &directions(Dof::Affine12, 1.0), iterations, known, Rejected::Ends, evaluate)
+        .expect("costs");
     let (found, curvature) = polished[0].clone();
     (found, curvature.expect("a curvature"), evaluations)
 }
@@ -54,7 +55,8 @@ fn measures_the_curvature() {
 #[test]
 fn nothing_to_gain_leaves_the_start() {
     let flat = |batch: &[Parameters]| Ok(vec![1.0; batch.len()]);
-    let polished = polish(&[IDENTITY], &directions(Dof::Rigid6, 1.0), 5, None, flat).expect("costs");
+    let polished =
+        polish(&[IDENTITY], &directions(Dof::Rigid6, 1.0), 5, None, Rejected::LeadsOn, flat).expect("costs");
     assert_eq!(polished[0].0, Candidate { parameters: IDENTITY, cost: 1.0 });
 }
 
@@ -65,7 +67,7 @@ fn starts_do_not_see_each_other() {
     let directions = directions(Dof::Similarity7, 1.0);
     let run = |starts: &[Parameters]| {
         let evaluate = |batch: &[Parameters]| Ok(batch.iter().map(|parameters| cost(parameters, 0.5)).collect());
-        polish(starts, &directions, 8, None, evaluate).expect("costs")
+        polish(starts, &directions, 8, None, Rejected::LeadsOn, evaluate).expect("costs")
     };
     let (alone, together) = (run(&[IDENTITY]), run(&[other, IDENTITY]));
     assert!(together.contains(&alone[0]));

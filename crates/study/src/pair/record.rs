@@ -143,6 +143,9 @@ impl ImageRecord {
 pub struct LinearRecord {
     /// Cost at the end, 0 to 1.
     pub cost: f64,
+    /// Whether that is a minimum: no transform a little away along any degree of freedom costs less.
+    #[serde(default)]
+    pub minimum: bool,
     /// Cost at the end of each level, coarse to fine.
     pub levels: Vec<LinearLevel>,
 }
@@ -159,7 +162,7 @@ pub struct LinearLevel {
 impl From<&linear::Outcome> for LinearRecord {
     fn from(outcome: &linear::Outcome) -> LinearRecord {
         let levels = outcome.levels.iter().map(|&(mm, cost)| LinearLevel { mm, cost }).collect();
-        LinearRecord { cost: outcome.cost, levels }
+        LinearRecord { cost: outcome.cost, minimum: outcome.minimum, levels }
     }
 }
 
