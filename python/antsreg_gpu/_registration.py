@@ -128,7 +128,6 @@ class Registration:
         format: str = "nii.gz",
         warped: bool = True,
         inverse: bool = True,
-        exact: bool = False,
     ) -> list[Path]:
         """Writes the files of ``antsreg-gpu register``, byte for byte but for times and names in the record.
 
@@ -140,16 +139,13 @@ class Registration:
             ``nii.gz`` or ``nii``.
         warped, inverse : bool
             Whether the warped images, and the inverse warp and inversely warped image, are written.
-        exact : bool
-            Whether displacements are stored as they were computed, not rounded to multiples of 1/1024 mm. They are not rounded
-            either where a warp would fold by it.
 
         Returns
         -------
         list of paths
             The files that were written. They appear together.
         """
-        return self._native.save(os.fspath(prefix), format, warped, inverse, exact)
+        return self._native.save(os.fspath(prefix), format, warped, inverse)
 
     def report(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes a page to judge the result by: one HTML file that needs no network, for a browser.

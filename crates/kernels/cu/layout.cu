@@ -27,12 +27,36 @@ extern "C" __global__ void join_vectors(const float *READ field, float *vectors,
     vectors[3 * at + 2] = v.z;
 }
 
-extern "C" __global__ void join_turned(const float *READ field, Vector x, Vector y, Vector z, float *vectors, Shape shape)
+// The nearest multiple of a step, which is a power of two; the value itself where the step is zero, and from 2^22 steps on. As in
+// rounding.rs.
+__device__ float rounded(float value, float step)
+{
+    const float shift = 1.5f * 8388608.f * step;
+    return fabsf(value) < 4194304.f * step ? value + shift - shift : value;
+}
+
+__device__ Vector rounded(Vector v, float step)
+{
+    return {rounded(v.x, step), rounded(v.y, step), rounded(v.z, step)};
+}
+
+extern "C" __global__ void join_turned(const float *READ field, Vector x, Vector y, Vector z, float step, float *vectors,
+                                       Shape shape)
 {
     const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= voxels(shape)) return;
-    const Vector v = times(x, y, z, load(field, plane(shape), at));
+    const Vector v = rounded(times(x, y, z, load(field, plane(shape), at)), step);
     vectors[3 * at] = v.x;
     vectors[3 * at + 1] = v.y;
     vectors[3 * at + 2] = v.z;
+}
+
+// Vectors rounded after a multiplication by one matrix, and multiplied by another.
+extern "C" __global__ void round_vectors(const float *READ field, Vector x, Vector y, Vector z, Vector back_x, Vector back_y,
+                                         Vector back_z, float step, float *out, Shape shape)
+{
+    const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= voxels(shape)) return;
+    const Vector v = rounded(times(x, y, z, load(field, plane(shape), at)), step);
+    store(out, plane(shape), at, times(back_x, back_y, back_z, v));
 }

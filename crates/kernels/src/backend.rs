@@ -6,6 +6,7 @@ use antsreg_core::jacobian::JacobianSummary;
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 
+use crate::rounding::rounded;
 use crate::{
     CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, MiParameters,
     Moments, RelaxRound, Sampling,
@@ -70,12 +71,28 @@ pub trait Backend: Sized + Sync {
         self.upload_field(shape, &turned)
     }
 
-    /// Copies displacements back, each multiplied by `matrix`, which converts from voxels to other units.
-    fn download_field_in(&self, field: &Self::Field, matrix: &Matrix3<f32>) -> Result<Vec<[f32; 3]>, Error> {
+    /// Copies displacements back, each multiplied by `matrix`, which converts from voxels to other units, and its components
+    /// rounded to the nearest multiples of `step`, a power of two of these units, if it is given. Components of 2²² steps or
+    /// more are not rounded.
+    fn download_field_in(
+        &self,
+        field: &Self::Field,
+        matrix: &Matrix3<f32>,
+        step: Option<f32>,
+    ) -> Result<Vec<[f32; 3]>, Error> {
         let mut vectors = self.download_field(field)?;
-        vectors.par_iter_mut().for_each(|vector| *vector = (matrix * Vector3::from(*vector)).into());
+        vectors.par_iter_mut().for_each(|vector| *vector = rounded((matrix * Vector3::from(*vector)).into(), step));
         Ok(vectors)
     }
+
+    /// A copy of a field with its displacements rounded as by [`download_field_in`](Backend::download_field_in), in voxels again:
+    /// v = B·round(A·u). `there_and_back` are A, from voxels to the units of `step`, and B, its inverse.
+    fn round_field(
+        &self,
+        field: &Self::Field,
+        there_and_back: [&Matrix3<f32>; 2],
+        step: f32,
+    ) -> Result<Self::Field, Error>;
 
     /// [`quantiles`](antsreg_core::intensity::quantiles) of an image.
     fn quantiles(&self, image: &Self::Image, low: f64, high: f64) -> Result<Quantiles, Error>;

@@ -27,6 +27,7 @@ pub mod gaussian;
 mod mattes;
 mod operands;
 mod relax;
+mod rounding;
 mod scores;
 mod slices;
 mod spline;

@@ -137,16 +137,8 @@ impl Registration {
     }
 
     /// Writes the files of the command. Gives their names.
-    #[pyo3(signature = (prefix, format, warped, inverse, exact))]
-    fn save(
-        &self,
-        py: Python,
-        prefix: &str,
-        format: &str,
-        warped: bool,
-        inverse: bool,
-        exact: bool,
-    ) -> Fallible<Vec<PathBuf>> {
+    #[pyo3(signature = (prefix, format, warped, inverse))]
+    fn save(&self, py: Python, prefix: &str, format: &str, warped: bool, inverse: bool) -> Fallible<Vec<PathBuf>> {
         let format = match format {
             "nii.gz" => Format::NiiGz,
             "nii" => Format::Nii,
@@ -156,7 +148,7 @@ impl Registration {
             }
         };
         process::compute(py, || {
-            let (files, names) = self.files(prefix, Writing { format, warped, inverse, exact, composite: false });
+            let (files, names) = self.files(prefix, Writing { format, warped, inverse, composite: false });
             names.check(&files)?;
             Ok(write(&self.context(&files, &names), &self.0.found, self.seconds_before(), Seconds::sum)?.paths)
         })

@@ -28,6 +28,9 @@ pub struct Registration {
     pub courses: Vec<Course>,
     /// The relaxation of warp and inverse warp; `None` without a deformable stage.
     pub relaxed: Option<syn::Relaxed>,
+    /// What the displacements of the warps are multiples of, mm; `None` where they stay as they were computed: as requested, or
+    /// because a warp would fold.
+    pub step_mm: Option<f32>,
     /// Jacobian determinants and inverse consistency of the warps, if requested.
     pub scores: Option<syn::Scores>,
     /// The moving image on the fixed grid, if requested.
@@ -123,6 +126,7 @@ struct Warps {
     warp: DisplacementField,
     inverse_warp: Option<DisplacementField>,
     relaxed: syn::Relaxed,
+    step_mm: Option<f32>,
     scores: Option<syn::Scores>,
 }
 
@@ -146,7 +150,8 @@ impl Computed {
             let warp = warps.download_warp(backend).map_err(failed)?;
             let inverse_warp = options.inverse_warp.then(|| warps.download_inverse_warp(backend));
             let inverse_warp = inverse_warp.transpose().map_err(failed)?;
-            (on_device, fetched) = (Some(warps), Some(Warps { warp, inverse_warp, relaxed, scores }));
+            let step_mm = warps.step_mm;
+            (on_device, fetched) = (Some(warps), Some(Warps { warp, inverse_warp, relaxed, step_mm, scores }));
         }
         seconds.download = began.elapsed().as_secs_f64();
         let mut images = None;
@@ -170,9 +175,9 @@ impl Computed {
         let singular = |_: ChainError| Error::SingularStart { determinant: affine.matrix.determinant() };
         let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
         backward.push("affine", Transform::Affine(affine), true).map_err(singular)?;
-        let (mut relaxed, mut scores) = (None, None);
+        let (mut relaxed, mut step_mm, mut scores) = (None, None, None);
         if let Some(warps) = warps {
-            (relaxed, scores) = (Some(warps.relaxed), warps.scores);
+            (relaxed, step_mm, scores) = (Some(warps.relaxed), warps.step_mm, warps.scores);
             forward.push("warp", Transform::Displacement(warps.warp), false).map_err(singular)?;
             if let Some(inverse_warp) = warps.inverse_warp {
                 backward.push("inverse warp", Transform::Displacement(inverse_warp), false).map_err(singular)?;
@@ -193,6 +198,7 @@ impl Computed {
             backward,
             courses,
             relaxed,
+            step_mm,
             scores,
             warped,
             inverse_warped,

@@ -105,7 +105,7 @@ pub fn upload_field<B: Backend>(backend: &B, field: &DisplacementField) -> Resul
 /// # Errors
 /// A device that fails.
 pub fn download_field<B: Backend>(backend: &B, grid: &Grid, field: &B::Field) -> Result<DisplacementField, Error> {
-    let vectors = backend.download_field_in(field, &grid.voxel_to_world().matrix.cast())?;
+    let vectors = backend.download_field_in(field, &grid.voxel_to_world().matrix.cast(), None)?;
     Ok(DisplacementField { grid: grid.clone(), vectors })
 }
 

@@ -40,6 +40,9 @@ pub struct Options {
     /// the gradient is multiplied before it is smoothed and scaled to the step length. If the axes of the fixed grid
     /// are those of the world, the warps are exactly 0 in a component of weight 0.
     pub restrict: [f64; 3],
+    /// Whether the displacements of the result stay as they were computed. Otherwise they are rounded to multiples of
+    /// [`STEP_MM`](Options::STEP_MM), if that folds neither warp: files of them take little more than half the room.
+    pub exact: bool,
     /// The levels, coarse to fine; at least one.
     pub levels: Vec<Level>,
     /// The criterion that ends a level before its last iteration.
@@ -76,6 +79,7 @@ impl Default for Options {
             bins: 32,
             largest_residual_voxels: 0.45,
             restrict: [1.0; 3],
+            exact: false,
             levels: levels
                 .map(|(shrink, sigma_voxels, iterations, reinvert_every)| Level {
                     shrink,
@@ -93,6 +97,10 @@ impl Default for Options {
 }
 
 impl Options {
+    /// What displacements are rounded to multiples of, mm: by at most half of it, where inverses differ by hundredths. A power
+    /// of two, which leaves zeros in the last bits.
+    pub const STEP_MM: f32 = 1.0 / 1024.0;
+
     /// The smoothing of a level for images on this grid: standard deviation along each axis, voxels.
     pub(crate) fn sigma_voxels(&self, level: usize, grid: &Grid) -> [f64; 3] {
         let Some(sigmas_mm) = &self.sigmas_mm else { return [self.levels[level].sigma_voxels; 3] };

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
+/// The least determinant, at any corner of a cell, of a warp that may be rounded: above what single precision makes of zero.
+const SMALLEST_ROUNDED: f64 = 1e-4;
+
 /// The result of the deformable stage. Both fields lie on the fixed grid, RAS mm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -58,6 +61,8 @@ pub struct Warps<B: Backend> {
     pub warp: B::Field,
     /// The inverse warp of [`Outcome`].
     pub inverse_warp: B::Field,
+    /// What the displacements of both are multiples of, mm, if they are rounded.
+    pub step_mm: Option<f32>,
 }
 
 impl<B: Backend> Warps<B> {
@@ -77,8 +82,25 @@ impl<B: Backend> Warps<B> {
             return Err(Error::NotFinite);
         }
         let to_world = self.grid.voxel_to_world().matrix;
-        let vectors = backend.download_field_in(field, &to_world.cast())?;
+        let vectors = backend.download_field_in(field, &to_world.cast(), self.step_mm)?;
         Ok(DisplacementField { grid: self.grid.clone(), vectors })
+    }
+
+    /// Rounds both warps to multiples of `step_mm`, unless a cell of either folded then.
+    pub(crate) fn round(&mut self, backend: &B, step_mm: f32) -> Result<(), Error> {
+        let maps = [self.grid.voxel_to_world(), self.grid.world_to_voxel()].map(|map| map.matrix.cast());
+        let rounded = |field| -> Result<Option<B::Field>, Error> {
+            let rounded = backend.round_field(field, maps.each_ref(), step_mm)?;
+            let found = backend.jacobian_summary(&rounded, None)?;
+            let open = found.corner_folded == 0 && found.corner_minimum >= SMALLEST_ROUNDED;
+            Ok(open.then_some(rounded))
+        };
+        if let Some(warp) = rounded(&self.warp)?
+            && let Some(inverse_warp) = rounded(&self.inverse_warp)?
+        {
+            (self.warp, self.inverse_warp, self.step_mm) = (warp, inverse_warp, Some(step_mm));
+        }
+        Ok(())
     }
 
     /// Scores inside a mask (> ½) on the grid of the warps.
@@ -124,6 +146,51 @@ mod tests {
     use antsreg_kernels::Cpu;
 
     use super::*;
+    use crate::Options;
+
+    /// A warp of zeros but for its middle voxel, and an inverse that is zero.
+    fn moved(spacing: f64, moved_mm: [f32; 3]) -> Warps<Cpu> {
+        let shape = [21, 5, 5];
+        let mut vectors = vec![[0.0; 3]; 525];
+        vectors[262] = moved_mm.map(|mm| mm / spacing as f32);
+        let field = |vectors: &[[f32; 3]]| Cpu.upload_field(shape, vectors).expect("as many as there are voxels");
+        Warps {
+            grid: Grid::axis_aligned(shape, [spacing; 3]),
+            warp: field(&vectors),
+            inverse_warp: field(&[[0.0; 3]; 525]),
+            step_mm: None,
+        }
+    }
+
+    #[test]
+    fn warps_are_rounded_unless_one_folds_by_it() {
+        let rounds = |mut warps: Warps<Cpu>, other_way: bool| {
+            if other_way {
+                std::mem::swap(&mut warps.warp, &mut warps.inverse_warp);
+            }
+            let before = [&warps.warp, &warps.inverse_warp].map(|field| Cpu.download_field(field).expect("vectors"));
+            warps.round(&Cpu, Options::STEP_MM).expect("no device fails");
+            let after = [&warps.warp, &warps.inverse_warp].map(|field| Cpu.download_field(field).expect("vectors"));
+            let in_mm = warps.download_warp(&Cpu).expect("finite").vectors;
+            let multiple = |mm: &f32| (mm / Options::STEP_MM).fract() == 0.0;
+            assert!(match warps.step_mm {
+                Some(step_mm) => step_mm == Options::STEP_MM && in_mm.as_flattened().iter().all(multiple),
+                None => before == after,
+            });
+            warps.step_mm.is_some()
+        };
+        for other_way in [false, true] {
+            assert!(rounds(moved(1.0, [0.0; 3]), other_way) && rounds(moved(1.3, [0.6003, 0.3, 0.0]), other_way));
+            // One voxel comes to the next one by 0.0004 mm, which is rounded to nothing; by 0.0006 mm, to a step.
+            let near = |left: f32| moved(1.0, [1.0 - left, 0.0, 0.0]);
+            assert!(!rounds(near(0.0004), other_way) && rounds(near(0.0006), other_way));
+            // A voxel smaller than a step is rounded past the next one.
+            assert!(!rounds(moved(0.0007, [0.0006, 0.0, 0.0]), other_way));
+        }
+        let mut folded = moved(1.0, [0.0, -1.2, 0.0]);
+        folded.round(&Cpu, Options::STEP_MM).expect("no device fails");
+        assert_eq!(folded.step_mm, None);
+    }
 
     #[test]
     fn a_warp_that_is_no_numbers_is_refused() {
@@ -133,7 +200,12 @@ mod tests {
             let mut vectors = vec![[0.5, -0.25, 1.0]; 60];
             vectors[37][1] = value;
             let field = |vectors: &[[f32; 3]]| Cpu.upload_field(shape, vectors).expect("as many as there are voxels");
-            Warps::<Cpu> { grid: grid.clone(), warp: field(&vectors), inverse_warp: field(&vectors[..1].repeat(60)) }
+            Warps::<Cpu> {
+                grid: grid.clone(),
+                warp: field(&vectors),
+                inverse_warp: field(&vectors[..1].repeat(60)),
+                step_mm: None,
+            }
         };
         assert!(warps_with(f32::MAX / 2.0).download_warp(&Cpu).is_ok());
         for value in [f32::NAN, f32::INFINITY] {

@@ -49,7 +49,11 @@ pub(crate) fn warps<B: Backend>(
     let relaxation = backend.relaxation(grid.shape)?;
     let mut rounds = OnDevice { backend, shape: grid.shape, fields: [&mut warp, &mut inverse_warp], relaxation };
     let relaxed = relax(&mut rounds, limits, restriction::allowed(grid, options.restrict), observer)?;
-    Ok((Warps { grid: grid.clone(), warp, inverse_warp }, relaxed))
+    let mut warps = Warps { grid: grid.clone(), warp, inverse_warp, step_mm: None };
+    if !options.exact {
+        warps.round(backend, Options::STEP_MM)?;
+    }
+    Ok((warps, relaxed))
 }
 
 /// Rounds of relaxing two fields.

@@ -78,6 +78,10 @@ pub struct SynArgs {
     /// [default: 1x1x1]
     #[arg(long, allow_negative_numbers = true, value_parser = values::restriction, value_name = "XxYxZ", help_heading = "SyN stage")]
     restrict_deformation: Option<[f64; 3]>,
+    /// Leave displacements as they were computed. Otherwise they are rounded to multiples of 1/1024 mm, unless a warp folded by
+    /// it, and compressed warps take little more than half the room
+    #[arg(long, help_heading = "SyN stage")]
+    exact: bool,
 }
 
 impl SynArgs {
@@ -102,6 +106,7 @@ impl SynArgs {
             given("--inverse-limit", self.inverse_limit.is_some()),
             given("--winsorise", self.winsorise.is_some()),
             given("--restrict-deformation", self.restrict_deformation.is_some()),
+            given("--exact", self.exact),
         ]
         .into_iter()
         .flatten()
@@ -134,6 +139,7 @@ impl SynArgs {
             bins: self.metric_bins.map_or(usual.bins, usize::from),
             winsorise: self.winsorise.map_or(usual.winsorise, |typed| typed.0),
             restrict: self.restrict_deformation.unwrap_or(usual.restrict),
+            exact: self.exact,
             ..usual
         };
     }
@@ -192,11 +198,13 @@ pub fn shown(options: &syn::Options) -> Vec<Shown> {
         ("--inverse-limit", options.largest_residual_voxels.to_string()),
         ("--winsorise", options.winsorise.map_or("none".into(), |(low, high)| format!("{low},{high}"))),
         ("--restrict-deformation", per_level(options.restrict)),
+        ("--exact", String::new()),
     ];
     parameters.retain(|(option, _)| match *option {
         "--cc-radius" | "--cc-derivative" | "--noise" | "--edge-weight" => options.uses(Metric::Cc),
         "--metric-bins" => options.uses(Metric::Mattes),
         "--restrict-deformation" => options.restrict != [1.0; 3],
+        "--exact" => options.exact,
         _ => true,
     });
     parameters

@@ -19,10 +19,6 @@ pub struct WritingArgs {
     /// 1Warp and 1InverseWarp
     #[arg(long, help_heading = "Output")]
     composite: bool,
-    /// Store displacements as they were computed. Otherwise those in .nii.gz are rounded to multiples of 1/1024 mm, where that
-    /// folds nothing, and the files are little more than half as large
-    #[arg(long, help_heading = "Output", conflicts_with = "composite")]
-    exact: bool,
     /// How the warped images are read between voxels
     #[arg(
         short = 'n',
@@ -39,13 +35,7 @@ pub struct WritingArgs {
 impl WritingArgs {
     /// The files that are written.
     pub fn writing(&self) -> Writing {
-        Writing {
-            format: self.format,
-            warped: !self.no_warped,
-            inverse: !self.no_inverse,
-            composite: self.composite,
-            exact: self.exact,
-        }
+        Writing { format: self.format, warped: !self.no_warped, inverse: !self.no_inverse, composite: self.composite }
     }
 
     /// The images that are wanted of a registration.

@@ -56,7 +56,6 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
         ("--no-warped", !files.writing.warped),
         ("--no-inverse", !files.writing.inverse),
         ("--composite", files.writing.composite),
-        ("--exact", files.writing.exact),
         ("--profile", job.profile),
     ];
     words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| (flag, String::new())));

@@ -160,7 +160,7 @@ mod tests {
     }
 
     fn download(grid: &Grid, field: &OnCpu) -> DisplacementField {
-        let vectors = Cpu.download_field_in(field, &grid.voxel_to_world().matrix.cast()).expect("it fits");
+        let vectors = Cpu.download_field_in(field, &grid.voxel_to_world().matrix.cast(), None).expect("it fits");
         DisplacementField { grid: grid.clone(), vectors }
     }
 

@@ -135,7 +135,7 @@ mod tests {
     fn before(to: &AffineTransform, warp: &DisplacementField) -> DisplacementField {
         let rest = warp_before(&Cpu, to, &turned(), &warp.grid, &upload(warp)).expect("shapes fit");
         let to_world = warp.grid.voxel_to_world().matrix.cast();
-        let vectors = Cpu.download_field_in(&rest.expect("an inverse"), &to_world).expect("it fits");
+        let vectors = Cpu.download_field_in(&rest.expect("an inverse"), &to_world, None).expect("it fits");
         DisplacementField { grid: warp.grid.clone(), vectors }
     }
 

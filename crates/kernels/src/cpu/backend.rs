@@ -230,6 +230,10 @@ impl Backend for Cpu {
         Ok(())
     }
 
+    fn round_field(&self, field: &Field, [there, back]: [&Matrix3<f32>; 2], step: f32) -> Result<Field, Error> {
+        Ok(mix::round_field(field, [there, back], step))
+    }
+
     fn smooth_both_fields(
         &self,
         fields: [&mut Field; 2],

@@ -1,9 +1,11 @@
-//! Magnitudes and weighted sums of updates.
+//! Magnitudes and weighted sums of updates; fields rounded in other units.
 
+use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 
 use super::field::Field;
 use super::{slab, widest};
+use crate::rounding::rounded;
 
 /// √Σ‖u‖², summed row by row, then the rows in order.
 pub(super) fn magnitude(field: &Field) -> f64 {
@@ -12,6 +14,15 @@ pub(super) fn magnitude(field: &Field) -> f64 {
         row.iter().map(square).sum::<f64>()
     });
     rows.collect::<Vec<f64>>().into_iter().sum::<f64>().sqrt()
+}
+
+/// A copy with B·round(A·u) for each u; A is `there`, B is `back`.
+pub(super) fn round_field(field: &Field, [there, back]: [&Matrix3<f32>; 2], step: f32) -> Field {
+    let mut out = Field::zeros(field.shape);
+    out.vectors_mut().par_iter_mut().zip(field.vectors()).with_min_len(1 << 12).for_each(|(v, u)| {
+        *v = (back * Vector3::from(rounded((there * Vector3::from(*u)).into(), Some(step)))).into();
+    });
+    out
 }
 
 /// field ← field + scale·other.

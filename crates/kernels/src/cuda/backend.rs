@@ -53,8 +53,17 @@ impl Backend for Cuda {
         self.download_vectors(field, None)
     }
 
-    fn download_field_in(&self, field: &Field, matrix: &Matrix3<f32>) -> Result<Vec<[f32; 3]>, Error> {
-        self.download_vectors(field, Some(matrix))
+    fn download_field_in(
+        &self,
+        field: &Field,
+        matrix: &Matrix3<f32>,
+        step: Option<f32>,
+    ) -> Result<Vec<[f32; 3]>, Error> {
+        self.download_vectors(field, Some((matrix, step)))
+    }
+
+    fn round_field(&self, field: &Field, matrices: [&Matrix3<f32>; 2], step: f32) -> Result<Field, Error> {
+        self.round_vectors(field, matrices, step)
     }
 
     fn quantiles(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {

@@ -135,25 +135,42 @@ impl Cuda {
         Ok(field)
     }
 
-    /// Downloads vectors, multiplied by a matrix if one is given.
+    /// Downloads vectors, multiplied by a matrix if one is given, and rounded to multiples of a step.
     pub(super) fn download_vectors(
         &self,
         field: &Field,
-        matrix: Option<&Matrix3<f32>>,
+        turned: Option<(&Matrix3<f32>, Option<f32>)>,
     ) -> Result<Vec<[f32; 3]>, Error> {
         let staged = Buffer::<[f32; 3]>::uninitialised(&self.device, field.len())?;
         let layout = &self.kernels.layout;
         let (source, target, shape) = (field.read(), staged.pointer(), Shape::of(field.shape));
         // SAFETY: as in `upload_vectors`.
         unsafe {
-            match matrix.map(rows) {
+            match turned.map(|(matrix, step)| (rows(matrix), step.unwrap_or(0.0))) {
                 None => self.launch(over_list(&layout.join_vectors, field), arguments![source, target, shape])?,
-                Some([x, y, z]) => {
-                    self.launch(over_list(&layout.join_turned, field), arguments![source, x, y, z, target, shape])?;
+                Some(([x, y, z], step)) => {
+                    let launch = over_list(&layout.join_turned, field);
+                    self.launch(launch, arguments![source, x, y, z, step, target, shape])?;
                 }
             }
         }
         staged.download(field.len())
+    }
+
+    /// A copy with vectors rounded in other units.
+    pub(super) fn round_vectors(
+        &self,
+        field: &Field,
+        matrices: [&Matrix3<f32>; 2],
+        step: f32,
+    ) -> Result<Field, Error> {
+        let mut out = Field::uninitialised(&self.device, field.shape)?;
+        let [[x, y, z], [back_x, back_y, back_z]] = matrices.map(rows);
+        let launch = over_list(&self.kernels.layout.round_vectors, field);
+        let (source, target, shape) = (field.read(), out.write(), Shape::of(field.shape));
+        // SAFETY: two fields of one shape; threads beyond the last voxel return.
+        unsafe { self.launch(launch, arguments![source, x, y, z, back_x, back_y, back_z, step, target, shape])? };
+        Ok(out)
     }
 
     pub(super) fn compose_fields(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {

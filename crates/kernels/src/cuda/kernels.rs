@@ -47,7 +47,7 @@ module!(Intensity, "intensity", [count_keys, clip]);
 module!(Invert, "invert", [invert]);
 module!(Jacobian, "jacobian", [jacobian_determinant]);
 module!(JointHistogram, "joint_histogram", [joint_rows_trilinear, joint_rows_partial, joint_counts, joint_entropies]);
-module!(Layout, "layout", [split_vectors, split_turned, join_vectors, join_turned]);
+module!(Layout, "layout", [split_vectors, split_turned, join_vectors, join_turned, round_vectors]);
 module!(Mattes, "mattes", [mattes_histograms, mattes_logarithms, mattes_update, mattes_update_wide]);
 module!(MaxNorm, "max_norm", [max_norm]);
 module!(Mix, "mix", [magnitude, add_scaled]);

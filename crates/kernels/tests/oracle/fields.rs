@@ -41,11 +41,35 @@ fn vectors_are_turned_on_their_way_in_and_out() {
         let expected = || vectors.iter().flat_map(turned);
         let matrix = matrix.cast();
         let in_voxels = downloaded(&Cpu.upload_field_in(shape, &vectors, &matrix).unwrap());
-        let in_millimetres = Cpu.download_field_in(&uploaded(shape, &vectors), &matrix).unwrap();
+        let in_millimetres = Cpu.download_field_in(&uploaded(shape, &vectors), &matrix, None).unwrap();
         for found in [in_voxels, in_millimetres] {
             // Tolerance: three products of up to 7 in single precision.
             assert!(worst(found.as_flattened(), expected()) < 2e-6, "shape {shape:?}");
         }
+    }
+}
+
+#[test]
+fn fields_are_rounded_in_millimetres() {
+    let to_mm = Matrix3::new(-1.0, 0.02, 0.1, 0.0, 1.1, -0.03, 0.05, 0.3, 2.5);
+    let (there, back) = (to_mm.cast(), to_mm.try_inverse().unwrap().cast());
+    let step = 0.25;
+    for shape in SHAPES {
+        let vectors = scene::rough_field(shape, 2.5, 9);
+        let field = uploaded(shape, &vectors);
+        let in_mm = |field, step| Cpu.download_field_in(field, &there, step).unwrap();
+        let (exact, found) = (in_mm(&field, None), in_mm(&field, Some(step as f32)));
+        let nearest = |value: &f32| (f64::from(*value) / step).round_ties_even() * step;
+        assert!(found.as_flattened().iter().copied().map(f64::from).eq(exact.as_flattened().iter().map(nearest)));
+        // In voxels, and back in mm, where nothing is left to be rounded.
+        let rounded = Cpu.round_field(&field, [&there, &back], step as f32).unwrap();
+        let expected = found.iter().flat_map(|mm| {
+            let voxels = to_mm.try_inverse().unwrap() * nalgebra::Vector3::from(mm.map(f64::from));
+            <[f64; 3]>::from(voxels)
+        });
+        // Tolerance: three products of up to 7 in single precision.
+        assert!(worst(downloaded(&rounded).as_flattened(), expected) < 2e-6, "shape {shape:?}");
+        assert_eq!(in_mm(&rounded, Some(step as f32)), found);
     }
 }
 

@@ -243,8 +243,12 @@ fn fields<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), 
     backend.compose(&first, &then, &mut result)?;
     out.field("compose", EXACT, &result)?;
     let matrix = Matrix3::new(-1.0, 0.02, 0.1, 0.0, 1.1, -0.03, 0.05, 0.3, 2.5);
-    let vectors_in_mm = backend.download_field_in(&result, &matrix)?;
-    out.values("download_field_in", EXACT, vectors_in_mm.into_iter().flatten().map(f64::from).collect());
+    for step in [None, Some(1.0 / 64.0)] {
+        let vectors_in_mm = backend.download_field_in(&result, &matrix, step)?;
+        out.values("download_field_in", EXACT, vectors_in_mm.into_iter().flatten().map(f64::from).collect());
+    }
+    let back = matrix.try_inverse().unwrap_or_default();
+    out.field("round_field", EXACT, &backend.round_field(&result, [&matrix, &back], 1.0 / 64.0)?)?;
     out.field("upload_field_in", EXACT, &backend.upload_field_in(shape, &vectors, &matrix)?)?;
 
     out.values("magnitude", MEAN, vec![backend.magnitude(&then)?, backend.magnitude(&backend.field(shape)?)?]);

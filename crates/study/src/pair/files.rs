@@ -118,14 +118,11 @@ pub struct Writing {
     /// Whether the transforms of each direction are written as one composite, instead of affine and warps.
     #[serde(default)]
     pub composite: bool,
-    /// Whether displacements are stored as they were computed, not rounded where that folds nothing.
-    #[serde(default)]
-    pub exact: bool,
 }
 
 impl Default for Writing {
     fn default() -> Writing {
-        Writing { format: Format::default(), warped: true, inverse: true, composite: false, exact: false }
+        Writing { format: Format::default(), warped: true, inverse: true, composite: false }
     }
 }
 

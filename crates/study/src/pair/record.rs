@@ -64,8 +64,8 @@ pub struct Record {
     pub files_read: Vec<FileIdentity>,
     /// The files that were written, but for this one.
     pub files_written: Vec<WrittenFile>,
-    /// What the displacements in warps were rounded to multiples of; `None` where they are stored as they were computed: if that was
-    /// asked for, in composites, and where a warp would fold.
+    /// What the displacements of the warps are multiples of; `None` where they are as they were computed: if that was asked for,
+    /// and where a warp would fold.
     #[serde(default)]
     pub displacements_rounded_to_mm: Option<f64>,
 }

@@ -66,27 +66,18 @@ pub fn write(
     seconds.add(found);
     let began = Instant::now();
     let mut outputs = Outputs::new();
-    let warps = [(&of.names.warp, found.warp()), (&of.names.inverse_warp, found.inverse_warp())];
-    let mut warps = warps.into_iter().filter_map(|(name, field)| Some((name.as_deref()?, field?)));
-    // Rounding is for compression, and what it costs is saved where files are not compressed.
-    let mut names = [&of.names.warp, &of.names.inverse_warp].into_iter().flatten();
-    let rounded = !of.files.writing.exact
-        && names.all(|name| name.extension().is_some_and(|extension| extension == "gz"))
-        && warps.clone().next().is_some()
-        && warps.all(|(_, field)| itk::may_be_rounded(field));
     // Drawing uses the threads that compressing leaves idle.
     let (pictures, volumes) = rayon::join(
         || of.names.report.is_some().then(|| page::pictures(of.files, of.inputs, found)).transpose(),
-        || write_volumes(of, found, rounded, &mut outputs),
+        || write_volumes(of, found, &mut outputs),
     );
     volumes?;
     let pictures = pictures?;
     let overlap = overlap::write(of.files, of.names, of.inputs, &found.forward, &mut outputs)?;
     seconds.outputs += began.elapsed().as_secs_f64();
     seconds.total = total(&seconds);
-    let displacements_rounded_to_mm = rounded.then(|| itk::STEP_MM.into());
     let of_all = record(of, found, overlap.as_ref(), seconds);
-    let mut record = Record { files_written: written(&outputs)?, displacements_rounded_to_mm, ..of_all };
+    let mut record = Record { files_written: written(&outputs)?, ..of_all };
     if let (Some(name), Some(pictures)) = (&of.names.report, &pictures) {
         let html = page::page(&record, found, pictures)?;
         outputs.write(name, |path| Ok::<_, Error>(write_file(path, html.as_bytes())?))?;
@@ -118,7 +109,7 @@ fn written(outputs: &Outputs) -> Result<Vec<WrittenFile>, Error> {
 }
 
 /// Writes transforms and images, all at once: each is encoded by many threads, but goes into its file by one.
-fn write_volumes(of: &Context, found: &Registration, rounded: bool, outputs: &mut Outputs) -> Result<(), Error> {
+fn write_volumes(of: &Context, found: &Registration, outputs: &mut Outputs) -> Result<(), Error> {
     let Context { names, inputs, .. } = of;
     // ITK has two-dimensional transforms for slices across z; slices of another plane mean something in space only.
     let planar = inputs.sides().iter().all(|side| side.grid().is_slice_across_z());
@@ -141,13 +132,7 @@ fn write_volumes(of: &Context, found: &Registration, rounded: bool, outputs: &mu
     }
     for (name, field) in [(&names.warp, found.warp()), (&names.inverse_warp, found.inverse_warp())] {
         if let (Some(name), Some(field)) = (name, field) {
-            all.push((
-                name,
-                Box::new(move |path| match rounded {
-                    true => Ok(itk::write_rounded_warp(path, field)?),
-                    false => Ok(itk::write_warp(path, field)?),
-                }),
-            ));
+            all.push((name, Box::new(move |path| Ok(itk::write_warp(path, field)?))));
         }
     }
     for (name, image) in [(&names.warped, &found.warped), (&names.inverse_warped, &found.inverse_warped)] {
@@ -200,6 +185,6 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
         outputs: names.all().into_iter().map(Into::into).collect(),
         files_read: inputs.identities.clone(),
         files_written: Vec::new(),
-        displacements_rounded_to_mm: None,
+        displacements_rounded_to_mm: found.step_mm.map(f64::from),
     }
 }

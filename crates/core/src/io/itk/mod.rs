@@ -11,7 +11,6 @@ mod composite_write;
 mod kinds;
 mod matlab;
 mod planar;
-mod rounding;
 mod text;
 mod warp;
 
@@ -24,8 +23,7 @@ use crate::Transform;
 pub use affine::{read_affine, stays_in_plane, write_affine, write_affine_of_slices};
 pub use affines::{read_affines, write_affines};
 pub use composite_write::{Dimensions, write_composite};
-pub use rounding::{STEP_MM, may_be_rounded};
-pub use warp::{read_warp, read_warp_by, write_rounded_warp, write_warp, write_warp_as};
+pub use warp::{read_warp, read_warp_by, write_warp, write_warp_as};
 
 /// Reads the transforms of a file: an affine map, a displacement field, or several of both from a composite. The kind
 /// is recognised by the contents. They are in the order in which they act on a point.

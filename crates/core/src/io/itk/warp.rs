@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::super::nifti::{self, GridRule, Planes, PlanesFile, Stored, Vectors};
 use super::super::{Error, Target};
-use super::rounding::rounded;
 use crate::{DisplacementField, Grid, Volume};
 
 /// Signs that convert an LPS vector to RAS, and back.
@@ -41,14 +40,7 @@ pub fn write_warp_as<'a>(to: impl Into<Target<'a>>, field: &DisplacementField, s
 /// Writes a displacement field, with vectors in LPS mm.
 pub fn write_warp<'a>(to: impl Into<Target<'a>>, field: &DisplacementField) -> Result<(), Error> {
     let factors = &FLIP[..axes(&field.grid)];
-    nifti::write_vectors(to.into(), &field.grid, &field.vectors, factors, |value| value)
-}
-
-/// The same, rounded to multiples of [`STEP_MM`](super::STEP_MM). Fields that fold nowhere are to be asked
-/// [`may_be_rounded`](super::may_be_rounded) before.
-pub fn write_rounded_warp<'a>(to: impl Into<Target<'a>>, field: &DisplacementField) -> Result<(), Error> {
-    let factors = &FLIP[..axes(&field.grid)];
-    nifti::write_vectors(to.into(), &field.grid, &field.vectors, factors, rounded)
+    nifti::write_vectors(to.into(), &field.grid, &field.vectors, factors)
 }
 
 /// Number of components: two for slices, with the first two axes of the world.

@@ -60,13 +60,7 @@ pub fn write_labels<'a>(to: impl Into<Target<'a>>, labels: &LabelVolume) -> Resu
 
 /// Writes an image of vectors in single precision, one component after the other, each multiplied by its factor; as many as
 /// there are factors. `stored` makes the number that is written.
-pub(crate) fn write_vectors(
-    to: Target,
-    grid: &Grid,
-    vectors: &[[f32; 3]],
-    factors: &[f32],
-    stored: impl Fn(f32) -> f32 + Sync,
-) -> Result<(), Error> {
+pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], factors: &[f32]) -> Result<(), Error> {
     let body = Body {
         datatype: NiftiType::Float32,
         count: factors.len() * vectors.len(),
@@ -74,7 +68,7 @@ pub(crate) fn write_vectors(
             for (axis, factor) in factors.iter().enumerate() {
                 let first = axis * vectors.len();
                 let [start, end] = [range.start, range.end].map(|at| at.clamp(first, first + vectors.len()) - first);
-                append(out, vectors[start..end].iter().map(|vector| stored(factor * vector[axis])));
+                append(out, vectors[start..end].iter().map(|vector| factor * vector[axis]));
             }
         },
     };

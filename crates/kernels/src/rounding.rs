@@ -1,0 +1,37 @@
+//! Displacements rounded to multiples of a power of two, which leaves zeros in their last bits.
+
+/// The components of a vector rounded to the nearest multiples of `step`, a power of two, half-way to the even one. Components of
+/// 2²² steps or more, and what is no number, stay as they are.
+#[inline(always)]
+pub(crate) fn rounded(vector: [f32; 3], step: Option<f32>) -> [f32; 3] {
+    let Some(step) = step else { return vector };
+    // A number of this size has no bits below the step: added and taken away again, it rounds.
+    let shift = 1.5 * (1 << 23) as f32 * step;
+    vector.map(|value| if value.abs() < (1 << 22) as f32 * step { (value + shift) - shift } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: f32 = 1.0 / 1024.0;
+
+    fn one(value: f32) -> f32 {
+        rounded([value, 0.0, 0.0], Some(STEP))[0]
+    }
+
+    #[test]
+    fn multiples_stay_and_others_move_by_half_a_step_at_most() {
+        for value in [0.0, 3.0 * STEP, -1.5, 4095.5, 5000.123, f32::MAX, -1e30, f32::INFINITY] {
+            assert_eq!(one(value), value);
+        }
+        assert!(one(f32::NAN).is_nan());
+        for n in -2000i16..2000 {
+            let value = f32::from(n) * 0.000_123_4 * (1.0 + f32::from(n).abs());
+            assert!((f64::from(one(value)) - f64::from(value)).abs() <= f64::from(STEP) / 2.0, "{value}");
+            assert_eq!((one(value) / STEP).fract(), 0.0, "{value}");
+        }
+        assert!(one(-0.0001).is_sign_positive(), "no two zeros");
+        assert_eq!(rounded([0.3, 0.2, 0.1], None), [0.3, 0.2, 0.1]);
+    }
+}
