@@ -38,7 +38,7 @@ for machine in $machines; do
     folder=target/$name
     rm -rf "$folder" && mkdir -p "$folder/bin" "$folder/share/man/man1" "$folder/share/completions"
     cp "target/$triple/release/antsreg-gpu" "$folder/bin/"
-    cp README.md LICENSE-MIT LICENSE-APACHE "$folder/"
+    cp README.md LICENSE-MIT LICENSE-APACHE crates/heads/template/LICENSE-MNI "$folder/"
     # What the program says of itself is the same on every processor; it is asked on this one.
     if [ "$machine" = "$(uname -m)" ]; then native=$folder/bin/antsreg-gpu; fi
     for shell in bash zsh fish; do

@@ -3,7 +3,7 @@
 use antsreg_tests::Workplace;
 
 /// All but `register`, whose help is looked at by itself.
-const VERBS: [&str; 19] = [
+const VERBS: [&str; 20] = [
     "motion",
     "batch",
     "atlas",
@@ -14,6 +14,7 @@ const VERBS: [&str; 19] = [
     "atlas verify",
     "apply",
     "bias",
+    "brain",
     "labels",
     "overlap",
     "compare",

@@ -5,7 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::common::Common;
 use crate::{
-    apply, atlas, batch, bias, compare, completions, convert, info, jacobian, labels, motion, overlap, register,
+    apply, atlas, batch, bias, brain, compare, completions, convert, info, jacobian, labels, motion, overlap,
+    register,
 };
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
@@ -39,6 +40,7 @@ enum OwnVerb {
     Motion(motion::Args),
     Apply(apply::Args),
     Bias(Box<bias::Args>),
+    Brain(Box<brain::Args>),
     Labels(Box<labels::Args>),
     Atlas(Box<atlas::Args>),
     Overlap(overlap::Args),
@@ -57,6 +59,7 @@ impl Cli {
             Verb::As(args) => args.invocation().ok()?.first_gpus(),
             Verb::Own(OwnVerb::Register(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Batch(args)) => args.first_gpus(),
+            Verb::Own(OwnVerb::Brain(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Labels(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Atlas(args)) => args.first_gpus(),
             Verb::Own(_) => None,
@@ -80,6 +83,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         OwnVerb::Motion(args) => motion::run(&args, &mut console),
         OwnVerb::Apply(args) => apply::run(args, &mut console),
         OwnVerb::Bias(args) => bias::run(&args, &mut console),
+        OwnVerb::Brain(args) => brain::run(&args, &mut console),
         OwnVerb::Labels(args) => labels::run(&args, &mut console),
         OwnVerb::Atlas(args) => atlas::run(&args, &mut console),
         OwnVerb::Overlap(args) => overlap::run(&args, &mut console),

@@ -8,6 +8,7 @@ mod args;
 mod atlas;
 mod batch;
 mod bias;
+mod brain;
 mod common;
 mod compare;
 mod completions;

@@ -65,6 +65,14 @@ pub enum Error {
         /// Why.
         source: antsreg_heads::bias::Error,
     },
+    /// An image whose brain cannot be found, or a template that cannot be used for that.
+    #[error("{}: {source}", path.display())]
+    Brain {
+        /// The image.
+        path: PathBuf,
+        /// Why.
+        source: Box<antsreg_heads::brain::Error>,
+    },
     /// A mask that keeps nothing.
     #[error("{}: the mask is empty: no voxel is above 0.5; is it the right file?", path.display())]
     EmptyMask {

@@ -8,6 +8,7 @@
 pub mod apply;
 pub mod batch;
 pub mod bias;
+pub mod brain;
 mod carried_page;
 mod error;
 pub mod geometry;

@@ -1,0 +1,142 @@
+//! `brain`: the brain of a head.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use antsreg_console::{CliError, Console, opening};
+use antsreg_core::io::outputs;
+use antsreg_heads::brain::Contrast;
+use antsreg_pool::Devices;
+use antsreg_register::DeviceChoice;
+use antsreg_study::brain::{self, BrainFiles};
+use antsreg_study::{inputs, transforms};
+use clap::ValueEnum;
+
+use crate::values::ValueError;
+
+/// Find the brain of a head.
+///
+/// The head is registered to a template whose brain is known, and the edge of that brain is moved to where the intensities
+/// change. The built-in template (MNI ICBM 152 2009c, nonlinear, asymmetric) suits T1, T2, PD and FLAIR of adults in any
+/// orientation.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Image of a head (.nii.gz, .nii)
+    #[arg(short, long, value_name = "IMAGE")]
+    input: PathBuf,
+    /// Its brain to write: the image, and 0 elsewhere (.nii.gz, .nii)
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Also write the mask: 1 in the brain, else 0
+    #[arg(long, value_name = "FILE")]
+    mask: Option<PathBuf>,
+    /// Also write how probable it is that a voxel is brain, 0 to 1
+    #[arg(long, value_name = "FILE")]
+    probability: Option<PathBuf>,
+    /// Contrast of the built-in template
+    #[arg(long, value_enum, default_value = "auto", value_name = "CONTRAST", conflicts_with = "template")]
+    contrast: ContrastName,
+    /// Another template: a head, and the mask of its brain on its grid
+    #[arg(long, value_name = "HEAD=MASK")]
+    template: Option<TemplateFiles>,
+    /// Device that computes: cpu, cuda (the first NVIDIA GPU), cuda:N, or auto: cuda where it can be used, else cpu
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    device: DeviceChoice,
+}
+
+/// `--contrast` as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ContrastName {
+    /// The one that the image is most alike after an affine registration
+    Auto,
+    /// T1-weighted
+    T1,
+    /// T2-weighted
+    T2,
+    /// Proton density
+    Pd,
+    /// FLAIR: the template of proton density, which is most alike
+    Flair,
+}
+
+impl ContrastName {
+    fn contrast(self) -> Option<Contrast> {
+        match self {
+            ContrastName::Auto => None,
+            ContrastName::T1 => Some(Contrast::T1),
+            ContrastName::T2 => Some(Contrast::T2),
+            ContrastName::Pd | ContrastName::Flair => Some(Contrast::Pd),
+        }
+    }
+}
+
+/// `--template` as typed.
+#[derive(Debug, Clone)]
+struct TemplateFiles([PathBuf; 2]);
+
+impl FromStr for TemplateFiles {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<TemplateFiles, ValueError> {
+        match text.split_once('=') {
+            Some((head, mask)) if !head.is_empty() && !mask.is_empty() => {
+                Ok(TemplateFiles([head.into(), mask.into()]))
+            }
+            _ => Err(ValueError::Malformed {
+                expected: "HEAD=MASK, such as head.nii.gz=brain_mask.nii.gz",
+                found: text.into(),
+            }),
+        }
+    }
+}
+
+impl Args {
+    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    pub fn first_gpus(&self) -> Option<usize> {
+        Devices::One(self.device).first_gpus(true)
+    }
+}
+
+/// Runs `brain`.
+pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
+    let template_files = args.template.as_ref().map(|TemplateFiles(files)| files.each_ref().map(PathBuf::as_path));
+    let files = BrainFiles {
+        image: Some(&args.output),
+        mask: args.mask.as_deref(),
+        probability: args.probability.as_deref(),
+    };
+    for output in files.paths() {
+        if !transforms::is_nifti(output) {
+            return Err(CliError::OutputExtension { path: output.into(), expected: ".nii.gz or .nii" });
+        }
+    }
+    outputs::check(files.paths(), [args.input.as_path()].into_iter().chain(template_files.into_iter().flatten()))?;
+    let (read, opened) = opening::while_reading(args.device, || {
+        let head = Arc::new(inputs::image(&args.input)?);
+        let template = match template_files {
+            Some(files) => brain::template_of(files)?,
+            None => brain::built_in_template(args.contrast.contrast())?,
+        };
+        Ok::<_, CliError>((head, template))
+    });
+    let (head, template) = read?;
+    let opened = opened?;
+    match (opened.seconds, &opened.instead_of_gpu) {
+        (Some(seconds), _) => {
+            console.note(format_args!("device: {}, ready in {seconds:.2} s", opened.device.description()));
+        }
+        (None, Some(reason)) => console.note(format_args!("device: cpu, because {reason}")),
+        (None, None) => (),
+    }
+    let found = console.watch(|watcher| brain::find(&args.input, &head, &template, &opened.device, watcher))?;
+    files.write(&head, &found)?;
+    files.paths().for_each(|path| console.note(format_args!("wrote {}", path.display())));
+    found.doubts.iter().for_each(|doubt| console.warn(format_args!("{}: {doubt}", args.input.display())));
+    antsreg_console::output::print(&format!(
+        "Volume                {:.0} cm³\n\
+         Template              {}, correlation {:.4} near the brain\n\
+         Agreement             {:.4} (Dice) of the registration and the edge by intensities\n",
+        found.volume_cm3, found.contrast, found.correlation, found.agreement
+    ))
+}

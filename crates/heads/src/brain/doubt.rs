@@ -1,0 +1,101 @@
+//! Doubts about a mask of a brain.
+
+use std::fmt::{Display, Formatter};
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+/// A doubt about the mask of a brain.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Doubt {
+    /// A volume that brains of adults hardly have.
+    Volume {
+        /// cm³.
+        cm3: f64,
+    },
+    /// A surface that is too large for the volume: the mask has leaks or holes.
+    Surface {
+        /// The surface over that of a ball of the same volume.
+        ratio: f64,
+    },
+    /// An image that is little like the template.
+    Unlike {
+        /// The correlation after registration, without a sign.
+        correlation: f64,
+    },
+    /// An edge by intensities far from the one of the registration.
+    Disagreement {
+        /// Overlap of the two masks (Dice).
+        dice: f64,
+    },
+    /// A part of the template's brain that lies outside the image.
+    CutOff {
+        /// The share of the template's brain inside the image.
+        share: f64,
+    },
+}
+
+impl Doubt {
+    /// Volumes of brains of adults with the fluid around them, cm³.
+    pub const VOLUMES_CM3: RangeInclusive<f64> = 800.0..=2300.0;
+    /// The largest surface over that of a ball of the same volume that smooth masks of brains have.
+    pub const MOST_SURFACE: f64 = 2.0;
+    /// The correlation that heads have with the template after registration, at least.
+    pub const LEAST_CORRELATION: f64 = 0.3;
+    /// The overlap (Dice) of the refined mask with the template's as registered, at least.
+    pub const LEAST_AGREEMENT: f64 = 0.9;
+    /// The share of the template's brain that lies in an image of a whole brain, at least.
+    pub const LEAST_INSIDE: f64 = 0.97;
+
+    /// The doubts that these figures raise. `inside` is the share of the template's brain that lies in the image.
+    pub(super) fn all(cm3: f64, surface: f64, correlation: f64, agreement: f64, inside: f64) -> Vec<Doubt> {
+        // What lies outside the image is not in the volume of the mask.
+        let whole_cm3 = cm3 / inside.max(1e-3);
+        let raised = [
+            (!Self::VOLUMES_CM3.contains(&whole_cm3)).then_some(Doubt::Volume { cm3 }),
+            (surface > Self::MOST_SURFACE).then_some(Doubt::Surface { ratio: surface }),
+            (correlation < Self::LEAST_CORRELATION).then_some(Doubt::Unlike { correlation }),
+            (agreement < Self::LEAST_AGREEMENT).then_some(Doubt::Disagreement { dice: agreement }),
+            (inside < Self::LEAST_INSIDE).then_some(Doubt::CutOff { share: inside }),
+        ];
+        raised.into_iter().flatten().collect()
+    }
+}
+
+impl Display for Doubt {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Doubt::Volume { cm3 } => {
+                let [least, most] = [Self::VOLUMES_CM3.start(), Self::VOLUMES_CM3.end()];
+                write!(f, "the brain found has {cm3:.0} cm³, expected from {least:.0} to {most:.0}; look at the mask")
+            }
+            Doubt::Surface { ratio } => write!(
+                f,
+                "the brain found has {ratio:.2} times the surface of a ball of its volume, expected {:.1} at most; look at \
+                 the mask",
+                Self::MOST_SURFACE
+            ),
+            Doubt::Unlike { correlation } => write!(
+                f,
+                "the image is little like the head of the template (correlation {correlation:.2}, expected {:.2} at \
+                 least); is it a head? Look at the mask",
+                Self::LEAST_CORRELATION
+            ),
+            Doubt::Disagreement { dice } => write!(
+                f,
+                "the edge of the brain by intensities is far from that of the registration (Dice {dice:.2}, expected {:.2} \
+                 at least); look at the mask",
+                Self::LEAST_AGREEMENT
+            ),
+            Doubt::CutOff { share } => {
+                write!(
+                    f,
+                    "the image holds {:.0} % of the brain only; the mask ends where the image does",
+                    share * 100.0
+                )
+            }
+        }
+    }
+}

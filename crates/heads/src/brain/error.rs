@@ -1,0 +1,39 @@
+//! Why no brain is found.
+
+use antsreg_kernels as kernels;
+use antsreg_register as register;
+
+/// Why a brain could not be found.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An image of two dimensions.
+    #[error("a slice of {0:?} voxels, expected a volume: brains are found in volumes only")]
+    Slice([usize; 3]),
+    /// The head and the mask of a template have different numbers of voxels.
+    #[error("the template's head has {head:?} voxels and the mask of its brain {mask:?}, expected the same grid")]
+    TemplateGrid {
+        /// Shape of the head.
+        head: [usize; 3],
+        /// Shape of the mask.
+        mask: [usize; 3],
+    },
+    /// The mask of a template is empty.
+    #[error("the mask of the template's brain is empty, expected voxels above 0.5")]
+    TemplateEmpty,
+    /// The template has no image of this contrast.
+    #[error("the template has no {0} image")]
+    NoContrast(super::Contrast),
+    /// A volume of the built-in template cannot be unpacked.
+    #[error("the built-in template cannot be unpacked ({0}); install the program again")]
+    Damaged(String),
+    /// The head could not be registered to the template.
+    #[error(transparent)]
+    Register(#[from] register::Error),
+    /// An operation on a volume failed.
+    #[error(transparent)]
+    Kernels(#[from] kernels::Error),
+    /// The brain of the template lies nowhere in the image.
+    #[error("nothing of the template's brain lies in the image after registration; is it an image of a head?")]
+    Nowhere,
+}

@@ -1,0 +1,17 @@
+//! The brain of a head: a mask, found by registration to a head whose brain is known, and by the intensities at its edge.
+
+mod align;
+mod distance;
+mod doubt;
+mod error;
+mod extract;
+mod packed;
+mod refine;
+mod regions;
+mod surface;
+mod template;
+
+pub use doubt::Doubt;
+pub use error::Error;
+pub use extract::{Extraction, extract, without_skull};
+pub use template::{Contrast, Template};
