@@ -8,6 +8,7 @@ Each part prints what it found and fails if a client gets something wrong:
   template    smriprep's init_register_template_wf
   restrict    sdcflows' registration along one axis: nothing moves along the others
   nipype      nipype's interfaces: they run, their outputs lie where nipype looks and say what they should
+  functional  fMRIPrep's init_bold_hmc_wf on a made series, beside its known motion
   composites  .h5 of ours read by ANTs, SimpleITK and nitransforms, and theirs by us
   names       files of antsRegistration beside those of real ANTs, for generated command lines without iterations
   apply       the same of antsApplyTransforms, for generated command lines
@@ -30,7 +31,7 @@ from pathlib import Path
 import environment
 
 PARTS = (
-    "settings", "spatial", "template", "restrict", "nipype", "composites", "names", "apply", "fusion", "scripts"
+    "settings", "spatial", "template", "restrict", "nipype", "functional", "composites", "names", "apply", "fusion", "scripts"
 )  # fmt: skip
 REQUIREMENTS = environment.SCRIPTS / "clients" / "requirements.txt"
 
@@ -59,8 +60,6 @@ def main() -> int:
     """Run the parts; 1 if a client gets something wrong."""
     typed = arguments()
     environment.enter(REQUIREMENTS)
-    from clients import parts
-
     # What commands say on standard error is of interest where they fail.
     logging.getLogger("nipype").setLevel(logging.ERROR)
     typed.program = typed.program.resolve()
@@ -71,6 +70,13 @@ def main() -> int:
         links = folder / "links"
         subprocess.run([typed.program, "links", links], check=True, stdout=subprocess.DEVNULL)
         os.environ["PATH"] = f"{links}:{os.environ['PATH']}"
+        # nipype takes the names of some outputs from FSL's version, which it looks up when it is imported.
+        version = folder / "fsl" / "etc" / "fslversion"
+        version.parent.mkdir(parents=True, exist_ok=True)
+        version.write_text("6.0.7\n")
+        os.environ["FSLDIR"] = str(folder / "fsl")
+        from clients import parts
+
         os.environ |= {"FSLOUTPUTTYPE": "NIFTI_GZ", "NO_ET": "1", "NIPYPE_NO_ET": "1"}
         faults = []
         for part in typed.parts:

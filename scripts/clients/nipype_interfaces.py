@@ -38,7 +38,7 @@ def check(typed: argparse.Namespace, folder: Path) -> list[str]:
             outcome, why = run(interface)
             report(name, outcome, why, faults)
     shapes.make(folder)
-    for outcome_of in (apply_transforms, apply_to_points, flirt, jacobian, image_math):
+    for outcome_of in (apply_transforms, apply_to_points, flirt, mcflirt, jacobian, image_math):
         if typed.only in outcome_of.__name__:
             try:
                 outcome_of(folder)
@@ -204,6 +204,51 @@ def flirt(folder: Path) -> None:
         itk_transform="known.txt",
     ).run()
     close(resampled("head.nii.gz", "moved.nii.gz", sitk.ReadTransform("known.txt")), array("moved.nii.gz"), 0.02)
+
+
+def mcflirt(folder: Path) -> None:
+    """MCFLIRT: all outputs where nipype looks for them; matrices and parameters say the known motion."""
+    from clients.functional import VOLUMES, series
+    from series import errors
+
+    bold, reference, motions, of = series(folder)
+    done = fsl.MCFLIRT(
+        in_file=str(bold),
+        ref_file=str(reference),
+        interpolation="spline",
+        save_mats=True,
+        save_plots=True,
+        save_rms=True,
+        smooth=1.0,
+    ).run()
+    outputs = done.outputs
+    matrices = [np.loadtxt(file) for file in outputs.mat_file]
+    # FSL's coordinates are voxels times their size, counted from the right where the affine does not flip.
+    flip = np.diag([-1.0, 1, 1, 1]) if np.linalg.det(of.affine) > 0 else np.eye(4)
+    sizes = nib.affines.voxel_sizes(of.affine)
+    flip[0, 3] = (of.voxels.shape[0] - 1) * sizes[0] if flip[0, 0] < 0 else 0
+    to_world = of.affine @ np.linalg.inv(flip @ np.diag([*sizes, 1]))
+    found = [np.linalg.inv(to_world @ matrix @ np.linalg.inv(to_world)) for matrix in matrices]
+    apart = errors.between(np.array(found), motions, VOLUMES // 2, of.points)
+    assert apart.worst < 0.1, str(apart)
+    parameters = np.loadtxt(outputs.par_file)
+    assert parameters.shape == (VOLUMES, 6), parameters.shape
+    for matrix, (x, y, z, *_) in zip(matrices, parameters, strict=True):
+        small = np.eye(3) + np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
+        assert np.abs(matrix[:3, :3] - small).max() < 3e-3, (matrix, x, y, z)
+    absolute, relative = (np.loadtxt(file) for file in outputs.rms_files)
+    assert absolute.shape == (VOLUMES,) and relative.shape == (VOLUMES - 1,), (absolute.shape, relative.shape)
+    assert absolute[VOLUMES // 2] < 0.05 < absolute.max(), absolute
+    for which in ("abs", "rel"):
+        assert Path(f"{outputs.out_file}_{which}_mean.rms").is_file()
+    before, after = array(bold), array(outputs.out_file)
+    middle = before[..., VOLUMES // 2]
+    apart = [np.abs(series - middle[..., None]).mean() for series in (before, after)]
+    assert apart[1] < 0.7 * apart[0], apart
+    to_mean = fsl.MCFLIRT(in_file=str(bold), mean_vol=True, stats_imgs=True, cost="leastsquares", out_file="to_mean.nii.gz")
+    images = to_mean.run().outputs
+    assert Path(images.mean_img).is_file()
+    close(array(images.std_img) ** 2, array(images.variance_img))
 
 
 def jacobian(folder: Path) -> None:

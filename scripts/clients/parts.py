@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from clients import apply, composites, fusion, names, nipype_interfaces, normalisation, script_files, settings
+from clients import apply, composites, functional, fusion, names, nipype_interfaces, normalisation, script_files, settings
 
 Part = Callable[[argparse.Namespace, Path], list[str]]
 
@@ -16,6 +16,7 @@ ALL: dict[str, Part] = {
     "template": normalisation.template,
     "restrict": settings.restrict,
     "nipype": nipype_interfaces.check,
+    "functional": functional.check,
     "composites": composites.check,
     "names": names.check,
     "apply": apply.check,

@@ -4,8 +4,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use antsreg_console::{CliError, Console, UsageError, command_line::command_line};
+use antsreg_kernels::apply::SplineOrder;
 use antsreg_register::linear::Dof;
-use antsreg_study::motion::{Corrected, Cost, MotionFiles, Options, ReferenceVolume, Task};
+use antsreg_study::apply::Reading;
+use antsreg_study::motion::{Corrected, Cost, MotionFiles, Names, Options, ReferenceVolume, Task};
 
 /// Motion correction: align every volume of a series to a reference volume.
 ///
@@ -65,9 +67,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         files: MotionFiles {
             input: args.input.clone(),
             reference: args.reference.clone(),
-            prefix: args.output.clone(),
-            corrected: !args.no_corrected,
-            fsl: args.fsl,
+            names: Names::of(&args.output, !args.no_corrected, args.fsl),
         },
         options: Options {
             dof: args.dof,
@@ -75,6 +75,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
             smoothing_sigmas_mm: args.smoothing_sigmas_mm.to_vec(),
             ..Options::default()
         },
+        reading: Reading::Spline(SplineOrder::CUBIC),
         keep_going: args.keep_going,
         command_line: command_line(),
     };

@@ -39,6 +39,7 @@ pub const COMMANDS: &[Command] = &[
     ants("ImageMath", ants::image_math::run),
     ants("c3d_affine_tool", c3d_affine_tool::run),
     fsl("flirt", fsl::flirt::run).reading(fsl::flirt::read),
+    fsl("mcflirt", fsl::mcflirt::run).reading(fsl::mcflirt::read),
     fsl("convert_xfm", fsl::convert_xfm::run),
 ];
 

@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use nalgebra::{Matrix3, Matrix4, Vector3};
+use nalgebra::{Matrix3, Matrix4, Point3, Vector3};
 
 use super::replace::replace;
 use super::{Error, ErrorKind, small};
@@ -100,6 +100,11 @@ pub fn from_world(affine: &AffineTransform, fixed: &Grid, moving: &Grid) -> Opti
     let world_to_scaled = voxel_to_scaled(fixed).after(&fixed.voxel_to_world().inverse()?);
     let moving_to_world = moving.voxel_to_world().after(&voxel_to_scaled(moving).inverse()?);
     Some(world_to_scaled.after(&affine.inverse()?).after(&moving_to_world).to_homogeneous())
+}
+
+/// FSL's coordinates, scaled mm, of a point in RAS mm; `None` if the grid's axes are not independent.
+pub fn scaled(point: &Point3<f64>, grid: &Grid) -> Option<Point3<f64>> {
+    Some(voxel_to_scaled(grid).apply(&grid.voxel_to_world().inverse()?.apply(point)))
 }
 
 /// Voxel index → FSL's scaled mm.

@@ -2,4 +2,5 @@
 
 pub mod convert_xfm;
 pub mod flirt;
+pub mod mcflirt;
 mod names;

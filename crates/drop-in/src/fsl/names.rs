@@ -43,7 +43,7 @@ fn output_as(name: &str, format: Option<&str>) -> Result<PathBuf, Refusal> {
 }
 
 /// A name without the extension of an image.
-fn stem(name: &str) -> &str {
+pub fn stem(name: &str) -> &str {
     EXTENSIONS.iter().find_map(|extension| name.strip_suffix(extension)).unwrap_or(name)
 }
 

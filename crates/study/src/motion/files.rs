@@ -14,68 +14,65 @@ pub struct MotionFiles {
     pub input: PathBuf,
     /// The volume that the others are aligned to.
     pub reference: ReferenceVolume,
-    /// The start of all names of outputs, folder included.
-    pub prefix: String,
-    /// Whether the corrected series is written.
-    pub corrected: bool,
-    /// Whether FSL's matrices are written as well, a file a volume.
-    pub fsl: bool,
+    /// What is written.
+    pub names: Names,
 }
 
-/// Names of the outputs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Names of the outputs; those without a name are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     /// Transforms of all volumes, from points of the reference to points of the volume: ITK's text.
-    pub transforms: PathBuf,
+    pub transforms: Option<PathBuf>,
     /// The table of the motion.
-    pub table: PathBuf,
+    pub table: Option<PathBuf>,
     /// The mean of the corrected volumes.
-    pub mean: PathBuf,
+    pub mean: Option<PathBuf>,
+    /// The variance of the corrected volumes, over their number less one.
+    pub variance: Option<PathBuf>,
+    /// The root of the variance.
+    pub deviation: Option<PathBuf>,
     /// The record.
-    pub record: PathBuf,
+    pub record: Option<PathBuf>,
     /// The corrected series.
     pub corrected: Option<PathBuf>,
-    /// The folder of FSL's matrices.
+    /// The folder of FSL's matrices, a file a volume.
     pub matrices: Option<PathBuf>,
 }
 
-impl MotionFiles {
-    /// The names of the outputs.
-    pub fn names(&self) -> Names {
-        let name = |end: &str| PathBuf::from(format!("{}{end}", self.prefix));
+impl Names {
+    /// The names that begin with a prefix, folder included; with the corrected series and FSL's matrices where asked for.
+    pub fn of(prefix: &str, corrected: bool, fsl: bool) -> Names {
+        let name = |end: &str| Some(PathBuf::from(format!("{prefix}{end}")));
         Names {
             transforms: name("motion.txt"),
             table: name("motion.tsv"),
             mean: name("mean.nii.gz"),
             record: name("record.json"),
-            corrected: self.corrected.then(|| name("corrected.nii.gz")),
-            matrices: self.fsl.then(|| name("motion.mat")),
+            corrected: name("corrected.nii.gz").filter(|_| corrected),
+            matrices: name("motion.mat").filter(|_| fsl),
+            ..Names::default()
         }
     }
 
+    /// All files but FSL's matrices.
+    pub fn files(&self) -> Vec<&Path> {
+        let Names { transforms, table, mean, variance, deviation, record, corrected, .. } = self;
+        let all = [transforms, table, mean, variance, deviation, record, corrected];
+        all.into_iter().flatten().map(PathBuf::as_path).collect()
+    }
+}
+
+impl MotionFiles {
     /// Refuses outputs that cannot be written, or that would replace an input. Makes the folder of FSL's matrices.
     ///
     /// # Errors
     /// What is wrong with a name.
     pub fn check(&self) -> Result<(), Error> {
-        let names = self.names();
         let inputs: Vec<&Path> = [Some(self.input.as_path()), self.reference.file()].into_iter().flatten().collect();
-        outputs::check(names.files(), inputs)?;
-        match &names.matrices {
+        outputs::check(self.names.files(), inputs)?;
+        match &self.names.matrices {
             Some(folder) => Ok(outputs::make_folder(folder)?),
             None => Ok(()),
         }
-    }
-}
-
-impl Names {
-    /// All files but FSL's matrices.
-    pub fn files(&self) -> Vec<&Path> {
-        let Names { transforms, table, mean, record, corrected, .. } = self;
-        [Some(transforms), Some(table), Some(mean), Some(record), corrected.as_ref()]
-            .into_iter()
-            .flatten()
-            .map(PathBuf::as_path)
-            .collect()
     }
 }

@@ -4,10 +4,11 @@ mod files;
 mod quality;
 mod reference;
 mod run;
+mod sums;
 mod table;
 
-pub use antsreg_motion::{Cost, Options};
+pub use antsreg_motion::{Cost, Options, Parameters, parameters, rms_deviation};
 pub use files::{MotionFiles, Names};
 pub use reference::ReferenceVolume;
-pub use run::{Corrected, Progress, Task, run};
+pub use run::{Corrected, Found, Progress, Task, find, run};
 pub use table::Row;

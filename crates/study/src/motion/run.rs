@@ -8,14 +8,17 @@ use std::time::Instant;
 use antsreg_core::io::nifti::{self, Planes, PlanesFile, SeriesReader, Stored};
 use antsreg_core::io::outputs::{Outputs, write_file};
 use antsreg_core::io::{ErrorKind, fsl, itk};
-use antsreg_core::{AffineTransform, Transform, TransformChain, Volume, memory};
-use antsreg_kernels::apply::{self, Interpolation};
+use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume, memory};
+use antsreg_kernels::apply;
 use antsreg_motion::{BATCH, Options, Reference, Series};
+use nalgebra::Point3;
 use serde::Serialize;
 
 use super::quality::Quality;
+use super::sums::Sums;
 use super::table::{self, Row};
 use super::{MotionFiles, ReferenceVolume};
+use crate::apply::Reading;
 use crate::{Error, inputs};
 
 /// A motion correction.
@@ -25,6 +28,8 @@ pub struct Task {
     pub files: MotionFiles,
     /// How volumes are aligned.
     pub options: Options,
+    /// How volumes are read between their voxels for the corrected series and the images of it.
+    pub reading: Reading,
     /// Whether volumes that cannot be aligned are left out, instead of ending the correction. Such a volume gets the
     /// transform of the volume before.
     pub keep_going: bool,
@@ -41,6 +46,23 @@ pub struct Progress {
     pub of: usize,
 }
 
+/// A series whose motion is known. Its files get their names by [`Found::commit`].
+#[derive(Debug)]
+pub struct Found {
+    /// What was written; more may be added.
+    pub outputs: Outputs,
+    /// From points of the reference to points of each volume, RAS mm.
+    pub transforms: Vec<AffineTransform>,
+    /// The motion of each volume.
+    pub rows: Vec<Row>,
+    /// The centre of rotations, in the reference, RAS mm.
+    pub centre: Point3<f64>,
+    /// The grids of the reference and of the volumes.
+    pub grids: [Grid; 2],
+    /// Volumes that could not be aligned, counted from 0, and why.
+    pub failed: Vec<(usize, String)>,
+}
+
 /// A series that was corrected.
 #[derive(Debug, Clone)]
 pub struct Corrected {
@@ -50,6 +72,16 @@ pub struct Corrected {
     pub rows: Vec<Row>,
     /// Volumes that could not be aligned, counted from 0, and why.
     pub failed: Vec<(usize, String)>,
+}
+
+impl Found {
+    /// Gives the files their names.
+    ///
+    /// # Errors
+    /// A file that cannot be renamed.
+    pub fn commit(self) -> Result<Corrected, Error> {
+        Ok(Corrected { paths: self.outputs.commit()?, rows: self.rows, failed: self.failed })
+    }
 }
 
 /// What is kept of a correction, as JSON.
@@ -73,6 +105,14 @@ struct Record<'a> {
 /// A file that is no series, is damaged or cannot be written; a volume that cannot be aligned, unless such volumes are left
 /// out; too little memory; an observer that breaks.
 pub fn run(task: &Task, observer: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Corrected, Error> {
+    find(task, observer)?.commit()
+}
+
+/// As [`run`], with files that do not have their names yet, so that others can be added.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn find(task: &Task, observer: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Found, Error> {
     let began = Instant::now();
     let Task { files, options, .. } = task;
     files.check()?;
@@ -80,7 +120,7 @@ pub fn run(task: &Task, observer: &mut dyn FnMut(Progress) -> ControlFlow<()>) -
     let reference_image = passes.reference()?;
     let reference = prepared(task, &reference_image)?;
     let mut pass = passes.begin(&reference, &reference_image)?;
-    let names = files.names();
+    let names = &files.names;
     let mut outputs = Outputs::new();
     if let Some(path) = &names.corrected {
         let grid = reference_image.grid.clone();
@@ -99,51 +139,58 @@ pub fn run(task: &Task, observer: &mut dyn FnMut(Progress) -> ControlFlow<()>) -
     } else {
         while !pass.next_batch()?.is_empty() {}
     }
-    let Pass { transforms, failed, sum, quality, .. } = pass;
+    let Pass { transforms, failed, sums, quality, .. } = pass;
     let rows = table::rows(&transforms, &reference.centre(), &quality.finish());
-    let mean = mean_of(sum, transforms.len(), &reference_image);
-    let grids = [&reference_image.grid, &passes.first.grid];
-    outputs.write(&names.transforms, |path| {
-        Ok::<_, Error>(itk::write_affines(path, &transforms, reference.centre())?)
-    })?;
-    outputs.write(&names.table, |path| table::write(path, &rows))?;
-    outputs.write(&names.mean, |path| Ok::<_, Error>(nifti::write_volume(path, &mean)?))?;
+    let grids = [reference_image.grid.clone(), passes.first.grid.clone()];
+    if let Some(path) = &names.transforms {
+        outputs.write(path, |path| Ok::<_, Error>(itk::write_affines(path, &transforms, reference.centre())?))?;
+    }
+    if let Some(path) = &names.table {
+        outputs.write(path, |path| table::write(path, &rows))?;
+    }
+    let images =
+        [(&names.mean, Sums::mean as Image), (&names.variance, Sums::variance), (&names.deviation, Sums::deviation)];
+    for (name, image) in images {
+        if let Some(path) = name {
+            let image = image(&sums, &grids[0]);
+            outputs.write(path, |path| Ok::<_, Error>(nifti::write_volume(path, &image)?))?;
+        }
+    }
     if let Some(folder) = &names.matrices {
         for (n, transform) in transforms.iter().enumerate() {
             let name = folder.join(format!("MAT_{n:04}"));
-            outputs.write(&name, |path| Ok::<_, Error>(fsl::write_matrix(path, transform, grids[0], grids[1])?))?;
+            outputs.write(&name, |path| Ok::<_, Error>(fsl::write_matrix(path, transform, &grids[0], &grids[1])?))?;
         }
     }
-    let displacements = rows.iter().filter_map(|row| row.since_before).map(|[displacement, _]| displacement);
-    let record = Record {
-        version: env!("CARGO_PKG_VERSION"),
-        command_line: &task.command_line,
-        input: &files.input,
-        reference: &files.reference,
-        options,
-        volumes: transforms.len(),
-        failed: &failed,
-        centre_ras_mm: reference.centre().coords.into(),
-        mean_framewise_displacement_mm: displacements.sum::<f64>() / (rows.len().max(2) - 1) as f64,
-        seconds: began.elapsed().as_secs_f64(),
-    };
-    outputs.write(&names.record, |path| {
-        let text = serde_json::to_string_pretty(&record)
-            .map_err(|source| Error::Json { path: names.record.clone(), source })?;
-        Ok::<_, Error>(write_file(path, (text + "\n").as_bytes())?)
-    })?;
-    Ok(Corrected { paths: outputs.commit()?, rows, failed })
+    if let Some(path) = &names.record {
+        let displacements = rows.iter().filter_map(|row| row.since_before).map(|[displacement, _]| displacement);
+        let record = Record {
+            version: env!("CARGO_PKG_VERSION"),
+            command_line: &task.command_line,
+            input: &files.input,
+            reference: &files.reference,
+            options,
+            volumes: transforms.len(),
+            failed: &failed,
+            centre_ras_mm: reference.centre().coords.into(),
+            mean_framewise_displacement_mm: displacements.sum::<f64>() / (rows.len().max(2) - 1) as f64,
+            seconds: began.elapsed().as_secs_f64(),
+        };
+        outputs.write(path, |temporary| {
+            let text =
+                serde_json::to_string_pretty(&record).map_err(|source| Error::Json { path: path.clone(), source })?;
+            Ok::<_, Error>(write_file(temporary, (text + "\n").as_bytes())?)
+        })?;
+    }
+    Ok(Found { outputs, transforms, rows, centre: reference.centre(), grids, failed })
 }
+
+/// An image of the corrected volumes, on a grid.
+type Image = fn(&Sums, &Grid) -> Volume;
 
 fn prepared(task: &Task, image: &Volume) -> Result<Reference, Error> {
     let path = task.files.reference.file().unwrap_or(&task.files.input);
     Reference::new(image, &task.options).map_err(|source| Error::MotionReference { path: path.into(), source })
-}
-
-/// The mean of `count` volumes, from their sum, on the grid of the reference.
-fn mean_of(sum: Vec<f64>, count: usize, reference: &Volume) -> Volume {
-    let voxels = sum.into_iter().map(|sum| (sum / count.max(1) as f64) as f32).collect();
-    Volume { grid: reference.grid.clone(), voxels }
 }
 
 /// Passes over the series, one or two.
@@ -198,14 +245,15 @@ impl<'a> Passes<'a> {
                 let reference = prepared(self.task, &middle)?;
                 let mut pass = self.begin(&reference, &middle)?;
                 while !pass.next_batch()?.is_empty() {}
-                let (sum, count) = (pass.sum, pass.transforms.len());
-                Ok(mean_of(sum, count, &middle))
+                Ok(pass.sums.mean(&middle.grid))
             }
         }
     }
 
     /// Begins a pass.
     fn begin<'b>(&'b mut self, reference: &'b Reference, image: &'b Volume) -> Result<Pass<'b>, Error> {
+        let names = &self.task.files.names;
+        let squares = names.variance.is_some() || names.deviation.is_some();
         Ok(Pass {
             task: self.task,
             reader: SeriesReader::open(&self.task.files.input)?,
@@ -214,7 +262,7 @@ impl<'a> Passes<'a> {
             series: Series::new(reference),
             transforms: Vec::new(),
             failed: Vec::new(),
-            sum: vec![0.0; image.voxels.len()],
+            sums: Sums::new(image.voxels.len(), squares),
             quality: Quality::new(image),
             observer: self.observer,
             progress: &mut self.progress,
@@ -233,7 +281,7 @@ struct Pass<'a> {
     transforms: Vec<AffineTransform>,
     failed: Vec<(usize, String)>,
     /// Of the corrected volumes.
-    sum: Vec<f64>,
+    sums: Sums,
     quality: Quality,
     observer: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
     progress: &'a mut Progress,
@@ -265,8 +313,9 @@ impl Pass<'_> {
             };
             self.transforms.push(transform);
             let chain = TransformChain::from(vec![Transform::Affine(transform)]);
-            let moved = apply::resample(volume, &self.image.grid, &chain, Interpolation::BSpline, 0.0);
-            self.sum.iter_mut().zip(&moved.voxels).for_each(|(sum, value)| *sum += f64::from(*value));
+            let interpolation = self.task.reading.on(&volume.grid);
+            let moved = apply::resample(volume, &self.image.grid, &chain, interpolation, 0.0);
+            self.sums.add(&moved.voxels);
             self.quality.add(&moved);
             corrected.push(moved);
         }

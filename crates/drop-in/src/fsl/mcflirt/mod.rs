@@ -1,0 +1,56 @@
+//! `mcflirt`: motion correction of a series.
+
+mod outputs;
+mod request;
+
+use std::ops::ControlFlow;
+
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_register::Description;
+use antsreg_study::motion::{self, MotionFiles, Options, Task};
+
+use self::request::Request;
+use crate::call::Call;
+
+const USAGE: &str = "\
+mcflirt -in SERIES [-out SERIES] [-refvol N | -reffile IMAGE | -meanvol] [-dof 6|7|9|12] [-cost normcorr|leastsquares]
+        [-mats] [-plots] [-rmsabs] [-rmsrel] [-stats] [-spline_final | -nn_final | -sinc_final] …
+
+Served by antsreg-gpu: its motion correction takes the place of MCFLIRT's.
+";
+
+/// Runs `mcflirt`.
+///
+/// # Errors
+/// A refusal; files that cannot be read or written; a volume that cannot be aligned.
+pub fn run(call: &Call) -> Result<(), CliError> {
+    if call.arguments.is_empty() || call.arguments.iter().any(|word| word == "-help" || word == "-h") {
+        return print(USAGE);
+    }
+    let request = Request::read(&call.arguments)?;
+    let names = outputs::names(&request)?;
+    let task = Task {
+        files: MotionFiles { input: request.input.clone(), reference: request.reference.clone(), names },
+        options: Options { dof: request.dof, cost: request.cost, ..Options::default() },
+        reading: request.reading,
+        keep_going: false,
+        command_line: Vec::new(),
+    };
+    let mut console = call.console(request.verbose)?;
+    let mut found = motion::find(&task, &mut |progress| {
+        console.note(format_args!("aligned {} of {} volumes", progress.aligned, progress.of));
+        ControlFlow::Continue(())
+    })?;
+    outputs::write_tables(&request, &mut found)?;
+    found.commit()?;
+    call.tell(&Description::Cpu, &request.replaced);
+    Ok(())
+}
+
+/// Reads the arguments alone.
+///
+/// # Errors
+/// A refusal.
+pub fn read(words: &[String]) -> Result<(), Refusal> {
+    Request::read(words).map(drop)
+}

@@ -1,0 +1,207 @@
+//! A command line of `mcflirt` as plain data.
+
+use std::path::PathBuf;
+
+use antsreg_console::Refusal;
+use antsreg_kernels::apply::{SplineOrder, Window};
+use antsreg_register::linear::Dof;
+use antsreg_study::apply::Reading;
+use antsreg_study::motion::{Cost, ReferenceVolume};
+
+use crate::fsl::names;
+
+/// Everything that was asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The series.
+    pub input: PathBuf,
+    /// The corrected series, as it was named: names of other outputs begin with it.
+    pub output: String,
+    /// The volume that the others are aligned to.
+    pub reference: ReferenceVolume,
+    /// Degrees of freedom.
+    pub dof: Dof,
+    /// What is minimised.
+    pub cost: Cost,
+    /// How volumes are read between voxels.
+    pub reading: Reading,
+    /// Which outputs there are beside the corrected series.
+    pub asked: Asked,
+    /// Whether progress is shown.
+    pub verbose: bool,
+    /// What is done otherwise than by MCFLIRT.
+    pub replaced: Vec<String>,
+}
+
+/// Outputs beside the corrected series.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// A matrix for each volume.
+    pub matrices: bool,
+    /// The table of parameters.
+    pub parameters: bool,
+    /// Displacements from the reference.
+    pub absolute: bool,
+    /// Displacements from the volume before.
+    pub relative: bool,
+    /// Mean, variance and standard deviation.
+    pub statistics: bool,
+}
+
+/// Options of MCFLIRT's own search that change nothing here, and how many values follow them.
+const WITHOUT_EFFECT: [(&str, usize); 8] = [
+    ("-bins", 1),
+    ("-scaling", 1),
+    ("-smooth", 1),
+    ("-rotation", 1),
+    ("-stages", 1),
+    ("-fov", 1),
+    ("-report", 0),
+    ("-forcescaling", 0),
+];
+
+/// Options that are not served, and what would do instead.
+const REFUSED: [(&str, &str); 5] = [
+    ("-init", "leave it out: volumes start from the reference and from their neighbours"),
+    ("-gdt", "leave it out"),
+    ("-edge", "leave it out"),
+    ("-2d", "use it for volumes, not for slices"),
+    ("-i", "use -in"),
+];
+
+impl Request {
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// An option that is not understood or not served.
+    pub fn read(words: &[String]) -> Result<Request, Refusal> {
+        let (mut input, mut output, mut mean) = (None, None, false);
+        let mut request = Request {
+            input: PathBuf::new(),
+            output: String::new(),
+            reference: ReferenceVolume::Middle,
+            dof: Dof::Rigid6,
+            cost: Cost::Ncc,
+            reading: Reading::Linear,
+            asked: Asked::default(),
+            verbose: false,
+            replaced: Vec::new(),
+        };
+        let mut words = words.iter().map(String::as_str);
+        while let Some(option) = words.next() {
+            let mut value = || words.next().ok_or_else(|| Refusal::new(option, "expected a value after it"));
+            if let Some((_, count)) = WITHOUT_EFFECT.iter().find(|(name, _)| *name == option) {
+                for _ in 0..*count {
+                    value()?;
+                }
+                request.replaced.push(format!("{option} by the search's own settings"));
+                continue;
+            }
+            if let Some((_, instead)) = REFUSED.iter().find(|(name, _)| *name == option) {
+                return Err(Refusal::not_served(option, instead));
+            }
+            match option {
+                "-in" => {
+                    let name = value()?;
+                    input = Some((name, names::input(option, name)?));
+                }
+                "-out" | "-o" => output = Some(value()?),
+                "-reffile" | "-r" => request.reference = ReferenceVolume::File(names::input(option, value()?)?),
+                "-refvol" => request.reference = ReferenceVolume::Volume(number(option, value()?)?),
+                "-meanvol" => mean = true,
+                "-dof" => request.dof = dof(value()?)?,
+                "-cost" => request.cost = cost(value()?)?,
+                "-mats" => request.asked.matrices = true,
+                "-plots" => request.asked.parameters = true,
+                "-rmsabs" => request.asked.absolute = true,
+                "-rmsrel" => request.asked.relative = true,
+                "-stats" => request.asked.statistics = true,
+                "-spline_final" => request.reading = Reading::Spline(SplineOrder::CUBIC),
+                "-nn_final" => request.reading = Reading::Nearest,
+                "-sinc_final" => {
+                    request.reading = Reading::Sinc(Window::Hamming);
+                    request.replaced.push("the sinc by one of radius 3 with Hamming's window".into());
+                }
+                "-verbose" | "-v" => request.verbose = number(option, value()?)? > 0,
+                _ => return Err(Refusal::new(option, "is no option of mcflirt")),
+            }
+        }
+        let Some((name, input)) = input else {
+            return Err(Refusal::new("-in", "is missing: a series is expected"));
+        };
+        request.output = output.map_or_else(|| format!("{}_mcf", names::stem(name)), str::to_owned);
+        request.input = input;
+        // As MCFLIRT, whatever else names a reference.
+        if mean {
+            request.reference = ReferenceVolume::Mean;
+        }
+        Ok(request)
+    }
+}
+
+fn number(option: &str, text: &str) -> Result<usize, Refusal> {
+    text.parse().map_err(|_| Refusal::new(format!("{option} {text}"), "expected a whole number from 0"))
+}
+
+fn dof(text: &str) -> Result<Dof, Refusal> {
+    let dof = Dof::ALL.into_iter().find(|dof| *dof != Dof::Translation3 && text.parse() == Ok(dof.number(false)));
+    dof.ok_or_else(|| Refusal::not_served(format!("-dof {text}"), "use 6, 7, 9 or 12"))
+}
+
+fn cost(name: &str) -> Result<Cost, Refusal> {
+    match name {
+        "normcorr" => Ok(Cost::Ncc),
+        "leastsquares" => Ok(Cost::Lsq),
+        "mutualinfo" | "woods" | "corratio" | "normmi" => {
+            Err(Refusal::not_served(format!("-cost {name}"), "use normcorr or leastsquares"))
+        }
+        _ => Err(Refusal::new(format!("-cost {name}"), "expected normcorr or leastsquares")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Request, Refusal> {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["s.nii.gz", "r.nii"] {
+            std::fs::write(folder.path().join(name), b"x").expect("it is written");
+        }
+        let line = line.replace("DIR", &folder.path().display().to_string());
+        Request::read(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn lines_of_nipype_are_read() {
+        let line = "-in DIR/s.nii.gz -cost leastsquares -bins 256 -dof 7 -spline_final -mats -out o.nii.gz -plots -reffile \
+                    DIR/r.nii -rmsabs -rmsrel -scaling 6.00 -smooth 1.00 -stats";
+        let request = read(line).expect("it is served");
+        assert_eq!((request.output.as_str(), request.dof, request.cost), ("o.nii.gz", Dof::Similarity7, Cost::Lsq));
+        assert!(request.reference.file().is_some_and(|path| path.ends_with("r.nii")));
+        assert_eq!(request.reading, Reading::Spline(SplineOrder::CUBIC));
+        let all = Asked { matrices: true, parameters: true, absolute: true, relative: true, statistics: true };
+        assert_eq!((request.asked, request.replaced.len()), (all, 3));
+    }
+
+    #[test]
+    fn defaults_are_those_of_mcflirt() {
+        let request = read("-in DIR/s").expect("it is served");
+        assert!(request.output.ends_with("/s_mcf") && request.input.ends_with("s.nii.gz"));
+        assert_eq!((request.reference, request.reading), (ReferenceVolume::Middle, Reading::Linear));
+        let mean = read("-in DIR/s -refvol 3 -meanvol").expect("it is served");
+        assert_eq!((mean.reference, mean.asked), (ReferenceVolume::Mean, Asked::default()));
+    }
+
+    #[test]
+    fn what_is_not_served_is_refused_by_name() {
+        for rest in ["-gdt", "-edge", "-init a.mat", "-cost normmi", "-dof 3", "-refvol -1", "-nosuch", "-out"] {
+            let refusal = read(&format!("-in DIR/s {rest}")).expect_err(rest);
+            let first = rest.split(' ').next().unwrap_or_default();
+            assert!(refusal.option.starts_with(first), "{rest}: {refusal}");
+        }
+        for line in ["-out o", "-in DIR/nosuch"] {
+            assert!(read(line).is_err(), "{line}");
+        }
+    }
+}

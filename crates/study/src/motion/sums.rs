@@ -1,0 +1,68 @@
+//! Images of all corrected volumes together.
+
+use antsreg_core::{Grid, Volume};
+
+/// Sums over the volumes, voxel by voxel.
+pub(super) struct Sums {
+    count: usize,
+    sum: Vec<f64>,
+    /// Of the squared distances from the mean so far (Welford 1962); nothing where no variance is asked for.
+    squares: Vec<f64>,
+}
+
+impl Sums {
+    /// Of volumes of this many voxels; of their squares only where they are asked for.
+    pub fn new(voxels: usize, squares: bool) -> Sums {
+        Sums { count: 0, sum: vec![0.0; voxels], squares: vec![0.0; if squares { voxels } else { 0 }] }
+    }
+
+    /// Adds a volume.
+    pub fn add(&mut self, voxels: &[f32]) {
+        let before = self.count as f64;
+        self.count += 1;
+        if before > 0.0 {
+            for ((square, sum), value) in self.squares.iter_mut().zip(&self.sum).zip(voxels) {
+                *square += (f64::from(*value) - sum / before).powi(2) * before / (before + 1.0);
+            }
+        }
+        self.sum.iter_mut().zip(voxels).for_each(|(sum, value)| *sum += f64::from(*value));
+    }
+
+    /// The mean, on the grid of the reference.
+    pub fn mean(&self, grid: &Grid) -> Volume {
+        let count = self.count.max(1) as f64;
+        Volume { grid: grid.clone(), voxels: self.sum.iter().map(|sum| (sum / count) as f32).collect() }
+    }
+
+    /// The variance, over the number of volumes less one.
+    pub fn variance(&self, grid: &Grid) -> Volume {
+        let over = (self.count.max(2) - 1) as f64;
+        Volume { grid: grid.clone(), voxels: self.squares.iter().map(|square| (square / over) as f32).collect() }
+    }
+
+    /// The root of the variance.
+    pub fn deviation(&self, grid: &Grid) -> Volume {
+        let mut volume = self.variance(grid);
+        volume.voxels.iter_mut().for_each(|value| *value = value.sqrt());
+        volume
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variance_is_that_of_all_values() {
+        let grid = Grid::axis_aligned([2, 1, 1], [1.0; 3]);
+        let mut sums = Sums::new(2, true);
+        for value in [1.0, 2.0, 4.0, 9.0] {
+            sums.add(&[value, 1e4 + value]);
+        }
+        assert_eq!(sums.mean(&grid).voxels, [4.0, 10004.0]);
+        // Squared distances from the mean: 9, 4, 0 and 25.
+        let [a, b] = [0, 1].map(|n| sums.variance(&grid).voxels[n]);
+        assert!((a - 38.0 / 3.0).abs() < 1e-5 && (b - 38.0 / 3.0).abs() < 1e-4, "{a}, {b}");
+        assert!((sums.deviation(&grid).voxels[0] - (38.0f32 / 3.0).sqrt()).abs() < 1e-5);
+    }
+}
