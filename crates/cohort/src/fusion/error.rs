@@ -17,6 +17,14 @@ pub enum FusionError {
         /// How the grids differ.
         source: GridMismatch,
     },
+    /// A region that has not the voxels of the target.
+    #[error("the region has {found} voxels, expected the {expected} of the target")]
+    Region {
+        /// Its voxels.
+        found: usize,
+        /// Those of the target.
+        expected: usize,
+    },
     /// An option is out of range.
     #[error("{option} is {found}, expected {expected}")]
     Option {

@@ -57,6 +57,22 @@ impl Fused {
         self.votes.len()
     }
 
+    /// The labels that win at least this share of the vote, 0 at the other voxels; and which voxels those are.
+    pub fn certain(&self, least: f32) -> (LabelVolume, Vec<bool>) {
+        let mut labels = self.labels.clone();
+        let mut open = vec![false; labels.voxels.len()];
+        let mut start = 0;
+        for (voxel, end) in &self.votes {
+            let label = &mut labels.voxels[*voxel];
+            let won = self.shares[start..*end].iter().find(|(of, _)| of == label).map_or(0.0, |(_, share)| *share);
+            if won < least {
+                (*label, open[*voxel]) = (0, true);
+            }
+            start = *end;
+        }
+        (labels, open)
+    }
+
     /// The share of the vote for `label` at every voxel, 0 to 1.
     pub fn posterior(&self, label: i32) -> Volume {
         let agreed = |found: &i32| f32::from(u8::from(*found == label));

@@ -4,13 +4,13 @@ use antsreg_core::{Grid, LabelVolume, Volume};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::ballot::Ballot;
 use super::block::{BLOCK, Patches, Region, Scaled};
 use super::error::FusionError;
-use super::fused::{Fused, RowVotes};
+use super::fused::Fused;
 use super::search::{BLOCK_LEN, Search, shifts};
-use super::tally::Tally;
 use super::undecided::{check_grid, dilate, undecided};
-use super::weights::{Differences, View, place, solve};
+use super::weights::{Differences, Sign, View, place, solve};
 
 /// An atlas, already resampled on the target's grid.
 #[derive(Debug, Clone, Copy)]
@@ -88,25 +88,35 @@ impl JointOptions {
 /// # Errors
 /// No atlas, an atlas on another grid, or an option out of range.
 pub fn joint(target: &Volume, atlases: &[Atlas], options: &JointOptions) -> Result<Fused, FusionError> {
-    options.check()?;
-    let Some(first) = atlases.first() else { return Err(FusionError::NoAtlas) };
-    for (number, atlas) in atlases.iter().enumerate() {
-        check_grid(number, &target.grid, &atlas.image.grid)?;
-        check_grid(number, &target.grid, &atlas.labels.grid)?;
-    }
+    let first = check(target, atlases, options)?;
     let labels: Vec<&LabelVolume> = atlases.iter().map(|atlas| atlas.labels).collect();
     let grid = &target.grid;
     let open = undecided(&labels);
     let patches = Blocks::around(&dilate(&open, grid.shape, options.patch_radius), grid);
     let shifts = shifts(options.search_radius);
-    let choices = choose(target, atlases, options, &patches, &shifts);
-    let votes = vote(&labels, options, &open, &patches, &choices, &shifts);
+    let choices = choose(target, atlases, options, Sign::Any, &patches, &shifts);
+    let votes = Ballot::new(grid.shape, options, &patches, &choices, &shifts).labels(&labels, &open);
     let agreed = LabelVolume { grid: grid.clone(), voxels: first.labels.voxels.clone() };
     Ok(Fused::new(agreed, votes))
 }
 
+/// Checks the options and the grids; gives the first atlas.
+pub(super) fn check<'a>(
+    target: &Volume,
+    atlases: &[Atlas<'a>],
+    options: &JointOptions,
+) -> Result<Atlas<'a>, FusionError> {
+    options.check()?;
+    let first = atlases.first().ok_or(FusionError::NoAtlas)?;
+    for (number, atlas) in atlases.iter().enumerate() {
+        check_grid(number, &target.grid, &atlas.image.grid)?;
+        check_grid(number, &target.grid, &atlas.labels.grid)?;
+    }
+    Ok(*first)
+}
+
 /// The patches that are compared, block by block.
-struct Blocks {
+pub(super) struct Blocks {
     /// First voxel of each block, and the voxels of the block that have a patch, by their number in the block.
     blocks: Vec<([usize; 3], Vec<u16>)>,
     /// Number of the patch of each voxel, counted in the order of the blocks; `NONE` for a voxel without a patch.
@@ -117,8 +127,13 @@ struct Blocks {
 const NONE: u32 = u32::MAX;
 
 impl Blocks {
+    /// The number of the patch around a voxel, if the voxel has one.
+    pub(super) fn patch_of(&self, voxel: usize) -> Option<usize> {
+        Some(self.patch_of[voxel]).filter(|patch| *patch != NONE).map(|patch| patch as usize)
+    }
+
     /// One patch around every voxel of `set`.
-    fn around(set: &[bool], grid: &Grid) -> Blocks {
+    pub(super) fn around(set: &[bool], grid: &Grid) -> Blocks {
         let [nx, ny, nz] = grid.shape;
         let across: [usize; 3] = std::array::from_fn(|axis| grid.shape[axis].div_ceil(BLOCK[axis]));
         let index = |[x, y, z]: [usize; 3]| (z * ny + y) * nx + x;
@@ -154,9 +169,9 @@ fn voxel(start: [usize; 3], number: usize) -> [usize; 3] {
 }
 
 /// For each patch and atlas: the number of the shift that was chosen, and the weight.
-struct Choices {
-    shift: Vec<u16>,
-    weight: Vec<f32>,
+pub(super) struct Choices {
+    pub(super) shift: Vec<u16>,
+    pub(super) weight: Vec<f32>,
 }
 
 /// Buffers of one thread for one block.
@@ -180,10 +195,11 @@ struct Task<'a> {
 }
 
 /// For every patch, finds the best shift and the weight of each atlas.
-fn choose(
+pub(super) fn choose(
     target: &Volume,
     atlases: &[Atlas],
     options: &JointOptions,
+    sign: Sign,
     patches: &Blocks,
     shifts: &[[i32; 3]],
 ) -> Choices {
@@ -199,7 +215,7 @@ fn choose(
     }
     let target = Scaled::new(target);
     let images = atlases.iter().map(|atlas| Scaled::new(atlas.image)).collect();
-    let comparison = Comparison { target, images, options, shifts };
+    let comparison = Comparison { target, images, options, sign, shifts };
     tasks.into_par_iter().for_each_init(Scratch::default, |scratch, task| {
         pulp::Arch::new().dispatch(
             #[inline(always)]
@@ -214,6 +230,7 @@ struct Comparison<'a> {
     target: Scaled<'a>,
     images: Vec<Scaled<'a>>,
     options: &'a JointOptions,
+    sign: Sign,
     shifts: &'a [[i32; 3]],
 }
 
@@ -221,7 +238,7 @@ impl Comparison<'_> {
     /// Computes [`choose`] for one block.
     #[inline(always)]
     fn block(&self, scratch: &mut Scratch, Task { start, voxels, chosen, weights }: Task) {
-        let Comparison { target, images, options, shifts } = self;
+        let Comparison { target, images, options, sign, shifts } = self;
         let (radius, width) = (options.search_radius, 2 * options.patch_radius + 1);
         let Scratch { target: here, atlases: there, found, differences } = scratch;
         here.0.read(target, start, options.patch_radius, BLOCK.map(|extent| extent + width - 1));
@@ -243,70 +260,9 @@ impl Comparison<'_> {
             let shifted = there.iter().map(View::from).zip(chosen.iter().map(offset));
             differences.take(place(number), width, View::from(&*here), shifted);
             let errors = differences.errors(images.len(), options.alpha, options.beta);
-            for (weight, solved) in weights.iter_mut().zip(solve(errors).iter()) {
+            for (weight, solved) in weights.iter_mut().zip(solve(errors, *sign).iter()) {
                 *weight = *solved as f32;
             }
         }
     }
-}
-
-/// Decides every voxel where the atlases disagree. In each patch that contains the voxel, each atlas votes with its
-/// weight for the label at the shifted position.
-fn vote(
-    labels: &[&LabelVolume],
-    options: &JointOptions,
-    open: &[bool],
-    patches: &Blocks,
-    choices: &Choices,
-    shifts: &[[i32; 3]],
-) -> Vec<RowVotes> {
-    let Some(shape) = labels.first().map(|map| map.grid.shape) else { return Vec::new() };
-    let [nx, ny, nz] = shape;
-    let count = labels.len();
-    let around = |at: usize, extent: usize| {
-        at.saturating_sub(options.patch_radius)..(at + options.patch_radius + 1).min(extent)
-    };
-    let strides: Vec<isize> = shifts
-        .iter()
-        .map(|[x, y, z]| *x as isize + nx as isize * (*y as isize + ny as isize * *z as isize))
-        .collect();
-    let rows = (0..ny * nz).into_par_iter().with_min_len(4);
-    let votes = rows.map_init(Tally::default, |tally, row| {
-        let mut votes = RowVotes::default();
-        let (y, z) = (row % ny, row / ny);
-        for x in (0..nx).filter(|x| open[row * nx + x]) {
-            tally.clear();
-            let here = row * nx + x;
-            let inner = [x, y, z]
-                .iter()
-                .zip(shape)
-                .all(|(at, extent)| *at >= options.search_radius && at + options.search_radius < extent);
-            for pz in around(z, nz) {
-                for py in around(y, ny) {
-                    for px in around(x, nx) {
-                        let patch = patches.patch_of[(pz * ny + py) * nx + px];
-                        let chosen = patch as usize * count..(patch as usize + 1) * count;
-                        let each = choices.shift[chosen.clone()].iter().zip(&choices.weight[chosen]);
-                        for (map, (shift, weight)) in labels.iter().zip(each) {
-                            let there = if inner {
-                                here.wrapping_add_signed(strides[usize::from(*shift)])
-                            } else {
-                                clamped([x, y, z], shifts[usize::from(*shift)], shape)
-                            };
-                            tally.add(map.voxels[there], f64::from(*weight));
-                        }
-                    }
-                }
-            }
-            votes.push(here, tally);
-        }
-        votes
-    });
-    votes.collect()
-}
-
-/// The voxel at `at` + `shift`, clamped to the volume.
-fn clamped(at: [usize; 3], shift: [i32; 3], shape: [usize; 3]) -> usize {
-    let place = |axis: usize| at[axis].saturating_add_signed(shift[axis] as isize).min(shape[axis] - 1);
-    (place(2) * shape[1] + place(1)) * shape[0] + place(0)
 }

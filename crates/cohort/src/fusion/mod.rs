@@ -8,11 +8,14 @@
 //!   to the target near the voxel, and on how likely two atlases make the same error. H. Wang, J. W. Suh, S. R. Das,
 //!   J. B. Pluta, C. Craige, P. A. Yushkevich, "Multi-atlas segmentation with joint label fusion", IEEE TPAMI 35(3),
 //!   2013.
+//! - [`joint_everywhere`]: the same at all voxels of a region, of labels and of intensities, as `antsJointFusion` does.
 //!
 //! With equal votes, the smallest label wins. Results do not depend on the number of threads.
 
+mod ballot;
 mod block;
 mod error;
+mod everywhere;
 mod fused;
 mod joint;
 mod majority;
@@ -22,6 +25,7 @@ mod undecided;
 mod weights;
 
 pub use error::FusionError;
+pub use everywhere::{FusedImages, joint_everywhere};
 pub use fused::Fused;
 pub use joint::{Atlas, JointOptions, joint};
 pub use majority::majority;

@@ -103,8 +103,17 @@ fn patch(view: View<'_>, at: [usize; 3], width: usize) -> impl Iterator<Item = f
     })
 }
 
+/// What happens to weights below 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// They are kept, as the formula has it.
+    Any,
+    /// They are set to 0 before the weights are scaled to a sum of 1.
+    NotNegative,
+}
+
 /// The weights w that minimise wᵀMw with sum 1: M⁻¹1 / 1ᵀM⁻¹1. Equal weights if M has no inverse.
-pub(super) fn solve(errors: DMatrix<f64>) -> DVector<f64> {
+pub(super) fn solve(errors: DMatrix<f64>, sign: Sign) -> DVector<f64> {
     let atlases = errors.nrows();
     let ones = DVector::from_element(atlases, 1.0);
     let solved = match errors.clone().cholesky() {
@@ -113,7 +122,10 @@ pub(super) fn solve(errors: DMatrix<f64>) -> DVector<f64> {
         None => errors.lu().solve(&ones),
     };
     let equal = || DVector::from_element(atlases, 1.0 / atlases as f64);
-    solved.map_or_else(equal, |solved| {
+    solved.map_or_else(equal, |mut solved| {
+        if sign == Sign::NotNegative {
+            solved.iter_mut().for_each(|weight| *weight = weight.max(0.0));
+        }
         let sum = solved.sum();
         let weights = solved / sum;
         if weights.iter().all(|weight| weight.is_finite()) { weights } else { equal() }

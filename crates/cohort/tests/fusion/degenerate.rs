@@ -1,7 +1,7 @@
 //! Label fusion in degenerate cases: equal atlases, flat images, a label of one atlas only; and errors for invalid
 //! input.
 
-use antsreg_cohort::fusion::{Atlas, FusionError, JointOptions, joint, majority};
+use antsreg_cohort::fusion::{Atlas, FusionError, JointOptions, joint, joint_everywhere, majority};
 use antsreg_core::{LabelVolume, Volume};
 
 use crate::scene::{Noise, Scene};
@@ -92,6 +92,15 @@ fn an_atlas_that_looks_like_the_target_wins_over_those_that_do_not() {
 }
 
 #[test]
+fn labels_that_win_too_small_a_share_are_left_open() {
+    let scene = Scene::new([4, 1, 1], 1, 5);
+    let map = |voxels: [i32; 4]| LabelVolume { grid: scene.target.grid.clone(), voxels: voxels.to_vec() };
+    let maps = [map([3, 3, 3, 0]), map([3, 3, 5, 0]), map([3, 3, 7, 0]), map([3, 5, 7, 0]), map([3, 3, 3, 9])];
+    let (labels, open) = majority(&maps.each_ref()).expect("fused").certain(0.8);
+    assert_eq!((labels.voxels, open), (vec![3, 3, 0, 0], vec![false, false, true, false]));
+}
+
+#[test]
 fn a_label_of_one_atlas_that_looks_no_better_is_outvoted() {
     let mut scene = Scene::new(SHAPE, 5, 5);
     let grid = scene.target.grid.clone();
@@ -128,5 +137,7 @@ fn what_makes_no_sense_is_refused() {
         let error = joint(&scene.target, &[scene.atlases()[0], second], &options).expect_err("another grid");
         assert!(error.to_string().starts_with("atlas 2: the target and the atlas lie on different grids"), "{error}");
     }
+    let short = joint_everywhere(&scene.target, &scene.atlases(), &options, Some(&[true; 5]));
+    assert!(matches!(short, Err(FusionError::Region { found: 5, .. })));
     assert!(matches!(majority(&[&scene.labels[0], &moved]), Err(FusionError::Grid { number: 2, .. })));
 }

@@ -11,6 +11,35 @@ use crate::scene::Scene;
 /// less than this.
 const TOO_CLOSE: f64 = 5e-5;
 
+/// The share of each label and the fused intensity at each voxel of `region`, by patches around voxels of the region and
+/// weights that are not negative.
+pub fn everywhere(scene: &Scene, options: &JointOptions, region: &[bool]) -> Vec<Option<(BTreeMap<i32, f64>, f64)>> {
+    let shape = scene.target.grid.shape;
+    let mut found = BTreeMap::new();
+    let decide = |(voxel, inside): (usize, &bool)| {
+        let at = place(shape, voxel);
+        let (mut votes, mut sum, mut patches) = (BTreeMap::new(), 0.0, 0.0);
+        for step in cube(options.patch_radius as i32).into_iter().filter(|_| *inside) {
+            let centre = [0, 1, 2].map(|axis| at[axis] + step[axis]);
+            let is_in = (0..3).all(|axis| centre[axis] >= 0 && centre[axis] < shape[axis] as i32);
+            if !is_in || !region[index(shape, centre, [0; 3])] {
+                continue;
+            }
+            let (shifts, weights) = found.entry(centre).or_insert_with(|| choose(scene, options, centre)).clone();
+            let positive: f64 = weights.iter().map(|weight| weight.max(0.0)).sum();
+            for (n, (shift, weight)) in shifts.iter().zip(&weights).enumerate() {
+                let (there, weight) = (index(shape, at, *shift), weight.max(0.0) / positive);
+                *votes.entry(scene.labels[n].voxels[there]).or_insert(0.0) += weight;
+                sum += weight * f64::from(scene.images[n].voxels[there]);
+            }
+            patches += 1.0;
+        }
+        let shares = votes.into_iter().map(|(label, vote)| (label, vote / patches)).collect();
+        inside.then_some((shares, sum / patches))
+    };
+    region.iter().enumerate().map(decide).collect()
+}
+
 /// The share of each label at each voxel.
 pub fn joint(scene: &Scene, options: &JointOptions) -> Vec<BTreeMap<i32, f64>> {
     let shape = scene.target.grid.shape;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use antsreg_cohort::fusion::{JointOptions, joint, majority};
+use antsreg_cohort::fusion::{JointOptions, joint, joint_everywhere, majority};
 
 use crate::naive;
 use crate::scene::Scene;
@@ -44,6 +44,45 @@ fn joint_fusion_is_that_of_the_formulas() {
         for (voxel, (found, expected)) in fused.labels.voxels.iter().zip(&expected).enumerate() {
             assert_eq!(*found, winner(expected), "{shape:?}, voxel {voxel}: {expected:?}");
         }
+    }
+}
+
+#[test]
+fn joint_fusion_everywhere_is_that_of_the_formulas() {
+    let options = JointOptions { alpha: 0.02, ..JointOptions::default() };
+    let small = JointOptions { patch_radius: 1, search_radius: 1, ..options };
+    for (shape, atlases, options, is_masked) in
+        [([18, 9, 9], 4, options, true), ([9, 8, 7], 5, small, false), ([10, 8, 1], 2, small, true)]
+    {
+        let mut scene = Scene::new(shape, atlases, 8);
+        scene.flatten();
+        let voxels: usize = shape.iter().product();
+        let region: Vec<bool> = (0..voxels).map(|n| !is_masked || n % shape[0] > 2 && n % 7 != 0).collect();
+        let given = is_masked.then_some(&region[..]);
+        let fused = joint_everywhere(&scene.target, &scene.atlases(), &options, given).expect("fused");
+        let posteriors = [0, 3, 41, 2001].map(|label| (label, fused.labels.posterior(label)));
+        let (low, high) = scene.images[0].range().expect("numbers");
+        let mut others = false;
+        for (voxel, expected) in naive::everywhere(&scene, &options, &region).iter().enumerate() {
+            let (label, intensity) = (fused.labels.labels.voxels[voxel], fused.intensities.voxels[voxel]);
+            let Some((shares, expected)) = expected else {
+                assert_eq!((label, intensity), (0, 0.0), "{shape:?}, voxel {voxel} is outside the region");
+                continue;
+            };
+            for (label, posterior) in &posteriors {
+                let share = shares.get(label).copied().unwrap_or(0.0);
+                // Tolerances: seven digits in patches, of which the inverse of M loses some.
+                let near = (f64::from(posterior.voxels[voxel]) - share).abs() < 5e-4;
+                assert!(near, "{shape:?}, label {label}, voxel {voxel}: {}, not {share}", posterior.voxels[voxel]);
+            }
+            let apart = (f64::from(intensity) - expected).abs() / f64::from(high - low);
+            assert!(apart < 5e-4, "{shape:?}, voxel {voxel}: {intensity}, expected {expected}");
+            let near_tie = shares.values().filter(|share| **share > shares[&winner(shares)] - 1e-3).count() > 1;
+            assert!(near_tie || label == winner(shares), "{shape:?}, voxel {voxel}: {label}, {shares:?}");
+            let agreed = scene.labels.iter().all(|map| map.voxels[voxel] == scene.labels[0].voxels[voxel]);
+            others |= agreed && shares.len() > 1;
+        }
+        assert!(others, "{shape:?}: no voxel where atlases agree gets other votes");
     }
 }
 

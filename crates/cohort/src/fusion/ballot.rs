@@ -1,0 +1,109 @@
+//! What patches say about the voxels that they contain.
+
+use antsreg_core::{LabelVolume, Volume};
+use rayon::prelude::*;
+
+use super::fused::RowVotes;
+use super::joint::{Blocks, Choices, JointOptions};
+use super::tally::Tally;
+
+/// The patches with their shifts and weights. In each patch that contains a voxel, each atlas votes with its weight
+/// for its value at the shifted position.
+pub(super) struct Ballot<'a> {
+    shape: [usize; 3],
+    options: &'a JointOptions,
+    patches: &'a Blocks,
+    choices: &'a Choices,
+    shifts: &'a [[i32; 3]],
+    /// Each shift as a difference of voxel indices.
+    strides: Vec<isize>,
+}
+
+impl<'a> Ballot<'a> {
+    /// For a target of this shape.
+    pub(super) fn new(
+        shape: [usize; 3],
+        options: &'a JointOptions,
+        patches: &'a Blocks,
+        choices: &'a Choices,
+        shifts: &'a [[i32; 3]],
+    ) -> Ballot<'a> {
+        let [nx, ny, _] = shape.map(|extent| extent as isize);
+        let strides = shifts.iter().map(|[x, y, z]| *x as isize + nx * (*y as isize + ny * *z as isize)).collect();
+        Ballot { shape, options, patches, choices, shifts, strides }
+    }
+
+    /// The votes for labels at the voxels of `open`.
+    pub(super) fn labels(&self, labels: &[&LabelVolume], open: &[bool]) -> Vec<RowVotes> {
+        let [nx, ny, nz] = self.shape;
+        let rows = (0..ny * nz).into_par_iter().with_min_len(4);
+        let votes = rows.map_init(Tally::default, |tally, row| {
+            let mut votes = RowVotes::default();
+            for x in (0..nx).filter(|x| open[row * nx + x]) {
+                tally.clear();
+                self.each([x, row % ny, row / ny], labels.len(), |atlas, there, weight| {
+                    tally.add(labels[atlas].voxels[there], f64::from(weight));
+                });
+                votes.push(row * nx + x, tally);
+            }
+            votes
+        });
+        votes.collect()
+    }
+
+    /// The weighted mean of the atlases' intensities in each patch, and of that the mean over all patches that contain
+    /// the voxel; 0 where `open` is false. Values that are no numbers count as 0.
+    pub(super) fn intensities(&self, images: &[&Volume], open: &[bool]) -> Vec<f32> {
+        let [nx, ny, _] = self.shape;
+        let mut fused = vec![0.0; open.len()];
+        fused.par_chunks_mut(nx).with_min_len(4).enumerate().for_each(|(row, fused)| {
+            for (x, fused) in fused.iter_mut().enumerate().filter(|(x, _)| open[row * nx + x]) {
+                let mut sum = 0.0;
+                let votes = self.each([x, row % ny, row / ny], images.len(), |atlas, there, weight| {
+                    let value = images[atlas].voxels[there];
+                    sum += f64::from(weight) * f64::from(if value.is_finite() { value } else { 0.0 });
+                });
+                *fused = if votes > 0 { (sum / votes as f64) as f32 } else { 0.0 };
+            }
+        });
+        fused
+    }
+
+    /// Gives each atlas, the voxel that it votes by and its weight, for every patch that contains the voxel `at`; returns
+    /// the number of these patches.
+    #[inline(always)]
+    fn each(&self, at: [usize; 3], atlases: usize, mut vote: impl FnMut(usize, usize, f32)) -> usize {
+        let [nx, ny, _] = self.shape;
+        let JointOptions { patch_radius, search_radius, .. } = *self.options;
+        let around =
+            |axis: usize| at[axis].saturating_sub(patch_radius)..(at[axis] + patch_radius + 1).min(self.shape[axis]);
+        let here = (at[2] * ny + at[1]) * nx + at[0];
+        let is_inner = (0..3).all(|axis| at[axis] >= search_radius && at[axis] + search_radius < self.shape[axis]);
+        let mut count = 0;
+        for z in around(2) {
+            for y in around(1) {
+                for patch in around(0).filter_map(|x| self.patches.patch_of((z * ny + y) * nx + x)) {
+                    count += 1;
+                    let chosen = patch * atlases..(patch + 1) * atlases;
+                    let each = self.choices.shift[chosen.clone()].iter().zip(&self.choices.weight[chosen]);
+                    for (atlas, (shift, weight)) in each.enumerate() {
+                        let shift = usize::from(*shift);
+                        let there = if is_inner {
+                            here.wrapping_add_signed(self.strides[shift])
+                        } else {
+                            clamped(at, self.shifts[shift], self.shape)
+                        };
+                        vote(atlas, there, *weight);
+                    }
+                }
+            }
+        }
+        count
+    }
+}
+
+/// The voxel at `at` + `shift`, clamped to the volume.
+fn clamped(at: [usize; 3], shift: [i32; 3], shape: [usize; 3]) -> usize {
+    let place = |axis: usize| at[axis].saturating_add_signed(shift[axis] as isize).min(shape[axis] - 1);
+    (place(2) * shape[1] + place(1)) * shape[0] + place(0)
+}

@@ -1,0 +1,55 @@
+//! Joint fusion of labels and intensities at every voxel of a region.
+
+use antsreg_core::{LabelVolume, Volume};
+
+use super::ballot::Ballot;
+use super::error::FusionError;
+use super::fused::Fused;
+use super::joint::{Atlas, Blocks, JointOptions, check, choose};
+use super::search::shifts;
+use super::weights::Sign;
+
+/// Fused labels and intensities.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FusedImages {
+    /// The labels and the votes for them.
+    pub labels: Fused,
+    /// The intensities, in the units of the atlases.
+    pub intensities: Volume,
+}
+
+/// Fuses labels and intensities of `atlases` at every voxel of `region`, or of the whole image, as `antsJointFusion`
+/// does. Outside the region, labels and intensities are 0.
+///
+/// This differs from [`joint`](super::joint()) in three ways. Voxels where all atlases agree are decided by votes, too:
+/// neighbours may have moved there by their shifts. Only patches around voxels of the region vote. Weights below 0 are
+/// set to 0. The intensity of a voxel is the weighted mean of the atlases in a patch, and of that the mean over all
+/// patches that contain the voxel.
+///
+/// # Errors
+/// No atlas, an atlas or a region on another grid, or an option out of range.
+pub fn joint_everywhere(
+    target: &Volume,
+    atlases: &[Atlas],
+    options: &JointOptions,
+    region: Option<&[bool]>,
+) -> Result<FusedImages, FusionError> {
+    check(target, atlases, options)?;
+    let grid = &target.grid;
+    let whole = || vec![true; grid.len()];
+    let open = region.map_or_else(whole, <[bool]>::to_vec);
+    if open.len() != grid.len() {
+        return Err(FusionError::Region { found: open.len(), expected: grid.len() });
+    }
+    let patches = Blocks::around(&open, grid);
+    let shifts = shifts(options.search_radius);
+    let choices = choose(target, atlases, options, Sign::NotNegative, &patches, &shifts);
+    let ballot = Ballot::new(grid.shape, options, &patches, &choices, &shifts);
+    let labels: Vec<&LabelVolume> = atlases.iter().map(|atlas| atlas.labels).collect();
+    let images: Vec<&Volume> = atlases.iter().map(|atlas| atlas.image).collect();
+    let background = LabelVolume { grid: grid.clone(), voxels: vec![0; grid.len()] };
+    Ok(FusedImages {
+        labels: Fused::new(background, ballot.labels(&labels, &open)),
+        intensities: Volume { grid: grid.clone(), voxels: ballot.intensities(&images, &open) },
+    })
+}
