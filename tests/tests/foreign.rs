@@ -178,13 +178,16 @@ const REFUSED: &[(&str, &str)] = &[
     ("antsApplyTransformsToPoints -d 3 -i points.vtk -o o_p.csv", "--input points.vtk"),
     ("antsApplyTransformsToPoints -d 3 -i points.csv -o o_p.csv -f 1", "--forantsr"),
     (
-        "antsJointFusion -d 3 -t f.nii.gz -g m.nii.gz -l l.nii.gz -o [o_l.nii.gz,o_i.nii.gz]",
-        "use the fused labels alone",
+        "antsJointFusion -d 3 -t f.nii.gz -g m.nii.gz -l l.nii.gz -o [o_l.nii.gz,o_i.nii.gz,o_p%d.nii.gz,o_v%d.nii.gz]",
+        "votes of atlases are not written",
     ),
     (
         "antsJointFusion -d 3 -t f.nii.gz -g m.nii.gz -l l.nii.gz -s 2x3x2 -o o_l.nii.gz",
         "use one radius for all axes",
     ),
+    ("antsJointFusion -d 3 -t f.nii.gz -g m.nii.gz -l l.nii.gz -o [,,o_p.nii.gz]", "expected a place for the label"),
+    ("antsJointLabelFusion.sh -d 3 -t f.nii.gz -o o_ -g m.nii.gz -l l.nii.gz", "-g and -l: expected two or more"),
+    ("antsJointLabelFusion.sh -d 3 -t f.nii.gz -o o_ -g a -l b -g c -l d -y b", "-t b: splines"),
     ("CreateJacobianDeterminantImage 3 warp.nii.gz", "arguments: expected 3 to 5, found 2"),
     ("ImageMath 3 o_a.nii.gz GD f.nii.gz 2", "GD: is not served"),
     ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -schedule s.sch", "-schedule"),

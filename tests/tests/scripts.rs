@@ -182,3 +182,62 @@ fn what_a_script_does_not_understand_it_says_with_its_usage() {
         assert!(stdout.starts_with(name), "{stdout}");
     }
 }
+
+#[test]
+fn ants_own_label_fusion_is_served_with_the_files_that_its_script_leaves() {
+    let place = brains();
+    let atlases = "-g in/b.nii.gz -l b_labels.nii.gz -g in/c.nii.gz -l c_labels.nii.gz";
+    let begin = format!("as antsJointLabelFusion.sh -d 3 -t in/a.nii.gz -y r {atlases}");
+    place.succeed(&format!("{begin} -o new/k_ -k 1 -c 0 -j 2"));
+    let kept = |name: &str| place.path(&format!("new/k_{name}")).exists();
+    for atlas in ["b_0_", "c_1_"] {
+        for file in ["0GenericAffine.mat", "Warped.nii.gz", "InverseWarped.nii.gz", "WarpedLabels.nii.gz"] {
+            assert!(kept(&format!("{atlas}{file}")), "{atlas}{file}");
+        }
+    }
+    let voting = "TargetMaskImageMajorityVoting";
+    assert!(kept("Intensity.nii.gz") && kept(&format!("{voting}.nii.gz")) && kept(&format!("{voting}_Mask.nii.gz")));
+    let labels = |name: &str| nifti::read_labels(&place.path(name)).expect("labels");
+    let overlap = Overlap::between(&labels("new/k_Labels.nii.gz"), &labels("a_labels.nii.gz"), None).expect("alike");
+    assert!(overlap.all().dice() > 0.7, "{}", overlap.all().dice());
+    // What an earlier call has registered is taken, and the atlases' files go.
+    let again = place.succeed(&format!("{begin} -o new/k_ -x none -p new/p%03d.nii.gz"));
+    assert_eq!(again.stderr.matches("not registered again").count(), 2, "{}", again.stderr);
+    assert!(!kept("b_0_Warped.nii.gz") && !kept("c_1_WarpedLabels.nii.gz"));
+    let fused = labels("new/k_Labels.nii.gz");
+    let volume = |name: &str| nifti::read_volume(&place.path(name)).expect("a volume").voxels;
+    let (first, image) = (volume("new/p001.nii.gz"), volume("new/k_Intensity.nii.gz"));
+    assert!(
+        first.iter().zip(&fused.voxels).all(|(share, label)| (*label == 1 || *share <= 0.501) && *share <= 1.001)
+    );
+    let (target, background) = (volume("in/a.nii.gz"), image.iter().filter(|value| **value == 0.0).count());
+    assert!(background < image.len() && image.len() == target.len());
+    place.succeed(&format!("{begin} -o m_ -m 1"));
+    assert!(place.path("m_MajorityVotingLabels.nii.gz").exists() && !place.path("m_Labels.nii.gz").exists());
+}
+
+#[test]
+fn joint_fusion_writes_what_its_output_names() {
+    let place = brains();
+    // The same grid for all: atlases as they lie, on the target's grid.
+    for name in ["b", "c"] {
+        for (file, how) in
+            [(format!("in/{name}.nii.gz"), "Linear"), (format!("{name}_labels.nii.gz"), "NearestNeighbor")]
+        {
+            let to = file.replace('/', "_");
+            place.succeed(&format!("as antsApplyTransforms -d 3 -i {file} -r in/a.nii.gz -n {how} -o on_{to}"));
+        }
+    }
+    let line = "as antsJointFusion -d 3 -t in/a.nii.gz -g on_in_b.nii.gz on_in_c.nii.gz";
+    let labels = "-l on_b_labels.nii.gz on_c_labels.nii.gz";
+    place.succeed(&format!("{line} {labels} -o [l.nii.gz,i%02d.nii.gz,p%d.nii.gz]"));
+    place.succeed(&format!("{line} -o only.nii.gz"));
+    for name in ["l.nii.gz", "i01.nii.gz", "p1.nii.gz", "p2.nii.gz"] {
+        assert!(place.path(name).exists(), "{name}");
+    }
+    assert!(!place.path("p0.nii.gz").exists());
+    let volume = |name: &str| nifti::read_volume(&place.path(name)).expect("a volume").voxels;
+    assert_eq!(volume("i01.nii.gz"), volume("only.nii.gz"));
+    let refused = place.refuse(2, &format!("{line} {labels} -o [l.nii.gz,,on_in_b.nii.gz]"));
+    assert!(refused.contains("expected a place for the label"), "{refused}");
+}

@@ -32,6 +32,7 @@ pub const COMMANDS: &[Command] = &[
     ants("antsApplyTransformsToPoints", ants::apply_transforms_to_points::run)
         .reading(ants::apply_transforms_to_points::read),
     ants("antsJointFusion", ants::joint_fusion::run).reading(ants::joint_fusion::read),
+    ants("antsJointLabelFusion.sh", ants::label_fusion_script::run).reading(ants::label_fusion_script::read),
     ants("N4BiasFieldCorrection", ants::bias_correction::run).reading(ants::bias_correction::read),
     ants("CreateJacobianDeterminantImage", ants::jacobian_image::run),
     ants("LabelOverlapMeasures", ants::label_overlap::run),

@@ -121,7 +121,7 @@ pub fn command_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
 
 /// Command lines of other programs that are served, likewise.
 pub fn drop_in_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
-    const LINES: [&str; 15] = [
+    const LINES: [&str; 17] = [
         "antsRegistration -d 3 -o [p,w.nii.gz,i.nii.gz] -u 1 -w [0.005,0.995] -r [f.nii,m.nii,1] -t Rigid[0.1] -m MI[f.nii,m.nii,1,32,Regular,0.25] -c [1000x500x250x0,1e-6,10] -f 8x4x2x1 -s 3x2x1x0vox",
         "antsRegistration --dimensionality 3 --float 1 --output p --transform SyN[0.1,3,0] --metric CC[f.nii,m.nii,1,4] --metric Mattes[a.nii,b.nii,0.5,32] --convergence [100x70x50,1e-6,10] --shrink-factors 4x2x1 --smoothing-sigmas 2x1x0mm --masks [f.nii,NULL] --verbose 1",
         "antsRegistration -d 2 -a 1 -z 0 -i 1 -x m.nii -n BSpline[3] -g 1x0x1 -r a.mat -r [w.nii,1] -o p -t Affine[0.1] -m GC[f.nii,m.nii,1,1] -c 100x0 -f 2x1 -s 1x0 -t SyN[0.2,3,0] -m Demons[f.nii,m.nii,1,0] -c 10 -f 1 -s 0",
@@ -133,6 +133,8 @@ pub fn drop_in_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
         "antsApplyTransformsToPoints -d 3 -p 1 -i p.csv -o q.csv -t [a.mat,1] -t w.nii.gz",
         "antsAffineInitializer 3 f.nii m.nii a.mat 15 0.1 0 10 mask.nii",
         "antsAI -d 3 -m Mattes[f.nii,m.nii,32,Regular,0.25] -t Rigid[0.1] -s [20,0.12] -g [40,0x40x40] -c 10 -x m.nii -p 0 -o a.mat -v 1",
+        "antsJointFusion -d 3 -t t.nii -g a.nii -g b.nii -l al.nii -l bl.nii -o [l.nii.gz,i%02d.nii.gz,p%04d.nii.gz]",
+        "antsJointLabelFusion.sh -d 3 -t t.nii -o o_ -g a.nii -l al.nii -g b.nii -l bl.nii -y sr -x or -p p%03d.nii.gz -k 1",
         "antsJointFusion -d 3 -t t.nii -g a.nii -l al.nii -g b.nii -l bl.nii -x m.nii -a 0.1 -b 2 -p 2x2x2 -s 3x3x3 -c 0 -m PC -o [l.nii.gz]",
         "mcflirt -in m.nii -cost normcorr -dof 7 -smooth 1.00 -refvol 3 -mats -plots -rmsabs -rmsrel -stats -spline_final -out o.nii",
         "flirt -in m.nii -ref f.nii -out w.nii -omat a.mat -dof 12 -cost corratio -searchrx -90 90 -searchry -90 90 -searchrz -180 180 -interp sinc -sincwidth 7 -sincwindow hanning -bins 256 -refweight r.nii -datatype short -v",

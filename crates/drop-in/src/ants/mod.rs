@@ -9,6 +9,7 @@ pub mod image_math;
 mod interpolation;
 pub mod jacobian_image;
 pub mod joint_fusion;
+pub mod label_fusion_script;
 pub mod label_overlap;
 mod mask;
 pub mod print_header;

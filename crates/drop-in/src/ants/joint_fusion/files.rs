@@ -1,0 +1,160 @@
+//! The atlases as files, and the files of a fusion.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use antsreg_cohort::fusion::{Atlas, FusedImages};
+use antsreg_console::{CliError, Refusal};
+use antsreg_core::io::nifti::{self, GridRule};
+use antsreg_core::io::outputs::Outputs;
+use antsreg_core::{LabelVolume, Volume};
+use antsreg_study::transforms::is_nifti;
+
+/// Images and label maps on the grid of a target.
+pub struct Atlases {
+    images: Vec<Volume>,
+    labels: Vec<LabelVolume>,
+}
+
+impl Atlases {
+    /// Reads atlases; without label maps all labels are 0.
+    ///
+    /// # Errors
+    /// Files that cannot be read.
+    pub fn read(images: &[PathBuf], labels: &[PathBuf]) -> Result<Atlases, CliError> {
+        let images = images.iter().map(|path| GridRule::Itk.read_volume(path)).collect::<Result<Vec<_>, _>>()?;
+        let mut labels = labels.iter().map(|path| GridRule::Itk.read_labels(path)).collect::<Result<Vec<_>, _>>()?;
+        if let ([], Some(first)) = (&labels[..], images.first()) {
+            labels = vec![LabelVolume { grid: first.grid.clone(), voxels: vec![0; first.voxels.len()] }];
+        }
+        Ok(Atlases { images, labels })
+    }
+
+    /// The atlases, as the fusion takes them.
+    pub fn all(&self) -> Vec<Atlas<'_>> {
+        // One map stands for all of them where there are none.
+        self.images.iter().zip(self.labels.iter().cycle()).map(|(image, labels)| Atlas { image, labels }).collect()
+    }
+
+    /// The label maps.
+    pub fn maps(&self) -> Vec<&LabelVolume> {
+        self.labels.iter().collect()
+    }
+
+    /// All labels inside a region, but 0, in ascending order.
+    pub fn labels_within(&self, region: Option<&[bool]>) -> Vec<i32> {
+        let inside = |voxel: usize| region.is_none_or(|region| region.get(voxel).is_some_and(|inside| *inside));
+        let voxels = self.labels.iter().flat_map(|map| map.voxels.iter().enumerate());
+        let present: BTreeSet<i32> =
+            voxels.filter(|(voxel, label)| **label != 0 && inside(*voxel)).map(|(_, label)| *label).collect();
+        present.into_iter().collect()
+    }
+}
+
+/// A file name with a place for a number, such as `posterior%04d.nii.gz`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Numbered {
+    before: String,
+    /// Digits at least, filled with zeros.
+    digits: usize,
+    after: String,
+}
+
+impl Numbered {
+    /// Reads a name; `None` where it has no place for a number.
+    ///
+    /// # Errors
+    /// More than one place, or one of another form than `%d` and `%04d`.
+    pub fn parse(text: &str) -> Result<Option<Numbered>, Refusal> {
+        let Some((before, rest)) = text.split_once('%') else { return Ok(None) };
+        let refuse = || Refusal::new(text, "expected one place for a number such as %d or %04d");
+        let (digits, after) = rest.split_once('d').ok_or_else(refuse)?;
+        let digits = if digits.is_empty() { 0 } else { digits.parse().map_err(|_| refuse())? };
+        if after.contains('%') || digits > 20 {
+            return Err(refuse());
+        }
+        Ok(Some(Numbered { before: before.into(), digits, after: after.into() }))
+    }
+
+    /// The name with a number.
+    pub fn with(&self, number: i32) -> PathBuf {
+        let Numbered { before, digits, after } = self;
+        PathBuf::from(format!("{before}{number:0digits$}{after}"))
+    }
+}
+
+/// The files of a fusion; those that are asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FusedFiles {
+    /// The fused labels.
+    pub labels: Option<PathBuf>,
+    /// The fused intensities.
+    pub intensities: Option<PathBuf>,
+    /// The share of the vote of each label but 0.
+    pub posteriors: Option<Numbered>,
+}
+
+impl FusedFiles {
+    /// All files but the posteriors, whose number is known once the labels are.
+    pub fn without_posteriors(&self) -> Vec<&Path> {
+        self.labels.iter().chain(&self.intensities).map(PathBuf::as_path).collect()
+    }
+
+    /// The files of the posteriors of these labels.
+    pub fn posteriors(&self, labels: &[i32]) -> Vec<PathBuf> {
+        self.posteriors.iter().flat_map(|name| labels.iter().map(|label| name.with(*label))).collect()
+    }
+
+    /// Writes what was asked for; `labels` are those of the labels' file, `present` those with posteriors.
+    ///
+    /// # Errors
+    /// Files that cannot be written.
+    pub fn write(
+        &self,
+        fused: &FusedImages,
+        labels: &LabelVolume,
+        present: &[i32],
+        files: &mut Outputs,
+    ) -> Result<(), CliError> {
+        if let Some(path) = &self.labels {
+            files.write::<CliError>(path, |path| Ok(nifti::write_labels(path, labels)?))?;
+        }
+        if let Some(path) = &self.intensities {
+            files.write::<CliError>(path, |path| Ok(nifti::write_volume(path, &fused.intensities)?))?;
+        }
+        for (path, label) in self.posteriors(present).iter().zip(present) {
+            let posterior = fused.labels.posterior(*label);
+            files.write::<CliError>(path, |path| Ok(nifti::write_volume(path, &posterior)?))?;
+        }
+        Ok(())
+    }
+}
+
+/// A name that images are written to.
+///
+/// # Errors
+/// A name of another format.
+pub fn image_name(path: impl Into<PathBuf>) -> Result<PathBuf, Refusal> {
+    let path = path.into();
+    match is_nifti(&path) {
+        true => Ok(path),
+        false => Err(Refusal::not_served(path.display(), "use a name that ends in .nii.gz or .nii")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_takes_numbers_as_in_c() {
+        let name = |text: &str, number| Numbered::parse(text).map(|name| name.map(|name| name.with(number)));
+        assert_eq!(name("p%04d.nii.gz", 17), Ok(Some("p0017.nii.gz".into())));
+        assert_eq!(name("a/p%d.nii.gz", 2001), Ok(Some("a/p2001.nii.gz".into())));
+        assert_eq!(name("p%2d.nii.gz", 123), Ok(Some("p123.nii.gz".into())));
+        assert_eq!(name("p.nii.gz", 1), Ok(None));
+        for text in ["p%s.nii.gz", "p%d%d.nii.gz", "p%04.nii.gz", "p%", "p%-3d", "p%999d"] {
+            assert!(name(text, 1).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The options of `antsJointLabelFusion.sh`, and the command lines and files that follow from them.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_console::Refusal;
+
+use crate::ants::joint_fusion::{FusedFiles, Numbered};
+
+/// What limits the fusion to a region of the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mask {
+    /// Voxels where no label has the votes of nearly all atlases.
+    Uncertain,
+    /// Voxels where an atlas has a label.
+    AnyLabel,
+    /// No limit.
+    None,
+    /// The voxels of a file.
+    File(PathBuf),
+}
+
+/// The options of the script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// 2 or 3.
+    pub dimension: String,
+    /// Start of all output names.
+    pub prefix: String,
+    /// The image that gets labels.
+    pub target: PathBuf,
+    /// The atlases' images.
+    pub images: Vec<PathBuf>,
+    /// Their label maps.
+    pub labels: Vec<PathBuf>,
+    /// Whether the majority alone decides.
+    pub by_majority: bool,
+    /// Whether the files of each atlas stay.
+    pub keep: bool,
+    /// Whether atlases are registered by `antsRegistrationSyNQuick.sh`.
+    pub quick: bool,
+    /// Whether that is asked to compute in single precision.
+    pub single: bool,
+    /// The files of posteriors.
+    pub posteriors: Option<Numbered>,
+    /// The transform of the registration.
+    pub transform: String,
+    /// The region of the fusion.
+    pub mask: Mask,
+}
+
+impl Options {
+    /// Reads the arguments.
+    ///
+    /// # Errors
+    /// A refusal.
+    pub fn parse(words: &[String]) -> Result<Options, Refusal> {
+        let mut options = Options {
+            dimension: "3".into(),
+            prefix: String::new(),
+            target: PathBuf::new(),
+            images: Vec::new(),
+            labels: Vec::new(),
+            by_majority: false,
+            keep: false,
+            quick: true,
+            single: true,
+            posteriors: None,
+            transform: "s".into(),
+            mask: Mask::Uncertain,
+        };
+        let mut words = words.iter();
+        while let Some(flag) = words.next() {
+            let value = words.next().ok_or_else(|| Refusal::new(flag, "has no value"))?.as_str();
+            let switch = || crate::ants::words::switch(flag, value);
+            match flag.as_str() {
+                "-d" => options.dimension = value.into(),
+                "-o" => options.prefix = value.into(),
+                "-t" => options.target = value.into(),
+                "-g" => options.images.push(value.into()),
+                "-l" => options.labels.push(value.into()),
+                "-m" => options.by_majority = switch()?,
+                "-k" => options.keep = switch()?,
+                "-q" => options.quick = switch()?,
+                "-f" => options.single = switch()?,
+                "-p" => {
+                    let why = "expected a place for the label, such as posterior%04d.nii.gz";
+                    options.posteriors = Some(Numbered::parse(value)?.ok_or_else(|| Refusal::new(value, why))?);
+                }
+                "-y" => options.transform = value.into(),
+                "-x" => options.mask = mask(value)?,
+                "-c" | "-j" | "-r" | "-u" | "-v" | "-w" | "-z" => {}
+                _ => return Err(Refusal::new(flag, "is no option of this script")),
+            }
+        }
+        options.check()?;
+        Ok(options)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        for (option, is_missing) in [("-o", self.prefix.is_empty()), ("-t", self.target.as_os_str().is_empty())] {
+            if is_missing {
+                return Err(Refusal::new(option, "is missing"));
+            }
+        }
+        let (images, labels) = (self.images.len(), self.labels.len());
+        if images < 2 || images != labels {
+            let why = format!("expected two or more atlases with as many label maps, found {images} and {labels}");
+            return Err(Refusal::new("-g and -l", why));
+        }
+        Ok(())
+    }
+
+    /// The start of the names of an atlas's files.
+    pub fn atlas_prefix(&self, atlas: usize) -> String {
+        let name = self.images[atlas].file_name().map_or_else(Default::default, |name| name.to_string_lossy());
+        let base = name.split('.').next().unwrap_or_default();
+        format!("{}{base}_{atlas}_", self.prefix)
+    }
+
+    /// The arguments that register an atlas to the target.
+    pub fn registration(&self, atlas: usize) -> Vec<String> {
+        let [target, image] = [&self.target, &self.images[atlas]].map(|path| path.display().to_string());
+        let precision = if self.single { "f" } else { "d" };
+        let (prefix, (dimension, transform)) = (self.atlas_prefix(atlas), (&self.dimension, &self.transform));
+        let pairs: [(&str, &str); 7] = [
+            ("-d", dimension),
+            ("-p", precision),
+            ("-j", "1"),
+            ("-t", transform),
+            ("-f", &target),
+            ("-m", &image),
+            ("-o", &prefix),
+        ];
+        pairs.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value.to_owned()]).collect()
+    }
+
+    /// The arguments that bring an atlas's labels to the target.
+    pub fn carrying(&self, atlas: usize) -> Vec<String> {
+        let prefix = self.atlas_prefix(atlas);
+        let [target, labels] = [&self.target, &self.labels[atlas]].map(|path| path.display().to_string());
+        let warp = ["s", "sr", "so"].contains(&self.transform.as_str()).then_some("1Warp.nii.gz");
+        let transforms = warp.into_iter().chain(["0GenericAffine.mat"]);
+        let mut words = vec!["-d".into(), self.dimension.clone(), "--float".into(), "1".into()];
+        words.extend(["-i".into(), labels, "-r".into(), target, "-n".into(), "NearestNeighbor".into()]);
+        words.extend(["-o".into(), format!("{prefix}WarpedLabels.nii.gz")]);
+        words.extend(transforms.flat_map(|name| ["-t".into(), format!("{prefix}{name}")]));
+        words
+    }
+
+    /// A file of the fusion.
+    pub fn file(&self, rest: &str) -> PathBuf {
+        Path::new(&format!("{}{rest}", self.prefix)).to_owned()
+    }
+
+    /// The files of the fusion.
+    pub fn files(&self) -> FusedFiles {
+        if self.by_majority {
+            return FusedFiles { labels: Some(self.file("MajorityVotingLabels.nii.gz")), ..FusedFiles::default() };
+        }
+        FusedFiles {
+            labels: Some(self.file("Labels.nii.gz")),
+            intensities: Some(self.file("Intensity.nii.gz")),
+            posteriors: self.posteriors.clone(),
+        }
+    }
+}
+
+fn mask(value: &str) -> Result<Mask, Refusal> {
+    match value {
+        "majorityvoting" => Ok(Mask::Uncertain),
+        "or" => Ok(Mask::AnyLabel),
+        "none" => Ok(Mask::None),
+        "otsu" => Err(Refusal::not_served("-x otsu", "use -x majorityvoting, or, none or a mask")),
+        file => Ok(Mask::File(file.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(line: &str) -> Result<Options, Refusal> {
+        Options::parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn an_atlas_is_registered_and_carried_by_the_commands_of_the_script() {
+        let options = options("-d 3 -t t.nii -o out/x_ -g a/one.nii.gz -l 1.nii -g two.x.nii -l 2.nii -y sr -q 0");
+        let options = options.expect("options");
+        assert_eq!(options.registration(1).join(" "), "-d 3 -p f -j 1 -t sr -f t.nii -m two.x.nii -o out/x_two_1_");
+        assert_eq!(
+            options.carrying(0).join(" "),
+            "-d 3 --float 1 -i 1.nii -r t.nii -n NearestNeighbor -o out/x_one_0_WarpedLabels.nii.gz \
+             -t out/x_one_0_1Warp.nii.gz -t out/x_one_0_0GenericAffine.mat"
+        );
+        assert!(!options.quick && options.mask == Mask::Uncertain);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_name() {
+        let atlases = "-g a -l b -g c -l d";
+        for (line, expected) in [
+            (format!("-t t -o o {atlases} -b 1"), "-b"),
+            (format!("-t t -o o {atlases} -x otsu"), "-x otsu"),
+            (format!("-t t -o o {atlases} -p p.nii"), "p.nii"),
+            (format!("-t t -o o {atlases} -m yes"), "-m"),
+            (format!("-o o {atlases}"), "-t"),
+            (format!("-t t {atlases}"), "-o"),
+            ("-t t -o o -g a -l b".into(), "-g and -l"),
+            (format!("-t t -o o {atlases} -g e"), "-g and -l"),
+        ] {
+            assert_eq!(options(&line).expect_err(&line).option, expected);
+        }
+    }
+}
