@@ -13,7 +13,7 @@ Each part prints what it found and fails if a client gets something wrong:
   names       files of antsRegistration beside those of real ANTs, for generated command lines without iterations
   apply       the same of antsApplyTransforms, for generated command lines
   fusion      labels of antsJointFusion beside those of real ANTs
-  scripts     the real antsRegistrationSyN.sh and Quick, every -t; needs --scripts FOLDER
+  scripts     the real antsRegistrationSyN.sh and Quick, and ours, every -t and more; needs --scripts FOLDER
 
 The clients are installed from PyPI into .venv/clients when first needed.
 """
