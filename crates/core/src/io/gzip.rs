@@ -21,13 +21,23 @@ pub(crate) const BATCH: usize = 32;
 /// No name, no time, compressed by an unnamed system: nothing that differs between two runs.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 
+/// What is compressed, which tells how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Displacements in single precision. They repeat as [`deflate`] expects, and a search for other repeats gains nothing.
+    Displacements,
+    /// Anything else. A search is worth its time in labels and masks.
+    Values,
+}
+
 /// Writes the `pieces` pieces, each appended to an empty buffer by `make(index, buffer)`, as one gzip stream.
 pub(crate) fn write(
     out: &mut impl Write,
     pieces: usize,
+    content: Content,
     make: impl Fn(usize, &mut Vec<u8>) + Sync,
 ) -> std::io::Result<()> {
-    let mut writer = Writer::start(out, pieces)?;
+    let mut writer = Writer::start(out, pieces, content)?;
     while writer.done < pieces {
         writer.write_batch(BATCH.min(pieces - writer.done), &make)?;
     }
@@ -41,17 +51,19 @@ pub(crate) struct Writer<'w, W: Write> {
     /// Pieces of the whole stream, and those written.
     pieces: usize,
     done: usize,
+    content: Content,
 }
 
 impl<'w, W: Write> Writer<'w, W> {
     /// Begins a stream of this number of pieces.
-    pub fn start(out: &'w mut W, pieces: usize) -> std::io::Result<Writer<'w, W>> {
+    pub fn start(out: &'w mut W, pieces: usize, content: Content) -> std::io::Result<Writer<'w, W>> {
         out.write_all(&HEADER)?;
-        Ok(Writer { out, checksum: Crc::new(), pieces, done: 0 })
+        Ok(Writer { out, checksum: Crc::new(), pieces, done: 0, content })
     }
 
     /// Writes the next `count` pieces on all threads, each appended to an empty buffer by `make(index, buffer)`.
     pub fn write_batch(&mut self, count: usize, make: impl Fn(usize, &mut Vec<u8>) + Sync) -> std::io::Result<()> {
+        let content = self.content;
         let deflated: Vec<std::io::Result<_>> = (self.done..self.done + count)
             .into_par_iter()
             .map_init(
@@ -60,7 +72,7 @@ impl<'w, W: Write> Writer<'w, W> {
                     buffer.clear();
                     make(index, buffer);
                     let last = index + 1 == self.pieces;
-                    let bytes = if repeats(buffer) {
+                    let bytes = if content == Content::Values && repeats(buffer) {
                         search(compressor, buffer, last)?
                     } else {
                         deflate::piece(buffer, last)
@@ -153,20 +165,29 @@ mod tests {
         (0..length.div_ceil(4)).flat_map(|at| (at as f32 * 0.01).sin().to_le_bytes()).take(length).collect()
     }
 
-    fn pack(data: &[u8], piece: usize) -> Vec<u8> {
+    fn pack_as(content: Content, data: &[u8], piece: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        write(&mut out, data.len().div_ceil(piece), |index, buffer| {
+        write(&mut out, data.len().div_ceil(piece), content, |index, buffer| {
             buffer.extend_from_slice(&data[index * piece..data.len().min((index + 1) * piece)]);
         })
         .unwrap();
         out
     }
 
+    fn pack(data: &[u8], piece: usize) -> Vec<u8> {
+        pack_as(Content::Values, data, piece)
+    }
+
     #[test]
     fn one_member_holds_all_pieces() {
         for (length, piece) in [(1, 10), (10, 10), (100_003, 1000), (3_000_001, 1 << 18)] {
-            for data in [bytes(length), warp(length)] {
-                let packed = pack(&data, piece);
+            for (content, data) in [
+                (Content::Values, bytes(length)),
+                (Content::Values, warp(length)),
+                (Content::Displacements, warp(length)),
+                (Content::Displacements, bytes(length)),
+            ] {
+                let packed = pack_as(content, &data, piece);
                 // The single-member decoder stops at the end of the first member, so nothing may be left behind it.
                 let mut decoder = flate2::bufread::GzDecoder::new(packed.as_slice());
                 let mut unpacked = Vec::new();

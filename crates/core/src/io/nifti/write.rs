@@ -120,9 +120,9 @@ fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Err
     let path = to.path;
     let wrap = |kind| Error::new(path, kind);
     let gzipped = is_gzipped(path).map_err(wrap)?;
-    let (axes, each) = match layout {
-        Layout::Volume => (None, 1),
-        Layout::Vectors(axes) => (Some(axes), axes),
+    let (axes, each, content) = match layout {
+        Layout::Volume => (None, 1, gzip::Content::Values),
+        Layout::Vectors(axes) => (Some(axes), axes, gzip::Content::Displacements),
     };
     let expected = grid.len() * each;
     if body.count != expected {
@@ -140,7 +140,7 @@ fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Err
     };
     replace(to, |file| {
         if gzipped {
-            return gzip::write(file, pieces, make);
+            return gzip::write(file, pieces, content, make);
         }
         let mut buffer = Vec::new();
         for index in 0..pieces {

@@ -133,7 +133,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         stored: Stored,
     ) -> std::io::Result<Pieces<'w, 'f, 'a>> {
         let out = match gzipped {
-            true => Out::Gzip(gzip::Writer::start(file, values.div_ceil(PIECE))?),
+            true => Out::Gzip(gzip::Writer::start(file, values.div_ceil(PIECE), gzip::Content::Values)?),
             false => Out::Plain(file),
         };
         Ok(Pieces { out, head, waiting: Vec::new(), stored })
