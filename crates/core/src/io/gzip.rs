@@ -66,22 +66,19 @@ impl<'w, W: Write> Writer<'w, W> {
         let content = self.content;
         let deflated: Vec<std::io::Result<_>> = (self.done..self.done + count)
             .into_par_iter()
-            .map_init(
-                || (compressor(), Vec::new()),
-                |(compressor, buffer), index| {
-                    buffer.clear();
-                    make(index, buffer);
-                    let last = index + 1 == self.pieces;
-                    let bytes = if content == Content::Values && repeats(buffer) {
-                        search(compressor, buffer, last)?
-                    } else {
-                        deflate::piece(buffer, last)
-                    };
-                    let mut crc = Crc::new();
-                    crc.update(buffer);
-                    Ok((bytes, crc))
-                },
-            )
+            .map_init(Scratch::default, |Scratch { compressor, buffer, memory }, index| {
+                buffer.clear();
+                make(index, buffer);
+                let last = index + 1 == self.pieces;
+                let bytes = if content == Content::Values && repeats(buffer) {
+                    search(compressor.get_or_insert_with(new_compressor), buffer, last)?
+                } else {
+                    deflate::piece(buffer, last, memory)
+                };
+                let mut crc = Crc::new();
+                crc.update(buffer);
+                Ok((bytes, crc))
+            })
             .collect();
         for piece in deflated {
             let (bytes, crc) = piece?;
@@ -104,8 +101,17 @@ impl<'w, W: Write> Writer<'w, W> {
     }
 }
 
+/// Memory of a thread, used for one piece after the other.
+#[derive(Default)]
+struct Scratch {
+    compressor: Option<Deflate>,
+    /// The piece.
+    buffer: Vec<u8>,
+    memory: Vec<u8>,
+}
+
 /// A raw deflate stream, as gzip has its own header.
-fn compressor() -> Deflate {
+fn new_compressor() -> Deflate {
     Deflate::new_with_config(DeflateConfig { level: LEVEL, window_bits: -15, ..DeflateConfig::default() })
 }
 

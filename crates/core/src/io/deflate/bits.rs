@@ -10,6 +10,12 @@ pub(super) struct Joined {
 }
 
 impl Joined {
+    /// One code.
+    #[inline(always)]
+    pub fn of(code: Code) -> Joined {
+        Joined { bits: code.bits.into(), count: code.length.into() }
+    }
+
     /// Appends a code and the bits behind it.
     #[inline(always)]
     pub fn add(&mut self, code: Code, extra: u64, bits: u32) {
@@ -19,8 +25,9 @@ impl Joined {
 }
 
 /// Bits that are written.
-pub(super) struct Bits {
-    bytes: Vec<u8>,
+pub(super) struct Bits<'a> {
+    /// Overwritten from the start.
+    bytes: &'a mut Vec<u8>,
     /// Whole bytes written.
     at: usize,
     /// Bits that fill no byte yet, at most 7, and their number.
@@ -28,15 +35,25 @@ pub(super) struct Bits {
     count: u32,
 }
 
-impl Bits {
-    /// With room for a piece of this number of bytes, as a rule.
-    pub fn with_room_for(bytes: usize) -> Bits {
-        Bits { bytes: vec![0; bytes + bytes / 64 + 1024], at: 0, waiting: 0, count: 0 }
+impl<'a> Bits<'a> {
+    /// With room for a piece of this number of bytes, as a rule. What is in the memory given is overwritten.
+    pub fn with_room_for(bytes: usize, memory: &'a mut Vec<u8>) -> Bits<'a> {
+        let room = bytes + bytes / 64 + 1024;
+        if memory.len() < room {
+            memory.resize(room, 0);
+        }
+        Bits { bytes: memory, at: 0, waiting: 0, count: 0 }
+    }
+
+    /// Appends codes.
+    #[inline(always)]
+    pub fn push(&mut self, Joined { bits, count }: Joined) {
+        self.push_bits(bits, count);
     }
 
     /// Appends at most 56 bits.
     #[inline(always)]
-    pub fn push(&mut self, bits: u64, count: u32) {
+    pub fn push_bits(&mut self, bits: u64, count: u32) {
         self.waiting |= bits << self.count;
         self.count += count;
         if self.at + 8 > self.bytes.len() {
@@ -48,32 +65,16 @@ impl Bits {
         self.count &= 7;
     }
 
-    /// Appends four codes, each of at most 14 bits.
-    #[inline(always)]
-    pub fn push_codes(&mut self, codes: [Code; 4]) {
-        let mut joined = Joined::default();
-        codes.into_iter().for_each(|code| joined.add(code, 0, 0));
-        self.push(joined.bits, joined.count);
-    }
-
-    /// Appends a symbol and the bits behind it.
-    #[inline(always)]
-    pub fn push_symbol(&mut self, code: Code, extra: u64, bits: u32) {
-        let mut joined = Joined::default();
-        joined.add(code, extra, bits);
-        self.push(joined.bits, joined.count);
-    }
-
     /// All bytes; an empty block that is not compressed ends those that others follow, at the border of a byte.
     pub fn end(mut self, last: bool) -> Vec<u8> {
         if !last {
-            self.push(0, 3);
+            self.push_bits(0, 3);
         }
-        self.push(0, (8 - self.count) % 8);
-        self.bytes.truncate(self.at);
+        self.push_bits(0, (8 - self.count) % 8);
+        let mut bytes = self.bytes[..self.at].to_vec();
         if !last {
-            self.bytes.extend([0, 0, 0xff, 0xff]);
+            bytes.extend([0, 0, 0xff, 0xff]);
         }
-        self.bytes
+        bytes
     }
 }

@@ -1,32 +1,29 @@
 //! Groups of four bytes that begin as one before them does.
 
-/// Bytes of a match, at most, in whole cells; deflate's longest has 258.
-const LONGEST_MATCH: usize = 256;
-/// Farthest that a match of three bytes, or of whole cells, takes less room than its bytes; cells.
+/// Cells of a run, at most: deflate's longest match has 258 bytes.
+const LONGEST_RUN: usize = 64;
+/// Farthest that a match of three bytes takes less room than its bytes; cells.
 pub(super) const NEAR: usize = 256;
-const FAR: usize = 1024;
 /// Last places that are remembered, by the hash of three bytes.
 const PLACES: usize = 1 << 12;
 
-/// This number of cells as they are, then a match: of whole cells, or of the first three bytes of one, the fourth of which is as it is.
+/// What the next cells are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Token {
-    literals: u32,
-    length: u16,
-    distance: u16,
-}
+pub(super) struct Step(u16);
 
-impl Token {
-    /// Cells as they are.
+impl Step {
+    const RUN: u16 = 1 << 15;
+
+    /// Number of cells, each the same as the one before; `None` for a step of one cell.
     #[inline(always)]
-    pub fn literals(self) -> usize {
-        self.literals as usize
+    pub fn run(self) -> Option<usize> {
+        (self.0 >= Step::RUN).then(|| usize::from(self.0 - Step::RUN))
     }
 
-    /// Length and distance of the match behind them, bytes.
+    /// Of one cell: how many cells before it another one has the same first three bytes, at most [`NEAR`]; 0 where none has.
     #[inline(always)]
-    pub fn matched(self) -> Option<(usize, usize)> {
-        (self.length > 0).then_some((self.length.into(), 4 * usize::from(self.distance)))
+    pub fn distance(self) -> usize {
+        self.0.into()
     }
 }
 
@@ -36,62 +33,62 @@ pub(super) struct Finder<'a> {
     at: usize,
     /// The last place of each hash.
     places: Vec<u32>,
-    /// How far back from each of the next cells a match begins, 0 for nowhere.
-    distances: Vec<u16>,
+    /// A step of one cell for each of the next cells.
+    single: Vec<Step>,
 }
 
 impl<'a> Finder<'a> {
     pub fn new(cells: &'a [[u8; 4]]) -> Finder<'a> {
-        Finder { cells, at: 0, places: vec![0; PLACES], distances: Vec::new() }
+        Finder { cells, at: 0, places: vec![0; PLACES], single: Vec::new() }
     }
 
-    /// The first cell that no token has yet.
+    /// The first cell that no step has reached.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Replaces `tokens` by those of the next cells, this number or the remaining ones.
-    pub fn tokens(&mut self, count: usize, tokens: &mut Vec<Token>) {
+    /// Replaces `steps` by those over the next cells, this number or the remaining ones.
+    pub fn steps(&mut self, count: usize, steps: &mut Vec<Step>) {
         let (first, end) = (self.at, self.cells.len().min(self.at + count));
         self.look_back(end);
-        tokens.clear();
-        let (mut at, mut literals) = (first, 0);
-        while at < end {
-            let distance = self.distances[at - first];
-            if distance == 0 {
-                (literals, at) = (literals + 1, at + 1);
-                continue;
-            }
-            let cells = self.equal(at..end, distance.into());
-            let length = if cells == 0 { 3 } else { 4 * cells as u16 };
-            tokens.push(Token { literals, length, distance });
-            (literals, at) = (0, at + cells.max(1));
+        steps.clear();
+        // The first cell of all has none before it.
+        let before = first.saturating_sub(1);
+        let mut at = first;
+        if first == 0 && end > 0 {
+            steps.push(self.single[0]);
+            at = 1;
         }
-        tokens.push(Token { literals, length: 0, distance: 0 });
+        let cells = &self.cells[before..end];
+        while at < end {
+            let of = |n: usize| u32::from_le_bytes(cells[n - before]);
+            // One cell is no run: it is told by three bytes and one.
+            if of(at) == of(at - 1) && at + 1 < end && of(at + 1) == of(at) {
+                let most = (end - at).min(LONGEST_RUN);
+                let length = (2..most).find(|&n| of(at + n) != of(at)).unwrap_or(most);
+                steps.push(Step(Step::RUN | length as u16));
+                at += length;
+            } else {
+                steps.push(self.single[at - first]);
+                at += 1;
+            }
+        }
         self.at = end;
     }
 
     /// Finds the distances of all cells up to `end`, without a branch for any of them, as no processor would foresee it.
     fn look_back(&mut self, end: usize) {
-        let Finder { cells, places, distances, .. } = self;
+        let Finder { cells, places, single, .. } = self;
         let places: &mut [u32; PLACES] = places.as_mut_slice().try_into().expect("as many as there are hashes");
-        distances.clear();
-        distances.extend((self.at..end).map(|at| {
+        single.clear();
+        single.extend((self.at..end).map(|at| {
             let cell = u32::from_le_bytes(cells[at]);
             let hash = ((cell << 8).wrapping_mul(0x9e37_79b1) >> 20) as usize % PLACES;
             let before = std::mem::replace(&mut places[hash], at as u32) as usize;
             let (distance, differs) = (at - before, u32::from_le_bytes(cells[before]) ^ cell);
             // Of the first cell the distance is 0, which is none.
-            let worth_it = ((differs << 8 == 0) & (distance <= NEAR)) | ((differs == 0) & (distance <= FAR));
-            u16::from(worth_it) * distance as u16
+            let near = (differs << 8 == 0) & (distance <= NEAR);
+            Step(u16::from(near) * distance as u16)
         }));
-    }
-
-    /// How many cells at the start of a range are the same at a distance, as many as a match may have.
-    #[inline(always)]
-    fn equal(&self, of: std::ops::Range<usize>, distance: usize) -> usize {
-        let most = of.len().min(LONGEST_MATCH / 4);
-        let (cells, earlier) = (&self.cells[of.start..][..most], &self.cells[of.start - distance..][..most]);
-        (0..most).find(|&n| cells[n] != earlier[n]).unwrap_or(most)
     }
 }

@@ -1,7 +1,5 @@
 use std::io::Read;
 
-use super::*;
-
 /// Numbers that look like a displacement: zeros around something smooth, rounded to a grid or not.
 fn smooth(count: usize, step: Option<f32>) -> Vec<u8> {
     let value = |at: usize| {
@@ -19,6 +17,11 @@ fn noise(length: usize) -> Vec<u8> {
         (state >> 24) as u8
     };
     (0..length).map(|_| next()).collect()
+}
+
+/// In memory that the piece before has left its bytes in.
+fn piece(bytes: &[u8], last: bool) -> Vec<u8> {
+    super::piece(bytes, last, &mut noise(bytes.len() % 5000))
 }
 
 fn inflated(deflated: &[u8]) -> Vec<u8> {
