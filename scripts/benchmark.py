@@ -2,7 +2,7 @@
 """Measure antsreg-gpu on real brains, beside its peers, and write the figures as Markdown.
 
     cargo build --release
-    python3 scripts/benchmark.py DATA --peers greedy --update docs/benchmarks.md
+    python3 scripts/benchmark.py DATA --peers greedy --figures docs/figures.json
 
 DATA holds the volumes; docs/benchmarks.md says which and where they come from. Every score is computed here with
 numpy and scipy from the files that the programs write, not by the program under test. The first run makes a virtual

@@ -2,13 +2,14 @@
 """Measure what SyN's metrics and channels find, on images whose true warp is known and on real pairs.
 
     cargo build --release
-    python3 scripts/metrics.py DATA --device cuda --update docs/metrics.md
+    python3 scripts/metrics.py DATA --device cuda --figures docs/figures.json
 
 DATA holds sri24/, oasis/ and multimodal/ as docs/metrics.md says. Nothing but Python is needed: points are carried by
 the program's own `apply --points`, whose way is checked by the other benchmark, distances are taken here.
 """
 
 import argparse
+import datetime
 import gzip
 import json
 import math
@@ -20,8 +21,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 
+from docs.figures import save
+
 PAIRS = (("1000", "1001"), ("1002", "1007"))
-MARKS = ("<!-- begin figures -->\n", "<!-- end figures -->")
 
 
 def displacement(x: float, y: float, z: float) -> tuple[float, float, float]:
@@ -128,9 +130,9 @@ class Bench:
         return sorted(math.dist(a, b) for a, b in zip(points, carried, strict=True))
 
 
-def row(*cells: object) -> str:
-    """Format a row of a Markdown table."""
-    return "| " + " | ".join(map(str, cells)) + " |"
+def row(*cells: object) -> list[str]:
+    """A row of a table."""
+    return [str(cell) for cell in cells]
 
 
 def folded(record: dict) -> int:
@@ -138,7 +140,7 @@ def folded(record: dict) -> int:
     return sum(record["jacobian"][warp]["folded"] for warp in ("warp", "inverse_warp"))
 
 
-def known_warp(bench: Bench) -> Iterator[str]:
+def known_warp(bench: Bench) -> Iterator[list[str]]:
     """Rows about SRI24's images warped by a known displacement."""
     sri, warped, truth = bench.data / "sri24", bench.folder, bench.folder / "truth.nii"
     write_truth(truth)
@@ -148,7 +150,6 @@ def known_warp(bench: Bench) -> Iterator[str]:
     t1, t2 = ((sri / f"{name}.nii.gz", warped / f"{name}.nii") for name in ("spgr", "late"))
     points = brain_points(t1[0])
     yield row("images", "metric", "mean, mm", "median", "95 %", "mean Jaccard", "folded")
-    yield row(*["---"] * 7)
 
     def residual(distances: list[float]) -> list[str]:
         share = [distances[int(share * len(distances))] for share in (0.5, 0.95)]
@@ -172,11 +173,10 @@ def known_warp(bench: Bench) -> Iterator[str]:
         yield row(name, metric, *found, f"{record['overlap']['mean_jaccard']:.4f}", folded(record))
 
 
-def people(bench: Bench) -> Iterator[str]:
+def people(bench: Bench) -> Iterator[list[str]]:
     """Rows about pairs of people, affine and SyN."""
     oasis = bench.data / "oasis"
     yield row("fixed ← moving", "metric", "mean Jaccard", "folded", "SyN, s")
-    yield row(*["---"] * 5)
     for fixed, moving in PAIRS:
         labels = [f"--{side}-labels={oasis}/{n}_labels.nii.gz" for side, n in (("fixed", fixed), ("moving", moving))]
         images = ("-f", oasis / f"{fixed}_t1.nii.gz", "-m", oasis / f"{moving}_t1.nii.gz")
@@ -187,13 +187,12 @@ def people(bench: Bench) -> Iterator[str]:
             yield row(f"{fixed} ← {moving}", metric, f"{overlap:.4f}", folded(record), f"{seconds:.2f}")
 
 
-def patient(bench: Bench) -> Iterator[str]:
+def patient(bench: Bench) -> Iterator[list[str]]:
     """Rows about a patient's FLAIR and T1, from a given affine."""
     folder = bench.data / "multimodal"
     flair, t1, affine = (folder / f"p12_{name}" for name in ("FLAIR.nii.gz", "T1W.nii.gz", "T1W_to_FLAIR.txt"))
     warped = bench.folder / "warped.nii"
     yield row("FLAIR ← T1", "NMI", "folded")
-    yield row(*["---"] * 3)
     for metric in (None, "cc", "mattes"):
         chain: tuple[object, ...] = ("-t", affine)
         record = None
@@ -206,20 +205,20 @@ def patient(bench: Bench) -> Iterator[str]:
         yield row(metric or "affine", f"{information:.4f}", folded(record) if record else "")
 
 
-def shown(rows: Iterator[str]) -> Iterator[str]:
+def shown(rows: Iterator[list[str]]) -> Iterator[list[str]]:
     """Show each row as soon as it is there."""
     for line in rows:
-        print(line, file=sys.stderr)
+        print(" | ".join(line), file=sys.stderr)
         yield line
 
 
 def main() -> int:
-    """Measure everything and print it, or write it into a page."""
+    """Measure everything and print it, or put it into the file of figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--program", default="target/release/antsreg-gpu")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--update", type=pathlib.Path, metavar="PAGE", help="write the figures into this page")
+    parser.add_argument("--figures", type=pathlib.Path, metavar="FILE.json", help="put the figures into this file")
     arguments = parser.parse_args()
     if not pathlib.Path(arguments.program).is_file():
         parser.error(f"{arguments.program} is missing: cargo build --release")
@@ -228,16 +227,22 @@ def main() -> int:
             parser.error(f"{arguments.data} has no folder {needed}")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(arguments.program, arguments.device, arguments.data, pathlib.Path(folder))
-        text = "\n\n".join("\n".join(shown(section(bench))) for section in (known_warp, people, patient)) + "\n"
+        found = [list(shown(section(bench))) for section in (known_warp, people, patient)]
         record = json.loads((bench.folder / "p_record.json").read_text())
     device = record["device"]
-    text += f"\n{record['program']} {record['version']}, {device.get('name', device.get('kind', 'cpu'))}\n"
-    if not arguments.update:
-        sys.stdout.write(text)
-        return 0
-    page = arguments.update.read_text()
-    head, rest = page.split(MARKS[0])
-    arguments.update.write_text(head + MARKS[0] + text + MARKS[1] + rest.split(MARKS[1], 1)[1])
+    section = {
+        "tables": [{"columns": columns, "rows": rows} for columns, *rows in found],
+        "run": {
+            "version": f"{record['program']} {record['version']}",
+            "date": datetime.date.today().isoformat(),
+            "machine": device.get("name", device.get("kind", "cpu")),
+            "command": f"python3 scripts/metrics.py DATA --device {arguments.device}",
+        },
+    }
+    if arguments.figures:
+        save(arguments.figures, "metrics", section)
+    else:
+        print(json.dumps(section, ensure_ascii=False, indent=1))
     return 0
 
 

@@ -37,7 +37,7 @@ def arguments(description: str | None) -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", help="device to register on: cpu, cuda or cuda:N (%(default)s)")
     parser.add_argument("--program", type=Path, default=REPOSITORY / "target" / "release" / "antsreg-gpu")
     parser.add_argument("--work", type=Path, help="folder for files on the way, kept (default: one that is removed)")
-    parser.add_argument("--update", type=Path, metavar="FILE.md", help="replace the sections' tables in this file")
+    parser.add_argument("--figures", type=Path, metavar="FILE.json", help="replace the sections in this file")
     options = parser.parse_args()
     options.only = chosen(parser, "section", options.only, list(SECTIONS))
     pairs = {f"{pair.moving}-{pair.fixed}": pair for pair in PAIRS}

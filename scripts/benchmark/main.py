@@ -15,7 +15,7 @@ from benchmark import sections
 from benchmark.context import Context
 from benchmark.data import Data
 from benchmark.process import Program, run
-from benchmark.report import update
+from docs import figures
 
 
 def processor() -> str:
@@ -81,9 +81,8 @@ def main(options: argparse.Namespace) -> int:
                 continue
             bad += report.missed
             here = f"{options.threads} threads of {processor()}{program.device_name()}"
-            where = f"{version}, {report.elsewhere or here}, {today}"
-            markdown = report.markdown(where, typed_command(section))
-            if options.update:
-                update(options.update, section, markdown)
-            print(f"## {section}\n\n{markdown}\n", flush=True)
+            run_by = {"version": version, "date": today, "machine": report.elsewhere or here, "command": typed_command(section)}
+            if options.figures:
+                figures.save(options.figures, section, report.section(run_by))
+            print(f"## {section}\n\n{report.markdown()}\n", flush=True)
     return 1 if bad else 0

@@ -1,10 +1,9 @@
-"""Tables of figures, and how they are put into a Markdown file."""
+"""Tables of figures, as text and as data for docs/figures.json."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any
 
 
 @dataclass
@@ -13,6 +12,8 @@ class Table:
 
     columns: list[str]
     rows: list[list[str]] = field(default_factory=list)
+    #: Whether the table is kept as data only: single cases, which no document shows.
+    hidden: bool = False
 
     def markdown(self) -> str:
         """The table as text."""
@@ -55,9 +56,9 @@ class Report:
         self.tables.append(Bars())
         return self.tables[-1]
 
-    def table(self, *columns: str) -> Table:
+    def table(self, *columns: str, hidden: bool = False) -> Table:
         """A new table."""
-        self.tables.append(Table(list(columns)))
+        self.tables.append(Table(list(columns), hidden=hidden))
         return self.tables[-1]
 
     @property
@@ -65,18 +66,15 @@ class Report:
         """Bars that were missed."""
         return sum(table.missed for table in self.tables if isinstance(table, Bars))
 
-    def markdown(self, where: str, command: str) -> str:
-        """Tables, then how they were made."""
-        tables = [table.markdown() for table in self.tables if table.rows]
-        listing = "\n".join(["```sh", command, *(f"#   {line}" for line in self.commands), "```"])
-        return "\n\n".join([*tables, f"{where}:", listing])
+    def markdown(self) -> str:
+        """All tables as text."""
+        return "\n\n".join(table.markdown() for table in self.tables if table.rows)
 
-
-def update(path: Path, section: str, markdown: str) -> None:
-    """Replace what stands between the section's two comments in the file."""
-    begin, end = f"<!-- begin {section} -->", f"<!-- end {section} -->"
-    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-    text, count = pattern.subn(lambda _: f"{begin}\n{markdown}\n{end}", path.read_text())
-    if count != 1:
-        raise ValueError(f"{path}: expected one '{begin} … {end}', found {count}")
-    path.write_text(text)
+    def section(self, run: dict[str, str]) -> dict[str, Any]:
+        """The section of docs/figures.json: the tables, and the run that measured them."""
+        tables = [
+            {"columns": table.columns, "rows": table.rows} | ({"hidden": True} if table.hidden else {})
+            for table in self.tables
+            if table.rows
+        ]
+        return {"tables": tables, "run": {**run, "calls": self.commands}}

@@ -1,7 +1,6 @@
 """The parts of the benchmark, in the order in which they run and are printed.
 
-A section is a function from a Context to a Report. Its name is what --only takes and what stands in the comments of
-docs/benchmarks.md.
+A section is a function from a Context to a Report. Its name is what --only takes, and its name in docs/figures.json.
 """
 
 from __future__ import annotations

@@ -1,0 +1,104 @@
+"""The site: its pages gathered, the reference pages generated, and everything built by mkdocs without a warning."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import environment
+from environment import REPOSITORY
+
+HERE = Path(__file__).resolve().parent
+REQUIREMENTS = HERE / "requirements.txt"
+SOURCE = REPOSITORY / "target" / "docs" / "source"
+SITE = REPOSITORY / "target" / "docs" / "site"
+
+#: Pages, and pictures that they show.
+PAGES = ["*.md", "docs", ":!.github", ":!third_party", ":!docs/figures.json", ":!docs/**/*.csv"]
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+PYTHON_PAGE = """# Python
+[How to use Python](../python.md) shows the package at work. This page lists what is in it, with arguments, shapes and units.
+"""
+
+
+def build() -> int:
+    """Build the site; 1 if a page, a link or a heading that a link names is missing."""
+    environment.make(REQUIREMENTS)
+    gather()
+    tool = environment.folder(REQUIREMENTS) / "bin" / "mkdocs"
+    # The theme's notice about the future of mkdocs is no warning about these pages.
+    variables = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    # Not --quiet: mkdocs counts as faults of --strict only the warnings that it would print.
+    build = [tool, "build", "--strict", "-f", HERE / "mkdocs.yml"]
+    done = subprocess.run(build, env=variables, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"site:\n{done.stdout}{done.stderr}", file=sys.stderr)
+    else:
+        print(f"site: {len(list(SITE.rglob('*.html')))} pages in {SITE}")
+    return 1 if done.returncode else 0
+
+
+def gather() -> None:
+    """Put every page where mkdocs looks for it, with the files that it links to, at the places of the repository."""
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    for name in tracked(*PAGES):
+        copy(name)
+        if name.endswith(".md"):
+            for linked in links(name):
+                copy(linked)
+    reference = SOURCE / "docs" / "reference"
+    reference.mkdir(parents=True, exist_ok=True)
+    (reference / "python.md").write_text(python())
+    (reference / "command-line.md").write_text(command_line())
+
+
+def tracked(*patterns: str) -> list[str]:
+    """The files of the repository by patterns, those that are not committed yet included."""
+    found = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [name for name in found.stdout.splitlines() if (REPOSITORY / name).is_file()]
+
+
+def links(page: str) -> list[str]:
+    """The files of the repository, other than pages, to which a page links."""
+    folder = (REPOSITORY / page).parent
+    targets = [folder / target for target in LINK.findall((REPOSITORY / page).read_text()) if "://" not in target]
+    return [
+        os.path.relpath(target, REPOSITORY) for target in targets if target.is_file() and target.suffix != ".md"
+    ]
+
+
+def copy(name: str) -> None:
+    """Put a file of the repository into the source of the site."""
+    target = SOURCE / os.path.normpath(name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(REPOSITORY / name, target)
+
+
+def command_line() -> str:
+    """The page of the command line, from the program's own description."""
+    generate = ["cargo", "run", "--quiet", "--locked", "--package", "antsreg-cli", "--example", "reference"]
+    done = subprocess.run(generate, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"error: docs_check.py: {' '.join(generate)}: exit code {done.returncode}")
+    return done.stdout
+
+
+def python() -> str:
+    """The page of the Python package: everything that the package exports, from the module that defines it."""
+    package = ast.parse((REPOSITORY / "python" / "antsreg_gpu" / "__init__.py").read_text())
+    imports = [node for node in ast.walk(package) if isinstance(node, ast.ImportFrom) and node.level == 1]
+    exported = [(node.module, name.name) for node in imports for name in node.names if node.module != "_native"]
+    names = [f"::: antsreg_gpu.{module}.{name}" for module, name in exported]
+    return "\n\n".join([PYTHON_PAGE, *names, "::: antsreg_gpu.ants", ""])
