@@ -18,6 +18,7 @@ pack() {
 
 # Makes ready: old outputs under all names, so that half of a new set shows.
 old_outputs() {
+    local name
     rm -rf "$work"
     mkdir "$work"
     for name in 0GenericAffine.mat 1Warp.nii 1InverseWarp.nii Warped.nii InverseWarped.nii record.json; do
@@ -53,6 +54,18 @@ register() {
     code=0
     timeout 300 "$folder/antsreg-gpu" register -f "$fixed" -m "$moving" -o "$work/p" --format nii --device "$2" \
         > "$out/$1.log" 2>&1 || code=$?
+}
+
+# full_after MS NAME ARGUMENTS…: runs the program, and fills the memory of the GPU after this time; its code in $code.
+full_after() {
+    local running
+    code=0
+    timeout 600 "$folder/antsreg-gpu" "${@:3}" > "$out/$2.log" 2>&1 &
+    running=$!
+    sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"
+    hold 0
+    wait "$running" || code=$?
+    release
 }
 
 # Holds all memory but $1 MB until `release`.
@@ -113,28 +126,14 @@ run() {
     for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
         name=taken-after-$((taken * n / 12))-ms
         old_outputs
-        code=0
-        timeout 300 "$folder/antsreg-gpu" register -f "$fixed" -m "$moving" -o "$work/p" --format nii --device cuda \
-            > "$out/$name.log" 2>&1 &
-        local registering=$!
-        sleep "$(printf '%d.%03d' $((taken * n / 12000)) $((taken * n / 12 % 1000)))"
-        hold 0
-        wait "$registering" || code=$?
-        release
+        full_after $((taken * n / 12)) "$name" register -f "$fixed" -m "$moving" -o "$work/p" --format nii --device cuda
         judge "$name" "$code" '0 1' 'old new' memory
     done
 
     # Several workers share a GPU that another process fills.
     rm -rf "$work"
     mkdir "$work"
-    code=0
-    timeout 600 "$folder/antsreg-gpu" batch -f "$fixed" "$moving" "$fixed" -o "$work/out" --format nii --device cuda --workers 2 \
-        > "$out/batch.log" 2>&1 &
-    local batch=$!
-    sleep "$(printf '%d.%03d' $((taken / 2000)) $((taken / 2 % 1000)))"
-    hold 0
-    wait "$batch" || code=$?
-    release
+    full_after $((taken / 2)) batch batch -f "$fixed" "$moving" "$fixed" -o "$work/out" --format nii --device cuda --workers 2
     local verdict=ok
     [[ " 0 1 3 " == *" $code "* ]] || verdict=FAILED
     [ -z "$(find "$work" -name '.antsreg*' -o -name '*.part')" ] || verdict=FAILED

@@ -6,7 +6,7 @@
 
 Each page must make no request and no console error, show its main pictures without script, answer to keys, have text of
 enough contrast (WCAG 2 AA) in light and dark, fit a phone's width, and be no larger than 2.5 MB. Chromium and Playwright are
-installed if they are missing: Playwright into target/, Chromium by apt-get (as root) or by Playwright.
+installed if they are missing: Playwright into .venv/, Chromium by apt-get (as root) or by Playwright.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-ENVIRONMENT = REPOSITORY / "target" / "pages-venv"
+import environment
+from environment import REPOSITORY
+
+REQUIREMENTS = REPOSITORY / "scripts" / "pages" / "requirements.txt"
 EXAMPLES = REPOSITORY / "examples"
 FIXED, MOVING = EXAMPLES / "icbm152_t1_2mm.nii.gz", EXAMPLES / "colin27_t1_2mm.nii.gz"
 LABELS = EXAMPLES / "colin27_aal_2mm.nii.gz"
@@ -62,28 +63,13 @@ SHOWN = """() => [...document.querySelector(".tile").querySelectorAll("img,path"
   .filter((e) => getComputedStyle(e).visibility === "visible").map((e) => e.getAttribute("class"))"""
 
 
-def enter() -> None:
-    """Run this command inside an environment that has Playwright, made first if need be. Returns only there."""
-    if Path(sys.prefix).resolve() == ENVIRONMENT.resolve():
-        return
-    python = ENVIRONMENT / "bin" / "python"
-    stamp = ENVIRONMENT / "complete"
-    if not stamp.exists():
-        print(f"making {ENVIRONMENT}", file=sys.stderr)
-        venv.create(ENVIRONMENT, with_pip=True)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "playwright"], check=True, stdout=sys.stderr)
-        stamp.touch()
-    os.execv(python, [str(python), *sys.argv])
-
-
 def chromium() -> str | None:
     """The system's Chromium, installed first where that is possible; None for Playwright's own."""
     names = ["chromium", "google-chrome", "google-chrome-stable"]
     find = lambda: next(filter(None, map(shutil.which, names)), None)  # noqa: E731
     if not find() and shutil.which("apt-get") and os.geteuid() == 0 and "debian" in Path("/etc/os-release").read_text():
         subprocess.run(["apt-get", "update", "-qq"], check=False, stdout=sys.stderr)
-        subprocess.run(["apt-get", "install", "-y", "-qq", "chromium"], check=False, stdout=sys.stderr)
+        subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"], check=False, stdout=sys.stderr)
     if not find():
         subprocess.run([sys.executable, "-m", "playwright", "install", "--with-deps", "chromium"], check=True)
     return find()
@@ -238,7 +224,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.program.exists():
         parser.error(f"{options.program} is missing: cargo build --release")
-    enter()
+    environment.enter(REQUIREMENTS)
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  (exists only inside the environment)
 
     if options.pictures:
