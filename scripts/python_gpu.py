@@ -98,22 +98,43 @@ def speed(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
 
 def tensors(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
-    """Pairs from and to tensors on the GPU."""
+    """Pairs from and to tensors on the GPU: their time, and whether the results are those of arrays in main memory."""
+    import numpy
     import torch
 
     import antsreg_gpu
 
-    device = torch.device(arguments.device)
-    f, m = ((torch.as_tensor(array, device=device), affine) for array, affine in (load(fixed), load(moving)))
+    device, pair = torch.device(arguments.device), (load(fixed), load(moving))
+    f, m = ((torch.as_tensor(array, device=device), affine) for array, affine in pair)
 
-    def run() -> None:
-        found = antsreg_gpu.register(f, m, device=arguments.device)
-        assert found.warp is not None
-        # As it lies in memory, and turned on the device.
-        torch.as_tensor(found.warp.T, device=device).permute(3, 2, 1, 0).contiguous()
+    def run() -> antsreg_gpu.Registration:
+        found = antsreg_gpu.register(f, m, output="device")
+        warps = [torch.from_dlpack(array) for array in (found.on_device.warp, found.on_device.inverse_warp)]
+        assert all(warp.device == device and warp.shape == (*f[0].shape, 3) for warp in warps)
         torch.cuda.synchronize(device)
+        return found
 
     tell("from and to tensors, a pair", seconds_of(run, arguments.repeat), "s", 0.095)
+    prepared = antsreg_gpu.Fixed(f)
+    tell("from tensors, fixed prepared", seconds_of(lambda: prepared.register(m, output="device"), arguments.repeat), "s")
+    ours, theirs = run(), antsreg_gpu.register(*pair, device=arguments.device)
+    kept = ours.on_device
+    results = {"warp": theirs.warp, "inverse_warp": theirs.inverse_warp, "warped": theirs.warped.dataobj}
+    for name, expected in {**results, "inverse_warped": theirs.inverse_warped.dataobj}.items():
+        found = torch.from_dlpack(getattr(kept, name)).cpu().numpy()
+        tell(f"{name} on the GPU, numbers that differ", int((found != numpy.asarray(expected)).sum()), "", 0)
+    # On a stream of its own, with the input still being made there.
+    stream = torch.cuda.Stream(device)
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(200_000_000)
+        late = antsreg_gpu.register((f[0] * 1.0, f[1]), (m[0] * 1.0, m[1]), output="device")
+        again = torch.from_dlpack(late.on_device.warp)
+        del late
+        differ = int((again.cpu().numpy() != theirs.warp).sum())
+    tell("warp by way of another stream, numbers that differ", differ, "", 0)
+    fetched = ours.warp
+    assert fetched is not None and theirs.warp is not None
+    tell("warp fetched later, numbers that differ", int((fetched != theirs.warp).sum()), "", 0)
 
 
 def same(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ._native import VERSION as __version__
     from ._progress import Report as Report
     from ._registration import Fixed as Fixed
+    from ._registration import OnDevice as OnDevice
     from ._registration import Registration as Registration
     from ._registration import register as register
     from ._registration import register_many as register_many
@@ -85,7 +86,7 @@ _PLACES = {
         "why_no_gpu",
     ),
     "_progress": ("Report",),
-    "_registration": ("Fixed", "Registration", "register", "register_many"),
+    "_registration": ("Fixed", "OnDevice", "Registration", "register", "register_many"),
     "_transforms": ("Transform", "apply", "apply_points", "read_transform", "write_transform"),
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}

@@ -116,6 +116,10 @@ def read(given: ImageLike, name: str) -> _native.Image:
         if image.warning is not None:
             warnings.warn(image.warning, HeaderWarning, stacklevel=4)
         return image
+    if isinstance(given, tuple) and len(given) == 2:
+        turned = _turned_on_gpu(given[0])
+        if turned is not None:
+            return _native.Image.of_dlpack(turned.__dlpack__(stream=_DEFAULT_STREAM), _matrix(given[1], name), name)
     array, affine, known = parts(given, name)
     return _native.Image.copy(np.asarray(array, dtype=np.float32), affine, known)
 
@@ -175,8 +179,11 @@ def parts(given: Any, name: str) -> tuple[NDArray[Any], _native.Matrix, str]:
     )
 
 
-#: DLPack's numbers of main memory, plain and page-locked.
+#: DLPack's numbers of main memory, plain and page-locked, and of a GPU's memory.
 _MAIN_MEMORY = (1, 3)
+_CUDA = 2
+#: DLPack's number of the legacy default stream, for which the library's own streams wait.
+_DEFAULT_STREAM = 1
 
 
 def _array(given: Any) -> NDArray[Any]:
@@ -187,14 +194,26 @@ def _array(given: Any) -> NDArray[Any]:
     given = given.detach() if hasattr(given, "detach") else given
     if given.__dlpack_device__()[0] in _MAIN_MEMORY:
         return np.from_dlpack(given)
-    # PyTorch and CuPy turn it on the device, where that is fast, so that the first axis varies fastest, as volumes have it. Others
-    # copy when asked for an array.
+    # Of a GPU's memory: PyTorch and CuPy have functions for it, others copy when asked for an array.
+    for copy in ("cpu", "get"):
+        if hasattr(given, copy):
+            return np.asarray(getattr(given, copy)())
+    return np.asarray(given)
+
+
+def _turned_on_gpu(given: Any) -> Any:
+    """An array of a GPU with its axes reversed, adjacent and in single precision, made there by the library that it belongs to;
+    None if it is no such array, or if that library has no functions for it."""
+    if not hasattr(given, "__dlpack_device__") or given.__dlpack_device__()[0] != _CUDA:
+        return None
     backwards = tuple(reversed(range(given.ndim)))
     if hasattr(given, "permute"):
-        return np.asarray(given.permute(backwards).contiguous().cpu()).T
-    if hasattr(given, "get"):
-        return np.asarray(given.transpose(backwards).copy().get()).T
-    return np.asarray(given)
+        return given.detach().float().permute(backwards).contiguous()
+    if hasattr(given, "transpose") and hasattr(given, "astype"):
+        turned = given.astype("float32").transpose(backwards)
+        # Arrays of JAX are always adjacent where they are lent.
+        return turned.copy() if hasattr(given, "flags") else turned
+    return None
 
 
 def _flat(shape: Sequence[int]) -> tuple[int, ...]:

@@ -24,6 +24,42 @@ from ._transforms import Transform, apply, apply_points
 LOG = logging.getLogger("antsreg_gpu")
 
 
+class OnDevice:
+    """Results in the memory of the device that computed them: arrays for ``from_dlpack`` of PyTorch, CuPy, JAX or numpy.
+
+    An array is complete when it is given, for work on every stream. It is a copy that belongs to who takes it.
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> found = register(fixed, moving, output="device")  # doctest: +SKIP
+    >>> warp = torch.from_dlpack(found.on_device.warp)  # doctest: +SKIP
+    """
+
+    def __init__(self, native: _native.Registration) -> None:
+        self._native = native
+
+    @property
+    def warp(self) -> Optional[_native.DeviceArray]:
+        """Displacements before the affine, X×Y×Z×3 on the fixed grid, RAS mm; None without a deformable stage."""
+        return self._native.on_device("warp")
+
+    @property
+    def inverse_warp(self) -> Optional[_native.DeviceArray]:
+        """The inverse of the warp, likewise."""
+        return self._native.on_device("inverse_warp")
+
+    @property
+    def warped(self) -> Optional[_native.DeviceArray]:
+        """The moving image on the fixed grid, X×Y×Z, or X×Y of a slice."""
+        return self._native.on_device("warped")
+
+    @property
+    def inverse_warped(self) -> Optional[_native.DeviceArray]:
+        """The fixed image on the moving grid, likewise."""
+        return self._native.on_device("inverse_warped")
+
+
 class Registration:
     """The result of a registration. A fixed point goes through the warp, then through the affine, to the moving point.
 
@@ -80,6 +116,11 @@ class Registration:
         return self._native.forward
 
     @property
+    def on_device(self) -> OnDevice:
+        """Warps and images in the memory of the device, for a registration with ``output="device"``."""
+        return OnDevice(self._native)
+
+    @property
     def warnings(self) -> list[str]:
         """Doubts about the result."""
         return self._native.warnings
@@ -128,6 +169,7 @@ class Registration:
         format: str = "nii.gz",
         warped: bool = True,
         inverse: bool = True,
+        composite: bool = False,
     ) -> list[Path]:
         """Writes the files of ``antsreg-gpu register``, byte for byte but for times and names in the record.
 
@@ -139,13 +181,18 @@ class Registration:
             ``nii.gz`` or ``nii``.
         warped, inverse : bool
             Whether the warped images, and the inverse warp and inversely warped image, are written.
+        exact : bool
+            Whether displacements are stored as they were computed, not rounded to multiples of 1/1024 mm. They are not rounded
+            either where a warp would fold by it.
+        composite : bool
+            Whether all transforms of a direction are written as one ``.h5`` file of ITK, instead of affine and warp.
 
         Returns
         -------
         list of paths
             The files that were written. They appear together.
         """
-        return self._native.save(os.fspath(prefix), format, warped, inverse)
+        return self._native.save(os.fspath(prefix), format, warped, inverse, composite)
 
     def report(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes a page to judge the result by: one HTML file that needs no network, for a browser.
@@ -214,6 +261,7 @@ def register(
     levels: Optional[Options] = None,
     dof: Optional[int] = None,
     search_degrees: Optional[Sequence[float]] = None,
+    output: str = "host",
     progress: Progress = None,
 ) -> Registration:
     """Registers a moving image to a fixed one.
@@ -222,7 +270,7 @@ def register(
     ----------
     fixed, moving : image
         Two volumes, or two slices: a path, an image of nibabel, ANTsPy or SimpleITK, or ``(array, affine)`` with an array
-        X×Y×Z (or X×Y) and its voxel-to-world matrix (4×4, RAS mm).
+        X×Y×Z (or X×Y) and its voxel-to-world matrix (4×4, RAS mm). An array of PyTorch, CuPy or JAX on a GPU is read there.
     transform : str, optional
         ``translation``, ``rigid``, ``similarity``, ``scales``, ``affine``, ``syn`` (affine, then SyN) or ``syn-only``. By
         default that of the preset: ``syn``, of ``multimodal`` ``rigid``.
@@ -239,7 +287,7 @@ def register(
         ``centre-of-mass`` (default), ``headers`` (default of ``syn-only``), or an affine, fixed → moving: a file, a matrix
         (4×4, RAS mm) or a `Transform`.
     device : str
-        ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        ``auto``, ``cpu``, ``cuda`` or ``cuda:N``. ``auto`` takes the GPU that an image lies on.
     linear, syn : dict, optional
         Options of the stages by the names that the record has, such as ``{"cost": "nmi"}`` and ``{"radius": 4}``. Of several
         channels ``syn["channels"]`` has metric and weight of each: ``[{"metric": "cc", "weight": 1.0}, …]``.
@@ -249,6 +297,9 @@ def register(
         Degrees of freedom of the affine stage: 3, 6, 7, 9 or 12.
     search_degrees : three numbers, optional
         Rotations searched, ± degrees about x, y and z.
+    output : str
+        ``host``: warps and images come to main memory. ``device``: they stay in the device's memory, for
+        `Registration.on_device`; what asks for them in main memory fetches them once.
     progress : bool or callable, optional
         True shows a bar (tqdm if it is installed). A function is called with a `Report` after every iteration; an exception
         that it raises stops the registration.
@@ -273,10 +324,17 @@ def register(
     moving_side = side(moving, "the moving image", [pair[1] for pair in channels], moving_mask)
     with Follower(progress) as follower:
         native, note = _native.register(
-            fixed_side, moving_side, wanted, device, name, matrix, follower.callback
+            fixed_side, moving_side, wanted, device, name, matrix, follower.callback, _keeps(output)
         )
     _log(note)
     return _result(native)
+
+
+def _keeps(output: str) -> bool:
+    """Whether results stay on the device."""
+    if output not in ("host", "device"):
+        raise OptionError(f"output: expected host or device, found `{output}`")
+    return output == "device"
 
 
 def _log(note: Optional[str]) -> None:
@@ -325,12 +383,13 @@ class Fixed:
         *,
         mask: Optional[Masks] = None,
         channels: Sequence[ImageLike] = (),
+        output: str = "host",
         progress: Progress = None,
     ) -> Registration:
-        """Registers a moving image, with its mask and its channels, to the fixed one."""
+        """Registers a moving image, with its mask and its channels, to the fixed one. ``output`` is that of `register`."""
         moving_side = side(moving, "the moving image", channels, mask)
         with Follower(progress) as follower:
-            native = self._native.register(moving_side, follower.callback)
+            native = self._native.register(moving_side, follower.callback, _keeps(output))
         return _result(native)
 
 

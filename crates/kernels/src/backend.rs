@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use crate::rounding::rounded;
 use crate::{
-    CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, MiParameters,
-    Moments, RelaxRound, Sampling,
+    CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, Lent,
+    MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 /// Whole-volume operations on one device. Images stay on the device; numbers and small tables are returned to the
@@ -25,9 +25,9 @@ use crate::{
 /// - The same input gives the same bits, for any number of threads.
 pub trait Backend: Sized + Sync {
     /// A scalar volume on the device.
-    type Image: Send + Sync;
+    type Image: Send + Sync + 'static;
     /// A displacement field on the device.
-    type Field: Send + Sync;
+    type Field: Send + Sync + 'static;
     /// Fixed voxels with their bins, for the correlation ratio and joint histograms.
     type FixedBins: Send + Sync;
     /// Scratch memory of [`cc_update`](Backend::cc_update) for one shape.
@@ -46,12 +46,17 @@ pub trait Backend: Sized + Sync {
         usize::MAX
     }
 
+    /// The memory that images and fields lie in.
+    fn place(&self) -> Place;
+
     /// A volume of zeros.
     fn image(&self, shape: [usize; 3]) -> Result<Self::Image, Error>;
     /// Copies voxels (x fastest) to the device.
     fn upload(&self, shape: [usize; 3], voxels: &[f32]) -> Result<Self::Image, Error>;
     /// Copies voxels back.
     fn download(&self, image: &Self::Image) -> Result<Vec<f32>, Error>;
+    /// A copy of an image. The image may be of another value of this type for the same device, all of whose work is done.
+    fn copy(&self, image: &Self::Image) -> Result<Self::Image, Error>;
     /// The identity: a field of zero displacements.
     fn field(&self, shape: [usize; 3]) -> Result<Self::Field, Error>;
     /// Copies displacements (voxels) to the device.
@@ -93,6 +98,13 @@ pub trait Backend: Sized + Sync {
         there_and_back: [&Matrix3<f32>; 2],
         step: f32,
     ) -> Result<Self::Field, Error>;
+
+    /// A copy of the voxels for other libraries, in the device's memory.
+    fn lend_image(&self, image: &Self::Image) -> Result<Lent, Error>;
+
+    /// A copy of the displacements for other libraries, in the device's memory, each multiplied by `matrix`
+    /// and rounded, as by [`download_field_in`](Backend::download_field_in).
+    fn lend_field(&self, field: &Self::Field, matrix: &Matrix3<f32>, step: Option<f32>) -> Result<Lent, Error>;
 
     /// [`quantiles`](antsreg_core::intensity::quantiles) of an image.
     fn quantiles(&self, image: &Self::Image, low: f64, high: f64) -> Result<Quantiles, Error>;

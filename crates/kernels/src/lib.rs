@@ -24,6 +24,8 @@ pub mod cpu;
 pub mod cuda;
 mod error;
 pub mod gaussian;
+mod input;
+mod lent;
 mod mattes;
 mod operands;
 mod relax;
@@ -37,6 +39,8 @@ pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
 pub use error::Error;
+pub use input::{Input, Voxels};
+pub use lent::{Lent, Place};
 pub use operands::{
     CcDerivative, CcParameters, CcScores, Entropies, InverseConsistency, InversionLimits, JointParameters,
     JointSampling, MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,

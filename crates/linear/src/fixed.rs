@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use antsreg_core::report::Observer;
 use antsreg_core::{AffineTransform, Grid, Volume};
-use antsreg_kernels::Backend;
+use antsreg_kernels::{Backend, Input};
 
 use crate::images::{Images, Source, check_planes};
 use crate::parameters::Frame;
@@ -46,9 +46,14 @@ impl<B: Backend> Fixed<B> {
     /// # Errors
     /// An image that is constant, not finite or too small; a weight on another grid or without any voxel; options out of
     /// range; a device that fails.
-    pub fn new(backend: &B, volume: &Volume, weight: Option<&Volume>, options: &Options) -> Result<Self, Error> {
+    pub fn new<'a>(
+        backend: &B,
+        image: impl Into<Input<'a, B::Image>>,
+        weight: Option<&Volume>,
+        options: &Options,
+    ) -> Result<Self, Error> {
         options.check()?;
-        let source = Source::new(backend, Side::Fixed, volume, weight, options)?;
+        let source = Source::new(backend, Side::Fixed, &image.into(), weight, options)?;
         Ok(Fixed { source, options: options.clone(), levels: Mutex::default(), poses: Mutex::default() })
     }
 
@@ -62,15 +67,15 @@ impl<B: Backend> Fixed<B> {
     ///
     /// # Errors
     /// Those of [`crate::register`] that concern the moving image, the start, the observer and the device.
-    pub fn register(
+    pub fn register<'a>(
         &self,
         backend: &B,
-        moving: &Volume,
+        moving: impl Into<Input<'a, B::Image>>,
         moving_weight: Option<&Volume>,
         start: Start,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, Error> {
-        let images = Images::new(backend, self, moving, moving_weight)?;
+        let images = Images::new(backend, self, &moving.into(), moving_weight)?;
         let poses = images.poses()?;
         let start = start.transform(|| Ok(poses))?;
         let frame =
@@ -83,15 +88,16 @@ impl<B: Backend> Fixed<B> {
     /// # Errors
     /// A slice beside a volume, or slices of differing planes; a singular start; for [`Start::CentreOfMass`], all errors of
     /// [`crate::register`] that concern the moving image and the device.
-    pub fn start(
+    pub fn start<'a>(
         &self,
         backend: &B,
-        moving: &Volume,
+        moving: impl Into<Input<'a, B::Image>>,
         moving_weight: Option<&Volume>,
         start: Start,
     ) -> Result<AffineTransform, Error> {
-        check_planes(&self.source.grid, &moving.grid)?;
-        start.transform(|| Images::new(backend, self, moving, moving_weight)?.poses())
+        let moving = moving.into();
+        check_planes(&self.source.grid, moving.grid)?;
+        start.transform(|| Images::new(backend, self, &moving, moving_weight)?.poses())
     }
 
     /// The costs of transforms, fixed → moving, RAS mm, as the search evaluates them on a level of `mm`, which may be finer
@@ -99,15 +105,15 @@ impl<B: Backend> Fixed<B> {
     ///
     /// # Errors
     /// Those of [`crate::register`] that concern the moving image and the device.
-    pub fn costs(
+    pub fn costs<'a>(
         &self,
         backend: &B,
-        moving: &Volume,
+        moving: impl Into<Input<'a, B::Image>>,
         moving_weight: Option<&Volume>,
         mm: f64,
         transforms: &[AffineTransform],
     ) -> Result<Vec<f64>, Error> {
-        let images = Images::new(backend, self, moving, moving_weight)?;
+        let images = Images::new(backend, self, &moving.into(), moving_weight)?;
         let near = transforms.first().copied().unwrap_or_else(AffineTransform::identity);
         images.level(mm, &near)?.costs_of(transforms)
     }

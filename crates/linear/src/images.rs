@@ -2,7 +2,7 @@
 
 use antsreg_core::intensity::Quantiles;
 use antsreg_core::{AffineTransform, Grid, Volume};
-use antsreg_kernels::Backend;
+use antsreg_kernels::{Backend, Input};
 use nalgebra::{Matrix3, Point3, Vector3};
 
 use crate::fixed::{Fixed, FixedLevel, FixedValues};
@@ -35,8 +35,13 @@ pub(crate) struct Images<'a, B: Backend> {
 }
 
 impl<'a, B: Backend> Images<'a, B> {
-    pub fn new(backend: &'a B, fixed: &'a Fixed<B>, moving: &Volume, weight: Option<&Volume>) -> Result<Self, Error> {
-        check_planes(&fixed.source.grid, &moving.grid)?;
+    pub fn new(
+        backend: &'a B,
+        fixed: &'a Fixed<B>,
+        moving: &Input<'_, B::Image>,
+        weight: Option<&Volume>,
+    ) -> Result<Self, Error> {
+        check_planes(&fixed.source.grid, moving.grid)?;
         Ok(Images { backend, fixed, moving: Source::new(backend, Side::Moving, moving, weight, &fixed.options)? })
     }
 
@@ -93,18 +98,18 @@ impl<B: Backend> Source<B> {
     pub fn new(
         backend: &B,
         side: Side,
-        volume: &Volume,
+        input: &Input<'_, B::Image>,
         weight: Option<&Volume>,
         options: &Options,
     ) -> Result<Self, Error> {
-        let found_mm =
-            (0..3).map(|axis| volume.grid.shape[axis] as f64 * volume.grid.spacing[axis]).fold(0.0, f64::max);
+        let grid = input.grid;
+        let found_mm = (0..3).map(|axis| grid.shape[axis] as f64 * grid.spacing[axis]).fold(0.0, f64::max);
         if found_mm < LEAST_WIDTH_MM {
             return Err(Error::TooSmall { side, found_mm, least_mm: LEAST_WIDTH_MM });
         }
-        let mut image = backend.upload(volume.grid.shape, &volume.voxels)?;
+        let mut image = input.load(backend)?;
         let Quantiles { finite, low_high } = robust_range(backend, &image, options.robust_shares)?;
-        let count = volume.voxels.len() - finite;
+        let count = grid.len() - finite;
         if count > 0 {
             return Err(Error::NotFinite { side, count });
         }
@@ -112,12 +117,12 @@ impl<B: Backend> Source<B> {
         backend.clip(&mut image, low_high, 0.0, 1.0)?;
         let weight = match weight {
             Some(weight) => {
-                check_weight(side, volume, weight, options)?;
+                check_weight(side, grid, weight, options)?;
                 Some(upload_weight(backend, weight, options.cost)?)
             }
             None => None,
         };
-        Ok(Source { grid: volume.grid.clone(), image, weight, low_high })
+        Ok(Source { grid: grid.clone(), image, weight, low_high })
     }
 
     /// The pose of the image at a resolution of `mm`: of its clamped intensities above the lower end of the robust range,
@@ -174,9 +179,9 @@ fn resampled<B: Backend>(backend: &B, image: &B::Image, from: &Grid, to: &Grid) 
 /// Largest distance between voxels of an image and of its weight, mm. Positions in headers are rounded.
 const SAME_GRID_MM: f64 = 1e-2;
 
-fn check_weight(side: Side, volume: &Volume, weight: &Volume, options: &Options) -> Result<(), Error> {
-    if !weight.grid.matches(&volume.grid, SAME_GRID_MM) {
-        return Err(Error::WeightGrid { side, expected: volume.grid.shape, found: weight.grid.shape });
+fn check_weight(side: Side, grid: &Grid, weight: &Volume, options: &Options) -> Result<(), Error> {
+    if !weight.grid.matches(grid, SAME_GRID_MM) {
+        return Err(Error::WeightGrid { side, expected: grid.shape, found: weight.grid.shape });
     }
     let usable = weight.voxels.iter().all(|value| *value >= 0.0 && value.is_finite());
     let found = weight.voxels.iter().filter(|value| **value > 0.0).count();

@@ -23,10 +23,10 @@ pub fn resample(
     interpolation: &str,
     outside: f32,
 ) -> Result<(Image, Vec<String>), Failure> {
-    let how = interpolation_of(interpolation, image.volume.grid.spacing.into())?;
+    let how = interpolation_of(interpolation, image.image.grid().spacing.into())?;
     process::compute(py, || {
-        let warnings = check(chain, onto, &image.volume.grid, &image.name)?;
-        let carried = apply::resample(&image.volume, &onto.grid, chain.steps(), how, outside);
+        let warnings = check(chain, onto, image.image.grid(), &image.name)?;
+        let carried = apply::resample(image.volume()?, &onto.grid, chain.steps(), how, outside);
         Ok((Image::made(carried, &image.name.to_string_lossy(), onto.planar), warnings))
     })
 }

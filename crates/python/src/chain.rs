@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use antsreg_core::io::{fsl, itk};
 use antsreg_core::{DisplacementField, Transform, TransformChain};
+use antsreg_register::Registration;
 use antsreg_study::transforms::{self, TransformFile};
 use ndarray::ArrayView4;
 use numpy::{PyReadonlyArray4, PyUntypedArrayMethods};
@@ -13,7 +14,6 @@ use rayon::prelude::*;
 
 use crate::error::{Class, Failure, chain};
 use crate::process;
-use crate::registration::Result as Found;
 use crate::space::{Matrix, Space, affine_of, matrix};
 use crate::view;
 
@@ -25,8 +25,8 @@ pub struct Chain(Steps);
 #[derive(Clone)]
 enum Steps {
     Own(Arc<TransformChain>),
-    Forward(Arc<Found>),
-    Backward(Arc<Found>),
+    Forward(Arc<Registration>),
+    Backward(Arc<Registration>),
 }
 
 #[pymethods]
@@ -165,12 +165,12 @@ impl Chain {
 
 impl Chain {
     /// From fixed to moving points of a registration.
-    pub fn forward(found: Arc<Found>) -> Chain {
+    pub fn forward(found: Arc<Registration>) -> Chain {
         Chain(Steps::Forward(found))
     }
 
     /// From moving to fixed points of a registration.
-    pub fn backward(found: Arc<Found>) -> Chain {
+    pub fn backward(found: Arc<Registration>) -> Chain {
         Chain(Steps::Backward(found))
     }
 
@@ -178,8 +178,8 @@ impl Chain {
     pub fn steps(&self) -> &TransformChain {
         match &self.0 {
             Steps::Own(chain) => chain,
-            Steps::Forward(found) => &found.found.forward,
-            Steps::Backward(found) => &found.found.backward,
+            Steps::Forward(found) => &found.forward,
+            Steps::Backward(found) => &found.backward,
         }
     }
 

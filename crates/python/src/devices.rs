@@ -34,6 +34,15 @@ pub struct Lease {
 }
 
 impl Lease {
+    /// The GPU with this number, to bring data to it.
+    ///
+    /// # Errors
+    /// A GPU that cannot be used.
+    pub fn of_gpu(number: usize) -> Result<Lease, Failure> {
+        let Opened { device, .. } = open(DeviceChoice::Cuda(number))?;
+        Ok(Lease { device, instead_of_gpu: None })
+    }
+
     /// A device that suits these options and grids.
     ///
     /// # Errors

@@ -32,11 +32,12 @@ pub fn fuse(
     };
     let fusion: Fusion = serde_json::from_value(value).map_err(unreadable)?;
     let atlases = images.iter().zip(&labels);
-    let carried: Vec<CarriedAtlas> =
-        atlases.map(|(image, labels)| CarriedAtlas { image: &image.volume, labels: &labels.labels }).collect();
+    let carried = atlases
+        .map(|(image, labels)| Ok(CarriedAtlas { image: image.volume()?, labels: &labels.labels }))
+        .collect::<Result<Vec<_>, Failure>>()?;
     process::compute(py, || {
         fusion.check()?;
-        let fused = fusion.fuse_carried(&target.volume, &carried)?;
+        let fused = fusion.fuse_carried(target.volume()?, &carried)?;
         Ok(Labels { labels: fused.labels, name: "the fused labels".into(), planar: target.planar })
     })
 }

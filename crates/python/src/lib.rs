@@ -6,6 +6,7 @@ mod apply;
 mod chain;
 mod command;
 mod devices;
+mod dlpack;
 mod error;
 mod fusion;
 mod image;
@@ -31,6 +32,8 @@ mod native {
     use crate::command::command;
     #[pymodule_export]
     use crate::devices::{devices, release_devices, why_no_gpu};
+    #[pymodule_export]
+    use crate::dlpack::DeviceArray;
     #[pymodule_export]
     use crate::fusion::fuse;
     #[pymodule_export]

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, TryLockError};
 use std::time::Duration;
 
 use antsreg_core::{AffineTransform, Grid};
+use antsreg_kernels::Place;
 use antsreg_register::linear::Start;
-use antsreg_register::{self as registering, Computed, Grids, Options, compute};
+use antsreg_register::{self as registering, Computed, Grids, Options, Resident, compute, compute_resident};
 use antsreg_study::pair::{Inputs, Masks, SideVolumes, StartFile};
 use antsreg_study::transforms::TransformFile;
 use pyo3::prelude::*;
@@ -18,7 +19,7 @@ use crate::image::Image;
 use crate::observer::Watcher;
 use crate::plan::Plan;
 use crate::process;
-use crate::registration::Registration;
+use crate::registration::{Found, Registration};
 use crate::space::{Matrix, affine_of};
 
 /// The fixed or the moving side of a registration, checked.
@@ -131,7 +132,16 @@ impl Ready {
     /// A singular affine.
     pub fn finish(self, computed: Computed, device: registering::Description) -> Result<Registration, Failure> {
         let found = computed.finish(self.inputs.sides(), &self.options)?;
-        Ok(Registration::new(self, found, device))
+        Ok(Registration::new(self, Found::here(found), device))
+    }
+
+    /// The result of what a device computed and keeps.
+    ///
+    /// # Errors
+    /// A singular affine.
+    fn keep(self, resident: Resident, device: registering::Description) -> Result<Registration, Failure> {
+        let outline = resident.outline(self.inputs.sides(), &self.options)?;
+        Ok(Registration::new(self, Found::on_device(resident, outline), device))
     }
 
     /// A failure of the registration, by the names of its images.
@@ -155,9 +165,19 @@ fn options(plan: &Plan, grid: &Grid, from: &From) -> Result<Arc<Options>, Failur
     Ok(Arc::new(plan.options(grid.shape, from.start)?))
 }
 
-/// Registers a moving side to a fixed one. Gives the result, and why it was the CPU that computed.
+/// The device that is taken where none is named: the GPU that holds an image of these sides, if there is one.
+fn usual_device(device: &str, sides: &[&Side]) -> String {
+    let held = sides.iter().find_map(|side| match side.side.image.place()? {
+        Place::Cuda(number) => Some(registering::DeviceChoice::Cuda(number).to_string()),
+        Place::Main => None,
+    });
+    held.filter(|_| device == "auto").unwrap_or_else(|| device.to_owned())
+}
+
+/// Registers a moving side to a fixed one. Gives the result, whose warps and images stay on the device if `keep`, and why it
+/// was the CPU that computed.
 #[pyfunction]
-#[pyo3(signature = (fixed, moving, plan, device, start, matrix=None, progress=None))]
+#[pyo3(signature = (fixed, moving, plan, device, start, matrix, progress, keep))]
 #[expect(clippy::too_many_arguments, reason = "one for each argument of Python's function")]
 pub fn register(
     py: Python,
@@ -168,18 +188,28 @@ pub fn register(
     start: &str,
     matrix: Option<Matrix>,
     progress: Option<Py<PyAny>>,
+    keep: bool,
 ) -> Result<(Registration, Option<String>), Failure> {
     process::compute(py, || {
         let from = From::new(start, matrix)?;
         let options = options(plan, fixed.side.grid(), &from)?;
         let ready = Ready::new([fixed, moving], options, &from)?;
-        let mut lease = Lease::take(device, &ready.options, &ready.inputs.grids())?;
+        let device = usual_device(device, &[fixed, moving]);
+        let mut lease = Lease::take(&device, &ready.options, &ready.inputs.grids())?;
         let mut watcher = Watcher::new(progress, Arc::default());
-        let [fixed, moving] = ready.inputs.sides();
-        let computed = compute(fixed, moving, &ready.options, &lease.device, &mut watcher);
-        let computed = computed.map_err(|error| ready.blame(watcher.failure(error)))?;
+        let ([fixed, moving], options) = (ready.inputs.sides(), &ready.options);
         let (description, note) = (lease.device.description().clone(), lease.instead_of_gpu.take());
-        Ok((ready.finish(computed, description)?, note))
+        let failed = |error| ready.blame(error);
+        let found = if keep {
+            let resident = compute_resident(fixed, moving, options, &lease.device, &mut watcher);
+            let resident = resident.map_err(|error| failed(watcher.failure(error)))?;
+            ready.keep(resident, description)
+        } else {
+            let computed = compute(fixed, moving, options, &lease.device, &mut watcher);
+            let computed = computed.map_err(|error| failed(watcher.failure(error)))?;
+            ready.finish(computed, description)
+        };
+        Ok((found?, note))
     })
 }
 
@@ -214,16 +244,23 @@ impl Fixed {
         process::compute(py, || {
             let from = From::new(start, matrix)?;
             let options = options(plan, side.side.grid(), &from)?;
-            let mut lease = Lease::take(device, &options, &Grids::of([&side.side, &side.side]))?;
+            let device = usual_device(device, &[side]);
+            let mut lease = Lease::take(&device, &options, &Grids::of([&side.side, &side.side]))?;
             let fixed = registering::Fixed::new(&lease.device, side.side.clone(), (*options).clone())?;
             let instead_of_gpu = lease.instead_of_gpu.take();
             Ok(Fixed { side: side.clone(), options, from, prepared: Mutex::new((fixed, lease)), instead_of_gpu })
         })
     }
 
-    /// Registers a moving side to it.
-    #[pyo3(signature = (moving, progress=None))]
-    fn register(&self, py: Python, moving: &Side, progress: Option<Py<PyAny>>) -> Result<Registration, Failure> {
+    /// Registers a moving side to it. The result's warps and images stay on the device if `keep`.
+    #[pyo3(signature = (moving, progress, keep))]
+    fn register(
+        &self,
+        py: Python,
+        moving: &Side,
+        progress: Option<Py<PyAny>>,
+        keep: bool,
+    ) -> Result<Registration, Failure> {
         process::compute(py, || {
             let ready = Ready::new([&self.side, moving], self.options.clone(), &self.from)?;
             let mut watcher = Watcher::new(progress, Arc::<AtomicBool>::default());
@@ -236,9 +273,15 @@ impl Fixed {
                 Python::attach(|py| py.check_signals()).map_err(Failure::Python)?;
             };
             let (fixed, lease) = &*prepared;
-            let computed = fixed.compute(ready.inputs.sides()[1], &mut watcher);
+            let (moving, description) = (ready.inputs.sides()[1], lease.device.description().clone());
+            if keep {
+                let resident = fixed.compute_resident(moving, &mut watcher);
+                let resident = resident.map_err(|error| ready.blame(watcher.failure(error)))?;
+                drop(prepared);
+                return ready.keep(resident, description);
+            }
+            let computed = fixed.compute(moving, &mut watcher);
             let computed = computed.map_err(|error| ready.blame(watcher.failure(error)))?;
-            let description = lease.device.description().clone();
             drop(prepared);
             ready.finish(computed, description)
         })

@@ -1,17 +1,17 @@
 //! The result of a registration for Python.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use antsreg_core::AffineTransform;
-use antsreg_core::Volume;
 use antsreg_core::io::outputs;
+use antsreg_core::{DisplacementField, Volume};
 use antsreg_kernels::apply;
-use antsreg_register::{self as register, Description};
+use antsreg_register::{self as register, Description, Resident};
 use antsreg_study::pair::{Context, Format, Labels, Names, PairFiles, Seconds, Writing, record, write, write_report};
 use pyo3::prelude::*;
 
 use crate::chain::Chain;
+use crate::dlpack::DeviceArray;
 use crate::error::{Class, Failure};
 use crate::image::Image;
 use crate::process;
@@ -25,11 +25,45 @@ pub struct Registration(pub Arc<Result>);
 
 /// What a registration found, and what was registered.
 pub struct Result {
-    /// What it found.
-    pub found: register::Registration,
+    found: Found,
     /// What was registered.
     ready: Ready,
     device: Description,
+}
+
+/// What a registration found, in main memory or on the device.
+pub enum Found {
+    /// In main memory.
+    Here(Arc<register::Registration>),
+    /// On the device.
+    OnDevice {
+        /// What is there.
+        resident: Box<Resident>,
+        /// The result without warps and images.
+        outline: Box<register::Registration>,
+        /// All of it in main memory, once it was needed there.
+        here: OnceLock<Arc<register::Registration>>,
+    },
+}
+
+impl Found {
+    /// A result in main memory.
+    pub fn here(found: register::Registration) -> Found {
+        Found::Here(Arc::new(found))
+    }
+
+    /// A result on the device, and its outline.
+    pub fn on_device(resident: Resident, outline: register::Registration) -> Found {
+        Found::OnDevice { resident: resident.into(), outline: outline.into(), here: OnceLock::new() }
+    }
+
+    /// The result, of which warps and images may be missing.
+    fn outline(&self) -> &register::Registration {
+        match self {
+            Found::Here(found) => found,
+            Found::OnDevice { outline, here, .. } => here.get().map_or(outline, Arc::as_ref),
+        }
+    }
 }
 
 /// A result with its reasons to fail.
@@ -40,32 +74,44 @@ impl Registration {
     /// Fixed → moving, 4×4, RAS mm.
     #[getter]
     fn affine(&self) -> Matrix {
-        matrix(&self.0.found.affine)
+        matrix(&self.0.outline().affine)
     }
 
     /// The start of the first stage, likewise.
     #[getter]
     fn start(&self) -> Matrix {
-        matrix(&self.0.found.start)
+        matrix(&self.0.outline().start)
     }
 
     /// Displacements before the affine, X×Y×Z×3, RAS mm.
     #[getter]
     fn warp<'py>(slf: &Bound<'py, Self>) -> Fallible<Option<Bound<'py, PyAny>>> {
-        let field = |registration: &Registration| registration.0.found.warp().is_some();
-        let view =
-            || view::vectors(slf, |found| found.0.found.warp().map(|warp| (&warp.grid, warp.vectors.as_slice())));
-        field(slf.get()).then(view).transpose()
+        field(slf, register::Registration::warp)
     }
 
     /// The inverse of the warp, likewise.
     #[getter]
     fn inverse_warp<'py>(slf: &Bound<'py, Self>) -> Fallible<Option<Bound<'py, PyAny>>> {
-        let field = |registration: &Registration| registration.0.found.inverse_warp().is_some();
-        let view = || {
-            view::vectors(slf, |found| found.0.found.inverse_warp().map(|warp| (&warp.grid, warp.vectors.as_slice())))
+        field(slf, register::Registration::inverse_warp)
+    }
+
+    /// A result in the memory of the device, by its name; an error if the results were not kept there.
+    fn on_device(&self, py: Python, name: &str) -> Fallible<Option<DeviceArray>> {
+        let Found::OnDevice { resident, .. } = &self.0.found else {
+            let text = "the results are in main memory; register with output=\"device\" to keep them on the device";
+            return Err(Failure::own(Class::Option, text));
         };
-        field(slf.get()).then(view).transpose()
+        let planar = self.0.ready.planar;
+        process::compute(py, || {
+            let (lent, planar) = match name {
+                "warp" => (resident.warp()?, false),
+                "inverse_warp" => (resident.inverse_warp()?, false),
+                "warped" => (resident.warped()?, planar[0]),
+                "inverse_warped" => (resident.inverse_warped()?, planar[1]),
+                other => return Err(Failure::own(Class::Option, format!("there is no result `{other}`"))),
+            };
+            Ok(lent.map(|lent| DeviceArray::new(lent, planar)))
+        })
     }
 
     /// The moving image on the fixed grid.
@@ -96,49 +142,59 @@ impl Registration {
 
     /// From fixed to moving points.
     #[getter]
-    fn forward(&self) -> Chain {
-        Chain::forward(self.0.clone())
+    fn forward(&self, py: Python) -> Fallible<Chain> {
+        Ok(Chain::forward(self.0.found(py)?.clone()))
     }
 
     /// From moving to fixed points.
     #[getter]
-    fn backward(&self) -> Chain {
-        Chain::backward(self.0.clone())
+    fn backward(&self, py: Python) -> Fallible<Chain> {
+        Ok(Chain::backward(self.0.found(py)?.clone()))
     }
 
     /// Determinants of the warp, affine excluded, on the fixed grid.
     fn jacobian(&self, py: Python) -> Fallible<Option<Image>> {
-        let Some(warp) = self.0.found.warp() else { return Ok(None) };
+        let Some(warp) = self.0.found(py)?.warp() else { return Ok(None) };
         let planar = self.0.ready.planar[0];
         process::compute(py, || Ok(Some(Image::made(apply::jacobian(warp), "the Jacobian", planar))))
     }
 
     /// The record of the command, as JSON.
-    fn record(&self) -> Fallible<String> {
-        let (files, names) = self.files("", Writing::default());
-        let seconds = self.seconds();
-        let record = record(&self.context(&files, &names), &self.0.found, None, seconds);
+    fn record(&self, py: Python) -> Fallible<String> {
+        let found = self.0.found(py)?;
+        let (files, names) = self.files(found, "", Writing::default());
+        let record = record(&self.context(&files, &names), found, None, self.seconds(found));
         serde_json::to_string(&record).map_err(|error| Failure::own(Class::Input, error.to_string()))
     }
 
     /// Doubts about the result, in words.
     #[getter]
     fn warnings(&self) -> Vec<String> {
-        self.0.found.warnings.iter().map(ToString::to_string).collect()
+        self.0.outline().warnings.iter().map(ToString::to_string).collect()
     }
 
     /// Writes the page to judge the result by.
     fn report(&self, py: Python, path: PathBuf) -> Fallible<()> {
+        let found = self.0.found(py)?;
         process::compute(py, || {
-            let (files, names) = self.files("", Writing { warped: false, inverse: false, ..Writing::default() });
+            let writing = Writing { warped: false, inverse: false, ..Writing::default() };
+            let (files, names) = self.files(found, "", writing);
             outputs::check([&path], [] as [&PathBuf; 0])?;
-            Ok(write_report(&self.context(&files, &names), &self.0.found, self.seconds(), &path)?)
+            Ok(write_report(&self.context(&files, &names), found, self.seconds(found), &path)?)
         })
     }
 
     /// Writes the files of the command. Gives their names.
-    #[pyo3(signature = (prefix, format, warped, inverse))]
-    fn save(&self, py: Python, prefix: &str, format: &str, warped: bool, inverse: bool) -> Fallible<Vec<PathBuf>> {
+    #[pyo3(signature = (prefix, format, warped, inverse, composite))]
+    fn save(
+        &self,
+        py: Python,
+        prefix: &str,
+        format: &str,
+        warped: bool,
+        inverse: bool,
+        composite: bool,
+    ) -> Fallible<Vec<PathBuf>> {
         let format = match format {
             "nii.gz" => Format::NiiGz,
             "nii" => Format::Nii,
@@ -147,17 +203,18 @@ impl Registration {
                 return Err(Failure::own(Class::Option, text));
             }
         };
+        let found = self.0.found(py)?;
         process::compute(py, || {
-            let (files, names) = self.files(prefix, Writing { format, warped, inverse, composite: false });
+            let (files, names) = self.files(found, prefix, Writing { format, warped, inverse, composite });
             names.check(&files)?;
-            Ok(write(&self.context(&files, &names), &self.0.found, self.seconds_before(), Seconds::sum)?.paths)
+            Ok(write(&self.context(&files, &names), found, self.seconds_before(), Seconds::sum)?.paths)
         })
     }
 }
 
 impl Registration {
     /// A result.
-    pub fn new(ready: Ready, found: register::Registration, device: Description) -> Registration {
+    pub fn new(ready: Ready, found: Found, device: Description) -> Registration {
         Registration(Arc::new(Result { found, ready, device }))
     }
 
@@ -167,9 +224,8 @@ impl Registration {
     }
 
     /// The files of the command for this registration. There is an image or a warp only if it was computed.
-    fn files(&self, prefix: &str, writing: Writing) -> (PairFiles, Names) {
+    fn files(&self, found: &register::Registration, prefix: &str, writing: Writing) -> (PairFiles, Names) {
         let Ready { inputs, names: [fixed, moving], .. } = &self.0.ready;
-        let found = &self.0.found;
         let files = PairFiles {
             fixed: fixed.clone(),
             moving: moving.clone(),
@@ -211,19 +267,49 @@ impl Registration {
         Seconds::default()
     }
 
-    fn seconds(&self) -> Seconds {
+    fn seconds(&self, found: &register::Registration) -> Seconds {
         let mut seconds = self.seconds_before();
-        seconds.add(&self.0.found);
+        seconds.add(found);
         seconds.total = seconds.sum();
         seconds
     }
 }
 
 impl Result {
-    /// The affine of the result.
-    pub fn affine(&self) -> &AffineTransform {
-        &self.found.affine
+    /// The result, of which warps and images may be missing.
+    fn outline(&self) -> &register::Registration {
+        self.found.outline()
     }
+
+    /// The whole result in main memory.
+    ///
+    /// # Errors
+    /// A device that holds a part of it and fails.
+    fn found(&self, py: Python) -> Fallible<&Arc<register::Registration>> {
+        match &self.found {
+            Found::Here(found) => Ok(found),
+            Found::OnDevice { resident, here, .. } => match here.get() {
+                Some(found) => Ok(found),
+                None => process::compute(py, || {
+                    let Ready { inputs, options, .. } = &self.ready;
+                    let found = resident.download()?.finish(inputs.sides(), options)?;
+                    Ok(here.get_or_init(|| Arc::new(found)))
+                }),
+            },
+        }
+    }
+}
+
+/// A warp of the result, if there is one.
+fn field<'py>(
+    slf: &Bound<'py, Registration>,
+    of: impl Fn(&register::Registration) -> Option<&DisplacementField>,
+) -> Fallible<Option<Bound<'py, PyAny>>> {
+    if of(slf.get().0.found(slf.py())?).is_none() {
+        return Ok(None);
+    }
+    view::vectors(slf, |registration| of(registration.0.outline()).map(|warp| (&warp.grid, warp.vectors.as_slice())))
+        .map(Some)
 }
 
 /// An image of the result, if it was computed.
@@ -232,8 +318,8 @@ fn image<'py>(
     planar: bool,
     of: impl Fn(&register::Registration) -> Option<&Volume>,
 ) -> Fallible<Option<Bound<'py, PyAny>>> {
-    if of(&slf.get().0.found).is_none() {
+    if of(slf.get().0.found(slf.py())?).is_none() {
         return Ok(None);
     }
-    view::voxels(slf, planar, |registration| of(&registration.0.found)).map(Some)
+    view::voxels(slf, planar, |registration| of(registration.0.outline())).map(Some)
 }

@@ -220,9 +220,9 @@ impl Device {
         work()
     }
 
-    /// The CUDA backend, if the device is a GPU; for measurements of kernels.
+    /// The CUDA backend, if the device is a GPU; for measurements of kernels, and for memory of other libraries.
     #[cfg(feature = "cuda")]
-    pub fn cuda(&self) -> Option<&Cuda> {
+    pub fn cuda(&self) -> Option<&Arc<Cuda>> {
         match &self.on {
             On::Cpu(_) => None,
             On::Cuda(cuda) => Some(cuda),

@@ -51,6 +51,12 @@ pub enum Error {
         /// Least number of voxels after shrinking.
         least: usize,
     },
+    /// An image on a device with voxels that are no finite numbers.
+    #[error("{count} voxels are not finite; expected numbers everywhere")]
+    NotFinite {
+        /// Number of such voxels.
+        count: usize,
+    },
     /// The images do not overlap at the start.
     #[error("the images do not overlap at the start")]
     NoOverlapAtStart,

@@ -8,7 +8,7 @@ use antsreg_kernels::Cuda;
 use crate::device::{Device, On};
 use crate::registration::Computed;
 use crate::run::{FixedStages, OnDevice, Progress, run};
-use crate::{Error, Grids, Options, Registration, Side};
+use crate::{Error, Grids, Options, Registration, Resident, Side};
 
 /// A fixed side on a device, prepared once for any number of registrations with the same options. Earlier
 /// registrations do not change a result.
@@ -120,6 +120,26 @@ impl Fixed {
         })
     }
 
+    /// Registers `moving` to this side. Warps and images stay on the device.
+    ///
+    /// # Errors
+    /// Those of [`register`].
+    pub fn compute_resident(&self, moving: &Side, progress: &mut dyn Progress) -> Result<Resident, Error> {
+        let sides = [&self.side, moving];
+        check(&self.device, sides, &self.options)?;
+        let options = &self.options;
+        match &self.stages {
+            Stages::Cpu(cpu, prepared) => {
+                Resident::of_cpu(*cpu, run(cpu, sides, options, Some(prepared), progress)?, sides, options)
+            }
+            #[cfg(feature = "cuda")]
+            Stages::Cuda(cuda, prepared) => {
+                let found = run(cuda.as_ref(), sides, options, Some(prepared), progress)?;
+                Resident::of_cuda(cuda, found, sides, options)
+            }
+        }
+    }
+
     /// Registers `moving` to this side and continues with the result on the device.
     ///
     /// # Errors
@@ -175,6 +195,28 @@ pub fn compute(
         let found = run(backend, sides, options, None, progress)?;
         Computed::download(backend, found, sides, options, device.is_gpu())
     })
+}
+
+/// The part of [`register`] that needs the device. Warps and images stay on it.
+///
+/// # Errors
+/// Those of [`register`].
+pub fn compute_resident(
+    fixed: &Side,
+    moving: &Side,
+    options: &Options,
+    device: &Device,
+    progress: &mut dyn Progress,
+) -> Result<Resident, Error> {
+    let sides = [fixed, moving];
+    check(device, sides, options)?;
+    match &device.on {
+        On::Cpu(cpu) => Resident::of_cpu(*cpu, run(cpu, sides, options, None, progress)?, sides, options),
+        #[cfg(feature = "cuda")]
+        On::Cuda(cuda) => {
+            Resident::of_cuda(cuda, run(cuda.as_ref(), sides, options, None, progress)?, sides, options)
+        }
+    }
 }
 
 /// Checks everything that can be checked before the computation.

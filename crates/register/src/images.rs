@@ -2,19 +2,19 @@
 
 use antsreg_core::compare::Comparison;
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
-use antsreg_kernels::{Backend, Error, apply};
+use antsreg_kernels::{Backend, apply};
 use antsreg_syn as syn;
 
 use crate::resample::{Kernel, Sampler};
-use crate::{Similarity, WarpedImages};
+use crate::{Error, Image, Similarity, WarpedImages};
 
-/// The warped images and the correlation.
-#[derive(Debug)]
-pub(crate) struct Images {
+/// The warped images and the correlation. `I` is a volume, or an image of a backend.
+#[derive(Debug, Clone)]
+pub(crate) struct Images<I = Volume> {
     /// The moving image on the fixed grid, if requested.
-    pub warped: Option<Volume>,
+    pub warped: Option<I>,
     /// The fixed image on the moving grid, if requested.
-    pub inverse_warped: Option<Volume>,
+    pub inverse_warped: Option<I>,
     /// Correlation of the fixed and the moving image.
     pub similarity: Similarity,
 }
@@ -22,36 +22,39 @@ pub(crate) struct Images {
 /// Two images and the affines between them, fixed → moving, RAS mm.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair<'a> {
-    pub fixed: &'a Volume,
+    pub fixed: &'a Image,
     /// Mask of the correlation, on the fixed grid.
     pub mask: Option<&'a Volume>,
-    pub moving: &'a Volume,
+    pub moving: &'a Image,
     /// The start of the registration.
     pub start: AffineTransform,
     /// The affine of the result.
     pub affine: AffineTransform,
 }
 
-impl Images {
-    /// Computes the images on a backend; `None` if the backend has no kernel for the interpolation.
-    pub fn on_device<B: Backend>(
+impl<I: 'static> Images<I> {
+    /// Computes the images on a backend, where they stay; `None` if the backend has no kernel for the interpolation.
+    pub fn on_device<B: Backend<Image = I>>(
         backend: &B,
         pair: &Pair,
         warps: Option<&syn::Warps<B>>,
         wanted: WarpedImages,
-    ) -> Result<Option<Images>, Error> {
+    ) -> Result<Option<Images<I>>, Error> {
         let Pair { fixed, mask, moving, start, affine } = pair;
         let (Some(kernel), Some(back)) = (Kernel::of(wanted.interpolation), affine.inverse()) else {
             return Ok(None);
         };
-        let fixed_voxels = backend.upload(fixed.grid.shape, &fixed.voxels)?;
-        let sampler = Sampler::new(backend, moving, kernel)?;
+        let (fixed, moving) = (fixed.input(backend)?, moving.input(backend)?);
+        let fixed_voxels = fixed.load(backend)?;
+        let sampler = Sampler::of(backend, moving.load(backend)?, moving.grid, kernel)?;
         // 1 where the moving image is.
-        let extent = Sampler::new(backend, &Volume::filled(moving.grid.clone(), 1.0), Kernel::Linear)?;
+        let mut ones = backend.image(moving.grid.shape)?;
+        backend.clip(&mut ones, (1.0, 1.0), 0.0, 1.0)?;
+        let extent = Sampler::of(backend, ones, moving.grid, Kernel::Linear)?;
         let (mut out, mut both) = (backend.image(fixed.grid.shape)?, backend.image(fixed.grid.shape)?);
         let mut correlation = |field, affine| {
-            sampler.read(backend, &fixed.grid, field, affine, &mut out)?;
-            extent.read(backend, &fixed.grid, field, affine, &mut both)?;
+            sampler.read(backend, fixed.grid, field, affine, &mut out)?;
+            extent.read(backend, fixed.grid, field, affine, &mut both)?;
             if let Some(mask) = mask {
                 let mut counts = backend.download(&both)?;
                 exclude(&mut counts, mask);
@@ -64,15 +67,12 @@ impl Images {
             correlation_at_start: correlation(None, start)?,
             correlation: correlation(warps.map(|warps| &warps.warp), affine)?,
         };
-        let fetch = |out: &B::Image, grid: &Grid| {
-            Ok::<_, Error>(Volume { grid: grid.clone(), voxels: backend.download(out)? })
-        };
-        let warped = wanted.warped.then(|| fetch(&out, &fixed.grid)).transpose()?;
-        drop((sampler, extent, out, both));
+        drop((sampler, extent, both));
+        let warped = wanted.warped.then_some(out);
         let inverse_warped = || {
             // The inverse warp on the moving grid, in voxels of that grid.
             let field = |warps: &syn::Warps<B>| {
-                let [from, to] = [&moving.grid, &fixed.grid];
+                let [from, to] = [moving.grid, fixed.grid];
                 let map = to.world_to_voxel().after(&back).after(&from.voxel_to_world());
                 let to_moving_voxels = from.world_to_voxel().after(affine).after(&to.voxel_to_world()).matrix;
                 let mut field = backend.field(moving.grid.shape)?;
@@ -80,19 +80,46 @@ impl Images {
                 Ok::<_, Error>(field)
             };
             let field = warps.map(field).transpose()?;
-            let sampler = Sampler::of(backend, fixed_voxels, &fixed.grid, kernel)?;
+            let sampler = Sampler::of(backend, fixed_voxels, fixed.grid, kernel)?;
             let mut out = backend.image(moving.grid.shape)?;
-            sampler.read(backend, &moving.grid, field.as_ref(), &back, &mut out)?;
-            fetch(&out, &moving.grid)
+            sampler.read(backend, moving.grid, field.as_ref(), &back, &mut out)?;
+            Ok::<_, Error>(out)
         };
         let inverse_warped = wanted.inverse_warped.then(inverse_warped).transpose()?;
         Ok(Some(Images { warped, inverse_warped, similarity }))
     }
 
+    /// The images in main memory, on the grids of the fixed and the moving image.
+    pub fn download<B: Backend<Image = I>>(
+        &self,
+        backend: &B,
+        [fixed, moving]: [&Grid; 2],
+    ) -> Result<Images<Volume>, Error> {
+        let fetch = |image: &Option<I>, grid: &Grid| {
+            let fetch = |image| Ok::<_, Error>(Volume { grid: grid.clone(), voxels: backend.download(image)? });
+            image.as_ref().map(fetch).transpose()
+        };
+        Ok(Images {
+            warped: fetch(&self.warped, fixed)?,
+            inverse_warped: fetch(&self.inverse_warped, moving)?,
+            similarity: self.similarity,
+        })
+    }
+}
+
+impl Images<Volume> {
     /// Computes the images on the CPU in double precision, through the chains of the result: moving → fixed, fixed →
     /// moving.
-    pub fn on_cpu(pair: &Pair, [forward, backward]: [&TransformChain; 2], wanted: WarpedImages) -> Images {
+    ///
+    /// # Errors
+    /// A device that holds an image and fails.
+    pub fn on_cpu(
+        pair: &Pair,
+        [forward, backward]: [&TransformChain; 2],
+        wanted: WarpedImages,
+    ) -> Result<Images, Error> {
         let Pair { fixed, mask, moving, start, .. } = pair;
+        let (fixed, moving) = (fixed.volume()?, moving.volume()?);
         let read = |image: &Volume, onto, chain: &_, outside| {
             apply::resample(image, onto, chain, wanted.interpolation.into(), outside)
         };
@@ -104,7 +131,7 @@ impl Images {
         warped.voxels.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = 0.0);
         let inverse_warped = wanted.inverse_warped.then(|| read(fixed, &moving.grid, backward, 0.0));
         let warped = wanted.warped.then_some(warped);
-        Images { warped, inverse_warped, similarity: Similarity { correlation_at_start, correlation } }
+        Ok(Images { warped, inverse_warped, similarity: Similarity { correlation_at_start, correlation } })
     }
 }
 

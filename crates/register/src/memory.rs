@@ -112,7 +112,8 @@ fn images_bytes([fixed, moving]: [&Grid; 2], masked: bool, warped: bool, wanted:
     };
     // Besides, the fixed image, and where both images are; of a mask, this once more.
     let there = reading(moving, fixed, zeros) + moving.len() + fixed.len() * (2 + usize::from(masked));
-    let back = if wanted.inverse_warped { reading(fixed, moving, warped || zeros) } else { 0 };
+    let made = fixed.len() * usize::from(wanted.warped);
+    let back = if wanted.inverse_warped { made + reading(fixed, moving, warped || zeros) } else { 0 };
     SCALAR * (fixed.len() * 2 * FIELD * usize::from(warped) + there.max(back))
 }
 
@@ -167,13 +168,13 @@ mod tests {
             images_bytes(grids, false, warped, wanted) / (SCALAR * grid.len())
         };
         let (linear, spline) = (Interpolation::Linear, Interpolation::Bspline);
-        // Both images, the result and where both are; with coefficients and a field of zeros; both warps, and one on the moving
-        // grid.
+        // Both images, the result and where both are; with coefficients and a field of zeros; both warps, one on the moving
+        // grid, and the image made before.
         assert_eq!(planned([&grid, &grid], false, linear, true), 5);
         assert_eq!(planned([&grid, &grid], false, spline, false), 9);
         assert_eq!(planned([&grid, &grid], false, Interpolation::Sinc, false), 8);
-        assert_eq!(planned([&grid, &grid], true, linear, true), 6 + 5);
-        assert_eq!(planned([&grid, &fine], true, linear, true), 6 + 1 + 8 * 4);
+        assert_eq!(planned([&grid, &grid], true, linear, true), 6 + 6);
+        assert_eq!(planned([&grid, &fine], true, linear, true), 6 + 1 + 1 + 8 * 4);
         assert_eq!(planned([&grid, &fine], true, linear, false), 6 + 2 * 8 + 3);
         let nearest = WarpedImages { interpolation: Interpolation::Nearest, warped: true, inverse_warped: true };
         assert_eq!(images_bytes([&grid, &grid], true, true, nearest), 0);

@@ -131,9 +131,10 @@ impl Options {
         match self.start {
             // The stages weight voxels by masks and a robust range, so their centres differ from these. But images of
             // very different sizes hardly overlap in either case.
+            // Those of images on a device are left to the first stage.
+            Start::CentreOfMass if sides.iter().any(|side| side.image.in_main_memory().is_none()) => Ok(()),
             Start::CentreOfMass => {
-                let [fixed, moving] =
-                    sides.map(|side| side.image.centre_of_mass().unwrap_or_else(|| side.grid().centre()));
+                let [fixed, moving] = [sides[0].image.centre()?, sides[1].image.centre()?];
                 let centred = AffineTransform { translation: moving - fixed, ..AffineTransform::identity() };
                 check_start(sides.map(Side::grid), &centred).map(drop)
             }

@@ -108,29 +108,64 @@ impl Registration {
 
 /// The part of a result that a device has computed. [`finish`](Computed::finish) computes the rest on the CPU,
 /// without the device.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Computed {
     /// The affine of the result, fixed → moving, RAS mm.
     pub affine: AffineTransform,
-    start: AffineTransform,
-    start_warnings: Vec<ChainWarning>,
-    warps: Option<Warps>,
-    courses: Vec<Course>,
-    images: Option<Images>,
-    seconds: Seconds,
+    pub(crate) start: AffineTransform,
+    pub(crate) start_warnings: Vec<ChainWarning>,
+    pub(crate) courses: Vec<Course>,
+    /// What is known of the warps.
+    pub(crate) known: Option<KnownOfWarps>,
+    /// The warps, in main memory.
+    pub(crate) warps: Option<Warps>,
+    /// The images, in main memory. `None`: the CPU computes them.
+    pub(crate) images: Option<Images>,
+    pub(crate) seconds: Seconds,
 }
 
-/// The warps in main memory.
-#[derive(Debug)]
-struct Warps {
-    warp: DisplacementField,
-    inverse_warp: Option<DisplacementField>,
+/// What is known of warps, wherever they are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KnownOfWarps {
     relaxed: syn::Relaxed,
     step_mm: Option<f32>,
     scores: Option<syn::Scores>,
 }
 
+/// The warps in main memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Warps {
+    pub warp: DisplacementField,
+    pub inverse_warp: Option<DisplacementField>,
+}
+
+impl Warps {
+    /// Downloads the warps of the deformable stage with this number.
+    pub(crate) fn download<B: Backend>(
+        backend: &B,
+        warps: &syn::Warps<B>,
+        stage: usize,
+        inverse: bool,
+    ) -> Result<Warps, Error> {
+        let failed = |source| Error::deformable(stage, source);
+        let warp = warps.download_warp(backend).map_err(failed)?;
+        let inverse_warp = inverse.then(|| warps.download_inverse_warp(backend)).transpose().map_err(failed)?;
+        Ok(Warps { warp, inverse_warp })
+    }
+}
+
 impl Computed {
+    /// What is known of a result before its warps and images are in main memory, and the warps on the device.
+    pub(crate) fn of<B: Backend>(found: OnDevice<B>) -> (Computed, Option<syn::Warps<B>>) {
+        let OnDevice { start, start_warnings, affine, courses, seconds: stages, warps } = found;
+        let seconds = Seconds { stages, ..Seconds::default() };
+        let known = |WarpsOnDevice { warps, relaxed, scores }| {
+            (KnownOfWarps { relaxed, step_mm: warps.step_mm, scores }, warps)
+        };
+        let (known, warps) = warps.map(known).unzip();
+        (Computed { affine, start, start_warnings, courses, known, warps: None, images: None, seconds }, warps)
+    }
+
     /// Downloads the warps, and resamples the images on a GPU. The CPU resamples them later, in double precision.
     pub(crate) fn download<B: Backend>(
         backend: &B,
@@ -139,57 +174,54 @@ impl Computed {
         options: &Options,
         on_gpu: bool,
     ) -> Result<Computed, Error> {
-        let OnDevice { start, start_warnings, affine, courses, seconds: stages, warps } = found;
-        let mut seconds = Seconds { stages, ..Seconds::default() };
+        let (mut computed, warps) = Computed::of(found);
         let began = Instant::now();
         let last = options.last_stage();
-        let mut on_device = None;
-        let mut fetched = None;
-        if let Some(WarpsOnDevice { warps, relaxed, scores }) = warps {
-            let failed = |source| Error::deformable(last, source);
-            let warp = warps.download_warp(backend).map_err(failed)?;
-            let inverse_warp = options.inverse_warp.then(|| warps.download_inverse_warp(backend));
-            let inverse_warp = inverse_warp.transpose().map_err(failed)?;
-            let step_mm = warps.step_mm;
-            (on_device, fetched) = (Some(warps), Some(Warps { warp, inverse_warp, relaxed, step_mm, scores }));
-        }
-        seconds.download = began.elapsed().as_secs_f64();
-        let mut images = None;
+        let fetched = warps.as_ref().map(|warps| Warps::download(backend, warps, last, options.inverse_warp));
+        computed.warps = fetched.transpose()?;
+        computed.seconds.download = began.elapsed().as_secs_f64();
         if let Some(wanted) = options.images.filter(|_| on_gpu) {
             let began = Instant::now();
-            let pair = pair(sides, last, start, affine);
-            images = Images::on_device(backend, &pair, on_device.as_ref(), wanted)?;
-            seconds.images = began.elapsed().as_secs_f64();
+            let images = Images::on_device(backend, &computed.pair(sides, last), warps.as_ref(), wanted)?;
+            let images = images.map(|images| images.download(backend, sides.map(Side::grid)));
+            computed.images = images.transpose()?;
+            computed.seconds.images = began.elapsed().as_secs_f64();
         }
-        Ok(Computed { affine, start, start_warnings, warps: fetched, courses, images, seconds })
+        Ok(computed)
+    }
+
+    /// The first images of both sides, the mask of a stage, and the affines.
+    pub(crate) fn pair<'a>(&self, [fixed, moving]: [&'a Side; 2], stage: usize) -> Pair<'a> {
+        let mask = fixed.mask.of_stage(stage).map(AsRef::as_ref);
+        Pair { fixed: &fixed.image, mask, moving: &moving.image, start: self.start, affine: self.affine }
     }
 
     /// Computes the rest: images, correlation, coverage, warnings. The sides and the options must be those of the
     /// registration.
     ///
     /// # Errors
-    /// A singular affine.
+    /// A singular affine; a device that holds an image and fails.
     pub fn finish(self, sides: [&Side; 2], options: &Options) -> Result<Registration, Error> {
-        let Computed { affine, start, start_warnings, warps, courses, images, mut seconds } = self;
         let began = Instant::now();
+        let pair = self.pair(sides, options.last_stage());
+        let Computed { affine, start, start_warnings, courses, known, warps, images, mut seconds } = self;
         let singular = |_: ChainError| Error::SingularStart { determinant: affine.matrix.determinant() };
         let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
         backward.push("affine", Transform::Affine(affine), true).map_err(singular)?;
-        let (mut relaxed, mut step_mm, mut scores) = (None, None, None);
-        if let Some(warps) = warps {
-            (relaxed, step_mm, scores) = (Some(warps.relaxed), warps.step_mm, warps.scores);
-            forward.push("warp", Transform::Displacement(warps.warp), false).map_err(singular)?;
-            if let Some(inverse_warp) = warps.inverse_warp {
+        if let Some(Warps { warp, inverse_warp }) = warps {
+            forward.push("warp", Transform::Displacement(warp), false).map_err(singular)?;
+            if let Some(inverse_warp) = inverse_warp {
                 backward.push("inverse warp", Transform::Displacement(inverse_warp), false).map_err(singular)?;
             }
         }
         forward.push("affine", Transform::Affine(affine), false).map_err(singular)?;
-        let pair = pair(sides, options.last_stage(), start, affine);
-        let images =
-            images.or_else(|| options.images.map(|wanted| Images::on_cpu(&pair, [&forward, &backward], wanted)));
+        let images = match (images, options.images) {
+            (None, Some(wanted)) => Some(Images::on_cpu(&pair, [&forward, &backward], wanted)?),
+            (images, _) => images,
+        };
         let (warped, inverse_warped, similarity) = images
             .map_or((None, None, Similarity::default()), |made| (made.warped, made.inverse_warped, made.similarity));
-        let coverage = Coverage::of(&pair.fixed.grid, pair.mask, &pair.moving.grid, [&start, &affine]);
+        let coverage = Coverage::of(pair.fixed.grid(), pair.mask, pair.moving.grid(), [&start, &affine]);
         seconds.images += began.elapsed().as_secs_f64();
         let mut found = Registration {
             start,
@@ -197,9 +229,9 @@ impl Computed {
             forward,
             backward,
             courses,
-            relaxed,
-            step_mm,
-            scores,
+            relaxed: known.map(|known| known.relaxed),
+            step_mm: known.and_then(|known| known.step_mm),
+            scores: known.and_then(|known| known.scores),
             warped,
             inverse_warped,
             similarity,
@@ -210,15 +242,4 @@ impl Computed {
         found.warnings = warning::all(&found, start_warnings, options);
         Ok(found)
     }
-}
-
-/// The first images of both sides, and the mask of a stage.
-fn pair<'a>(
-    [fixed, moving]: [&'a Side; 2],
-    stage: usize,
-    start: AffineTransform,
-    affine: AffineTransform,
-) -> Pair<'a> {
-    let mask = fixed.mask.of_stage(stage).map(AsRef::as_ref);
-    Pair { fixed: &fixed.image, mask, moving: &moving.image, start, affine }
 }

@@ -40,11 +40,11 @@ impl<B: Backend> FixedStage<B> {
         match options {
             Stage::Linear(options) => {
                 let weight = side.mask.of_stage(stage).map(AsRef::as_ref);
-                let fixed = linear::Fixed::new(backend, &side.image, weight, options);
+                let fixed = linear::Fixed::new(backend, side.image.input(backend)?, weight, options);
                 Ok(FixedStage::Linear(Box::new(fixed.map_err(|source| Error::linear(stage, source))?)))
             }
             Stage::Deformable(options) => {
-                let fixed = syn::Fixed::new(backend, side.images(stage), options, observer);
+                let fixed = syn::Fixed::new(backend, side.images(backend, stage)?, options, observer);
                 Ok(FixedStage::Deformable(Box::new(fixed.map_err(|source| Error::deformable(stage, source))?)))
             }
         }
@@ -130,7 +130,7 @@ pub(crate) fn run<B: Backend>(
         let course = match side {
             FixedStage::Linear(side) => {
                 let weight = moving.mask.of_stage(stage).map(AsRef::as_ref);
-                let outcome = side.register(backend, &moving.image, weight, start, progress);
+                let outcome = side.register(backend, moving.image.input(backend)?, weight, start, progress);
                 let outcome = outcome.map_err(|source| Error::linear(stage, source))?;
                 if stage == 0 && options.start == Start::CentreOfMass {
                     found.start = outcome.start;
@@ -142,9 +142,8 @@ pub(crate) fn run<B: Backend>(
             }
             FixedStage::Deformable(side) => {
                 let failed = |source| Error::deformable(stage, source);
-                let from = fields.take();
-                let (now, levels) =
-                    side.find(backend, moving.images(stage), &found.affine, from, progress).map_err(failed)?;
+                let (from, images) = (fields.take(), moving.images(backend, stage)?);
+                let (now, levels) = side.find(backend, images, &found.affine, from, progress).map_err(failed)?;
                 if stage == options.last_stage() {
                     let (warps, relaxed) = side.warps(backend, now, progress).map_err(failed)?;
                     let scores = options.scores.then(|| side.scores(backend, &warps)).transpose().map_err(failed)?;
@@ -171,10 +170,11 @@ fn resolve<B: Backend>(backend: &B, [fixed, moving]: [&Side; 2], start: Start) -
         Start::CentreOfMass => {
             // The same weights as in the linear stages.
             let weight = |side: &Side| side.mask.of_stage(0).cloned();
+            let weights: [Option<std::sync::Arc<Volume>>; 2] = [weight(fixed), weight(moving)];
+            let [fixed, moving] = [fixed.image.input(backend)?, moving.image.input(backend)?];
             let found = || {
-                let weights: [Option<std::sync::Arc<Volume>>; 2] = [weight(fixed), weight(moving)];
-                let side = linear::Fixed::new(backend, &fixed.image, weights[0].as_deref(), &Default::default())?;
-                side.start(backend, &moving.image, weights[1].as_deref(), start)
+                let side = linear::Fixed::new(backend, fixed, weights[0].as_deref(), &Default::default())?;
+                side.start(backend, moving, weights[1].as_deref(), start)
             };
             found().map_err(|source| Error::linear(0, source))
         }

@@ -4,16 +4,19 @@ use std::iter::once;
 use std::sync::Arc;
 
 use antsreg_core::{Grid, Volume};
+use antsreg_kernels::Backend;
 use antsreg_syn as syn;
+
+use crate::{Error, Image};
 
 /// The fixed or the moving side of a registration.
 #[derive(Debug, Clone)]
 pub struct Side {
     /// The image for linear stages, and the first channel of deformable stages. Its grid is the grid of the side.
-    pub image: Arc<Volume>,
+    pub image: Image,
     /// Further channels of deformable stages: images of the same subject, aligned with the first image in world
     /// space. Each may have its own grid.
-    pub channels: Vec<Arc<Volume>>,
+    pub channels: Vec<Image>,
     /// The mask, on the grid of `image`.
     pub mask: Mask,
 }
@@ -52,7 +55,7 @@ impl Mask {
 
 impl Side {
     /// An image alone: one channel, no mask.
-    pub fn new(image: impl Into<Arc<Volume>>) -> Side {
+    pub fn new(image: impl Into<Image>) -> Side {
         Side { image: image.into(), channels: Vec::new(), mask: Mask::None }
     }
 
@@ -63,25 +66,27 @@ impl Side {
 
     /// The grid of the first image.
     pub fn grid(&self) -> &Grid {
-        &self.image.grid
+        self.image.grid()
     }
 
     /// Grids of the further channels.
     pub fn channel_grids(&self) -> Vec<&Grid> {
-        self.channels.iter().map(|image| &image.grid).collect()
+        self.channels.iter().map(Image::grid).collect()
     }
 
     /// The images of this side for a deformable stage.
-    pub(crate) fn images(&self, stage: usize) -> syn::Images<'_> {
-        syn::Images {
-            channels: once(&self.image).chain(&self.channels).map(Arc::as_ref).collect(),
-            mask: self.mask.of_stage(stage).map(Arc::as_ref),
-        }
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub(crate) fn images<B: Backend>(&self, backend: &B, stage: usize) -> Result<syn::Images<'_, B::Image>, Error> {
+        let channels = once(&self.image).chain(&self.channels).map(|image| image.input(backend));
+        let mask = self.mask.of_stage(stage).map(Arc::as_ref);
+        Ok(syn::Images { channels: channels.collect::<Result<_, _>>()?, mask })
     }
 }
 
-impl From<Volume> for Side {
-    fn from(image: Volume) -> Side {
+impl<I: Into<Image>> From<I> for Side {
+    fn from(image: I) -> Side {
         Side::new(image)
     }
 }

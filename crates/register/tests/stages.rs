@@ -117,7 +117,15 @@ fn a_restricted_stage_moves_along_its_axes_alone() {
 fn masks_may_differ_from_stage_to_stage() {
     let [fixed, moving] = sides();
     let front = Volume {
-        voxels: fixed.image.voxels.iter().enumerate().map(|(n, _)| f32::from(u8::from(n % 40 > 12))).collect(),
+        voxels: fixed
+            .image
+            .volume()
+            .expect("in main memory")
+            .voxels
+            .iter()
+            .enumerate()
+            .map(|(n, _)| f32::from(u8::from(n % 40 > 12)))
+            .collect(),
         grid: fixed.grid().clone(),
     };
     let stages = || vec![linear_stage(Dof::Rigid6, Search::None), linear_stage(Dof::Affine12, Search::None)];
@@ -214,7 +222,7 @@ fn what_cannot_be_registered_is_refused_before_anything_is_computed() {
     assert!(refused(stages(vec![syn(), linear_stage(Dof::Rigid6, Search::None)]), &moving).contains("stage 2"));
     assert!(refused(stages(vec![deformable(&[(0, 1)], [1.0; 3])]), &moving).contains("shrink"));
     assert!(refused(stages(vec![deformable(&[(9, 1)], [1.0; 3])]), &moving).contains("6 voxels"));
-    let mut far = (*moving.image).clone();
+    let mut far = (**moving.image.volume().expect("in main memory")).clone();
     far.grid.origin.z += 1000.0;
     let headers = Options { start: Start::Headers, ..stages(vec![syn()]) };
     assert!(refused(headers, &Side::new(far)).contains("do not overlap"));

@@ -43,6 +43,14 @@ pub fn check_contrast(volume: &Volume, name: &Path) -> Result<(), Error> {
     let none = [f32::INFINITY, f32::NEG_INFINITY];
     let ranges = volume.voxels.par_chunks(1 << 16).map(|part| part.iter().fold(none, |all, v| wider(all, [*v, *v])));
     let [least, most] = ranges.reduce(|| none, wider);
+    check_range(least, most, name)
+}
+
+/// Refuses voxels between these two values as [`check_contrast`] does.
+///
+/// # Errors
+/// [`Error::Constant`], [`Error::Range`].
+pub fn check_range(least: f32, most: f32, name: &Path) -> Result<(), Error> {
     if least == most {
         return Err(Error::Constant { path: name.into(), value: least });
     }

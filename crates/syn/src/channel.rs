@@ -1,6 +1,7 @@
 //! The channels of a registration: pairs of images, each with its metric.
 
 use antsreg_core::Volume;
+use antsreg_kernels::Input;
 use serde::{Deserialize, Serialize};
 
 /// How alike two images are
@@ -44,24 +45,30 @@ impl Default for Channel {
 ///
 /// All images of a side are aligned in world space; each may have its own grid. The warps lie on the grid of the
 /// first fixed image. A mask lies on the grid of the first image of its side. A single volume, with or without a
-/// mask, converts to a side.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Images<'a> {
-    /// One image for each channel.
-    pub channels: Vec<&'a Volume>,
+/// mask, converts to a side, and so does a list of volumes.
+#[derive(Debug, Clone)]
+pub struct Images<'a, I> {
+    /// One image for each channel. `I` is the image type of the backend.
+    pub channels: Vec<Input<'a, I>>,
     /// Voxels above 0.5 count; on the grid of the first image.
     pub mask: Option<&'a Volume>,
 }
 
-impl<'a> From<&'a Volume> for Images<'a> {
+impl<'a, I> From<&'a Volume> for Images<'a, I> {
     fn from(volume: &'a Volume) -> Self {
-        Images { channels: vec![volume], mask: None }
+        (volume, None).into()
     }
 }
 
-impl<'a> From<(&'a Volume, Option<&'a Volume>)> for Images<'a> {
+impl<'a, I> From<(&'a Volume, Option<&'a Volume>)> for Images<'a, I> {
     fn from((volume, mask): (&'a Volume, Option<&'a Volume>)) -> Self {
-        Images { channels: vec![volume], mask }
+        Images { channels: vec![volume.into()], mask }
+    }
+}
+
+impl<'a, I> From<Vec<&'a Volume>> for Images<'a, I> {
+    fn from(volumes: Vec<&'a Volume>) -> Self {
+        Images { channels: volumes.into_iter().map(Input::from).collect(), mask: None }
     }
 }
 

@@ -45,7 +45,7 @@ impl<B: Backend> Fixed<B> {
     /// Those of [`crate::register`] that concern the options, the fixed images, the device and the observer.
     pub fn new<'a>(
         backend: &B,
-        images: impl Into<Images<'a>>,
+        images: impl Into<Images<'a, B::Image>>,
         options: &Options,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
@@ -78,7 +78,7 @@ impl<B: Backend> Fixed<B> {
     pub fn register<'a>(
         &self,
         backend: &B,
-        moving: impl Into<Images<'a>>,
+        moving: impl Into<Images<'a, B::Image>>,
         initial: &AffineTransform,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, Error> {
@@ -107,7 +107,7 @@ impl<B: Backend> Fixed<B> {
     pub fn find<'a>(
         &self,
         backend: &B,
-        moving: impl Into<Images<'a>>,
+        moving: impl Into<Images<'a, B::Image>>,
         initial: &AffineTransform,
         from: Option<Fields<B>>,
         observer: &mut dyn Observer,

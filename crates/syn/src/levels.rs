@@ -27,8 +27,8 @@ use crate::{Error, Images, LevelOutcome, Options, Outcome};
 /// a device that fails; an observer that stops the run.
 pub fn register<'a, B: Backend>(
     backend: &B,
-    fixed: impl Into<Images<'a>>,
-    moving: impl Into<Images<'a>>,
+    fixed: impl Into<Images<'a, B::Image>>,
+    moving: impl Into<Images<'a, B::Image>>,
     initial: &AffineTransform,
     options: &Options,
     observer: &mut dyn Observer,
@@ -55,7 +55,7 @@ fn gained_nothing(agreements: &[f64]) -> bool {
 pub(crate) fn run<B: Backend>(
     backend: &B,
     fixed: &Fixed<B>,
-    moving: &Images<'_>,
+    moving: &Images<'_, B::Image>,
     initial: &AffineTransform,
     from: Option<Fields<B>>,
     observer: &mut dyn Observer,

@@ -40,7 +40,7 @@ impl<B: Backend> Loaded<B> {
     /// intensities are matched to those of `fixed` if the options say so.
     pub(crate) fn new(
         backend: &B,
-        images: &Images<'_>,
+        images: &Images<'_, B::Image>,
         fixed: Option<&Loaded<B>>,
         options: &Options,
         observer: &mut dyn Observer,
@@ -51,30 +51,30 @@ impl<B: Backend> Loaded<B> {
             return Err(Error::Channels { side, expected, found });
         };
         let mut landmarks = Vec::new();
-        let channels = images.channels.iter().enumerate().map(|(n, volume)| {
+        let channels = images.channels.iter().enumerate().map(|(n, input)| {
             let constant = || Error::Constant { side, channel: n + 1 };
             go_on(observer.poll())?;
-            let mut image = backend.upload(volume.grid.shape, &volume.voxels)?;
+            let mut image = input.load(backend)?;
             go_on(observer.poll())?;
             let range = range(backend, &image, options.winsorise)?.ok_or_else(constant)?;
             if !options.match_histograms {
                 backend.clip(&mut image, range, range.0, 1.0 / (range.1 - range.0))?;
-                return Ok((image, volume.grid.clone()));
+                return Ok((image, input.grid.clone()));
             }
             // Computed on the host: it is done once per image, and CPU and GPU get the same bits.
             drop(image);
-            let mut voxels = intensity::rescaled(&volume.voxels, range);
+            let mut voxels = intensity::rescaled(&input.on_host(backend)?, range);
             let own = Landmarks::of(&voxels).ok_or_else(constant)?;
             match fixed {
                 Some(fixed) => own.match_to(fixed.landmarks.get(n).ok_or_else(constant)?, &mut voxels),
                 None => landmarks.push(own),
             }
             go_on(observer.poll())?;
-            Ok((backend.upload(volume.grid.shape, &voxels)?, volume.grid.clone()))
+            Ok((backend.upload(input.grid.shape, &voxels)?, input.grid.clone()))
         });
         let channels = channels.collect::<Result<_, Error>>()?;
         let mask = images.mask.map(|mask| {
-            if !mask.grid.matches(&first.grid, 1e-3 * first.grid.spacing.min()) {
+            if !mask.grid.matches(first.grid, 1e-3 * first.grid.spacing.min()) {
                 return Err(Error::MaskGrid(side));
             }
             Ok((backend.upload(mask.grid.shape, &mask.voxels)?, mask.grid.clone()))

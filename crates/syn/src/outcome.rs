@@ -3,7 +3,8 @@
 use antsreg_core::jacobian::JacobianSummary;
 use antsreg_core::schedule::Level;
 use antsreg_core::{DisplacementField, Grid};
-use antsreg_kernels::{Backend, InverseConsistency};
+use antsreg_kernels::{Backend, InverseConsistency, Lent};
+use nalgebra::Matrix3;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -76,14 +77,29 @@ impl<B: Backend> Warps<B> {
         self.download(backend, &self.inverse_warp)
     }
 
+    /// The warp in the device's memory, RAS mm, for other libraries.
+    pub fn lend_warp(&self, backend: &B) -> Result<Lent, Error> {
+        Ok(backend.lend_field(&self.warp, &self.to_world(backend, &self.warp)?, self.step_mm)?)
+    }
+
+    /// The inverse of the warp in the device's memory, likewise.
+    pub fn lend_inverse_warp(&self, backend: &B) -> Result<Lent, Error> {
+        let to_world = self.to_world(backend, &self.inverse_warp)?;
+        Ok(backend.lend_field(&self.inverse_warp, &to_world, self.step_mm)?)
+    }
+
     fn download(&self, backend: &B, field: &B::Field) -> Result<DisplacementField, Error> {
+        let vectors = backend.download_field_in(field, &self.to_world(backend, field)?, self.step_mm)?;
+        Ok(DisplacementField { grid: self.grid.clone(), vectors })
+    }
+
+    /// The matrix by which displacements in voxels become mm. Refuses a field that is not finite.
+    fn to_world(&self, backend: &B, field: &B::Field) -> Result<Matrix3<f32>, Error> {
         // No other operation detects such a warp: images resampled through it are 0, as outside the field of view.
         if !backend.magnitude(field)?.is_finite() {
             return Err(Error::NotFinite);
         }
-        let to_world = self.grid.voxel_to_world().matrix;
-        let vectors = backend.download_field_in(field, &to_world.cast(), self.step_mm)?;
-        Ok(DisplacementField { grid: self.grid.clone(), vectors })
+        Ok(self.grid.voxel_to_world().matrix.cast())
     }
 
     /// Rounds both warps to multiples of `step_mm`, unless a cell of either folded then.

@@ -31,7 +31,7 @@ pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
     let _ = writeln!(text, "Fixed    {}: {}", study.shared.fixed.display(), geometry::describe(grid));
     let weights = study.recipe.syn.channels.iter().skip(1);
     for ((further, files), channel) in fixed.side.channels.iter().zip(&study.shared.channels).zip(weights) {
-        let described = geometry::describe(&further.grid);
+        let described = geometry::describe(further.grid());
         let _ = writeln!(text, "Channel  {}: {described}, weight {}", files.fixed.display(), channel.weight);
     }
     let _ = writeln!(text, "Start    {}", fixed.start_file);

@@ -21,8 +21,8 @@ pub fn plan(plan: &Plan, threads: usize) -> String {
     let _ = writeln!(text, "Moving   {}: {}", job.files.moving.display(), geometry::describe(moving.grid()));
     let further = fixed.channels.iter().zip(&moving.channels).zip(job.recipe.syn.channels.iter().skip(1));
     for (files, ((fixed, moving), channel)) in job.files.channels.iter().zip(further) {
-        let _ = writeln!(text, "Channel  {}: {}", files.fixed.display(), geometry::describe(&fixed.grid));
-        let _ = writeln!(text, "         {}: {}", files.moving.display(), geometry::describe(&moving.grid));
+        let _ = writeln!(text, "Channel  {}: {}", files.fixed.display(), geometry::describe(fixed.grid()));
+        let _ = writeln!(text, "         {}: {}", files.moving.display(), geometry::describe(moving.grid()));
         let _ = writeln!(text, "         {}, weight {}", values::name(&channel.metric), channel.weight);
     }
     for (what, path) in [("Fixed mask", &job.files.fixed_mask), ("Moving mask", &job.files.moving_mask)] {

@@ -50,7 +50,7 @@ pub fn run(call: &Call, request: &Request, verbose: bool) -> Result<(), CliError
     outputs::check([output], [&request.fixed, &request.moving].into_iter().chain(masks))?;
     let Done { task, found, device } = engine::register(call, &mut call.console(verbose)?, || task(request))?;
     let fixed = &task.sides[0].image;
-    let centre = fixed.centre_of_mass().unwrap_or_else(|| fixed.grid.centre());
+    let centre = fixed.centre()?;
     match request.slices {
         true => itk::write_affine_of_slices(output, &found.affine, centre)?,
         false => itk::write_affine(output, &found.affine, centre)?,

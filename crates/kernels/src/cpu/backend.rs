@@ -1,5 +1,7 @@
 //! [`Backend`] for [`Cpu`]: the function of each operation.
 
+use std::sync::Arc;
+
 use antsreg_core::AffineTransform;
 use antsreg_core::intensity::{Quantiles, all_quantiles};
 use antsreg_core::jacobian::JacobianSummary;
@@ -11,8 +13,8 @@ use super::{
     smooth, spline,
 };
 use crate::{
-    Backend, CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters,
-    MiParameters, Moments, RelaxRound, Sampling,
+    Backend, CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, Lent,
+    MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 /// Samples of costs that one thread computes in one call of a caller that must be able to stop: some hundredths of a
@@ -32,6 +34,10 @@ impl Backend for Cpu {
         (rayon::current_num_threads() * SAMPLES_IN_ONE_CALL / samples.max(1)).max(1)
     }
 
+    fn place(&self) -> Place {
+        Place::Main
+    }
+
     fn image(&self, shape: [usize; 3]) -> Result<Image, Error> {
         Ok(Image::zeros(shape))
     }
@@ -44,6 +50,10 @@ impl Backend for Cpu {
         Ok(image.voxels.to_vec())
     }
 
+    fn copy(&self, image: &Image) -> Result<Image, Error> {
+        Ok(image.clone())
+    }
+
     fn field(&self, shape: [usize; 3]) -> Result<Field, Error> {
         Ok(Field::zeros(shape))
     }
@@ -54,6 +64,16 @@ impl Backend for Cpu {
 
     fn download_field(&self, field: &Field) -> Result<Vec<[f32; 3]>, Error> {
         Ok(field.vectors().to_vec())
+    }
+
+    fn lend_image(&self, image: &Image) -> Result<Lent, Error> {
+        let voxels = image.voxels.to_vec();
+        Ok(Lent::voxels(Place::Main, voxels.as_ptr().expose_provenance(), image.shape, Arc::new(voxels)))
+    }
+
+    fn lend_field(&self, field: &Field, matrix: &Matrix3<f32>, step: Option<f32>) -> Result<Lent, Error> {
+        let vectors = self.download_field_in(field, matrix, step)?;
+        Ok(Lent::vectors(Place::Main, vectors.as_ptr().expose_provenance(), field.shape, Arc::new(vectors)))
     }
 
     fn quantiles(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {

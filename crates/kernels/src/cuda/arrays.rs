@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cust::sys;
 
 use super::buffer::Buffer;
-use super::device::{Device, check};
+use super::device::{Device, KeptContext, check};
 use crate::Error;
 
 /// A 3D array of floats and the texture and surface objects by which kernels access it.
@@ -131,6 +131,8 @@ impl Array {
 
 impl Drop for Array {
     fn drop(&mut self) {
+        // This may be called on any thread, whose current context is kept.
+        let _kept = KeptContext::new();
         // Arrays are not freed in stream order, so work that reads this array must be done before.
         if self.device.synchronize("drop 3D array").is_err() {
             return;

@@ -7,8 +7,8 @@ use nalgebra::Matrix3;
 
 use super::{CcPending, CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace, Relaxation};
 use crate::{
-    Backend, CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters,
-    MiParameters, Moments, RelaxRound, Sampling,
+    Backend, CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, Lent,
+    MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 impl Backend for Cuda {
@@ -20,6 +20,10 @@ impl Backend for Cuda {
     type MiWorkspace = MiWorkspace;
     type Relaxation = Relaxation;
 
+    fn place(&self) -> Place {
+        Place::Cuda(self.info().index)
+    }
+
     fn image(&self, shape: [usize; 3]) -> Result<Image, Error> {
         self.new_image(shape)
     }
@@ -30,6 +34,10 @@ impl Backend for Cuda {
 
     fn download(&self, image: &Image) -> Result<Vec<f32>, Error> {
         self.download_image(image)
+    }
+
+    fn copy(&self, image: &Image) -> Result<Image, Error> {
+        image.duplicate_on(&self.device)
     }
 
     fn field(&self, shape: [usize; 3]) -> Result<Field, Error> {
@@ -64,6 +72,14 @@ impl Backend for Cuda {
 
     fn round_field(&self, field: &Field, matrices: [&Matrix3<f32>; 2], step: f32) -> Result<Field, Error> {
         self.round_vectors(field, matrices, step)
+    }
+
+    fn lend_image(&self, image: &Image) -> Result<Lent, Error> {
+        self.lend_voxels(image)
+    }
+
+    fn lend_field(&self, field: &Field, matrix: &Matrix3<f32>, step: Option<f32>) -> Result<Lent, Error> {
+        self.lend_vectors(field, matrix, step)
     }
 
     fn quantiles(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {

@@ -133,8 +133,13 @@ impl<T: Plain> Buffer<T> {
 
     /// A copy of the buffer.
     pub(super) fn duplicate(&self) -> Result<Self, Error> {
-        let mut copy = Self::uninitialised(&self.device, self.len)?;
-        copy.copy_from(self)?;
+        Self::copy_of(&self.device, self)
+    }
+
+    /// A copy of a buffer on the stream of `device`. The buffer may be of another stream whose work is done.
+    pub(super) fn copy_of(device: &Arc<Device>, other: &Self) -> Result<Self, Error> {
+        let mut copy = Self::uninitialised(device, other.len)?;
+        copy.copy_from(other)?;
         Ok(copy)
     }
 

@@ -263,11 +263,12 @@ impl Device {
         Ok(pointer)
     }
 
-    /// Frees memory. An error here can only come from an earlier launch, whose caller receives it.
+    /// Frees memory. The calling thread, which may be any, keeps its current context. An error here can only come from an earlier launch, whose caller receives it.
     ///
     /// # Safety
     /// `pointer` came from [`allocate`](Device::allocate) and is not used by later calls.
     pub(super) unsafe fn free(&self, pointer: u64) {
+        let _kept = KeptContext::new();
         if self.bind("free").is_ok() {
             // SAFETY: as above; work that uses the memory was given to the same stream before.
             let _ = unsafe {

@@ -141,9 +141,18 @@ impl Cuda {
         field: &Field,
         turned: Option<(&Matrix3<f32>, Option<f32>)>,
     ) -> Result<Vec<[f32; 3]>, Error> {
-        let staged = Buffer::<[f32; 3]>::uninitialised(&self.device, field.len())?;
+        self.joined_vectors(field, turned)?.download(field.len())
+    }
+
+    /// The vectors in the order of main memory, multiplied by a matrix if one is given, and rounded to multiples of a step.
+    pub(super) fn joined_vectors(
+        &self,
+        field: &Field,
+        turned: Option<(&Matrix3<f32>, Option<f32>)>,
+    ) -> Result<Buffer<[f32; 3]>, Error> {
+        let joined = Buffer::<[f32; 3]>::uninitialised(&self.device, field.len())?;
         let layout = &self.kernels.layout;
-        let (source, target, shape) = (field.read(), staged.pointer(), Shape::of(field.shape));
+        let (source, target, shape) = (field.read(), joined.pointer(), Shape::of(field.shape));
         // SAFETY: as in `upload_vectors`.
         unsafe {
             match turned.map(|(matrix, step)| (rows(matrix), step.unwrap_or(0.0))) {
@@ -154,7 +163,7 @@ impl Cuda {
                 }
             }
         }
-        staged.download(field.len())
+        Ok(joined)
     }
 
     /// A copy with vectors rounded in other units.

@@ -42,6 +42,16 @@ impl Image {
         Ok(Image::of(self.shape, self.voxels.duplicate()?))
     }
 
+    /// A copy on the stream of `device`. The image may be of another stream of the same device, whose work is done.
+    pub(super) fn duplicate_on(&self, device: &Arc<Device>) -> Result<Image, Error> {
+        Ok(Image::of(self.shape, Buffer::copy_of(device, &self.voxels)?))
+    }
+
+    /// The voxels, and what lies behind them.
+    pub(super) fn voxels(&self) -> &Buffer<f32> {
+        &self.voxels
+    }
+
     /// Number of voxels.
     pub(super) fn len(&self) -> usize {
         self.shape.iter().product()

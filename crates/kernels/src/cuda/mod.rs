@@ -24,6 +24,7 @@ mod inversion;
 mod joint_histogram;
 mod kernels;
 mod launch;
+mod lent;
 mod mark;
 mod mattes;
 mod mix;

@@ -65,6 +65,7 @@ impl<B: Backend> Outcomes<'_, B> {
 /// Runs all operations.
 pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error> {
     let mut out = Outcomes { backend, list: Vec::new() };
+    copies(&mut out, world)?;
     images(&mut out, world)?;
     splines(&mut out, world)?;
     intensities(&mut out, world)?;
@@ -77,6 +78,23 @@ pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Err
     costs::cross_correlation(&mut out, world)?;
     costs::mutual_information(&mut out, world)?;
     Ok(out.list)
+}
+
+/// Copies on the device, and those that are lent.
+fn copies<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let shape = world.shape;
+    let image = out.backend.upload(shape, &World::image(shape, 5))?;
+    let field = out.backend.upload_field(shape, &World::field(shape, 2.0, 3))?;
+    let copy = out.backend.copy(&image)?;
+    out.image("copy", EXACT, &copy)?;
+    let to_world = Matrix3::new(1.5, 0.25, -0.125, 0.5, -2.0, 0.75, 0.0, 0.375, 1.25);
+    let lent = [out.backend.lend_image(&image)?, out.backend.lend_field(&field, &to_world, Some(0.25))?];
+    drop((image, field, copy));
+    for (lent, name) in lent.iter().zip(["lend_image", "lend_field"]) {
+        let numbers = out.backend.numbers_of(lent)?;
+        out.values(name, EXACT, numbers.into_iter().map(f64::from).collect());
+    }
+    Ok(())
 }
 
 /// Scores of two fields.

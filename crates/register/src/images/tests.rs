@@ -48,10 +48,11 @@ fn a_backend_gives_the_cpus_slices() {
 
 /// Checks that the images of a backend agree with those of the CPU.
 fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vector3<f64>) {
+    let [fixed_image, moving_image] = [fixed, moving].map(|volume| Image::from(volume.clone()));
     let initial = AffineTransform { matrix: Matrix3::identity(), translation: initial };
     let mut mask = Volume::filled(fixed.grid.clone(), 1.0);
     mask.voxels.iter_mut().step_by(3).for_each(|value| *value = 0.0);
-    let pair = |mask| Pair { fixed, mask, moving, start: initial, affine };
+    let pair = |mask| Pair { fixed: &fixed_image, mask, moving: &moving_image, start: initial, affine };
     let vectors = [0.0, 1.0].map(|phase| waves(&fixed.grid, phase));
     let [warp, inverse_warp] =
         vectors.each_ref().map(|vectors| Cpu.upload_field(fixed.grid.shape, vectors).expect("a whole field"));
@@ -68,9 +69,10 @@ fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vect
         for how in [Interpolation::Linear, Interpolation::Bspline, Interpolation::Sinc] {
             let wanted = WarpedImages { interpolation: how, warped: true, inverse_warped: true };
             let pair = pair((how == Interpolation::Bspline).then_some(&mask));
-            let expected = Images::on_cpu(&pair, chains.each_ref(), wanted);
+            let expected = Images::on_cpu(&pair, chains.each_ref(), wanted).expect("they are in main memory");
             let found =
                 Images::on_device(&Cpu, &pair, warps, wanted).expect("shapes fit").expect("a backend knows it");
+            let found = found.download(&Cpu, [&fixed.grid, &moving.grid]).expect("they are there");
             let alike = |images: &Images| {
                 let Similarity { correlation_at_start, correlation } = images.similarity;
                 [correlation_at_start, correlation].map(|correlation| correlation.expect("they vary"))
@@ -109,13 +111,17 @@ fn images_are_compared_where_both_are() {
     let away = AffineTransform { translation: Vector3::new(1e3, 0.0, 0.0), ..identity };
     let mut mask = Volume::filled(fixed.grid.clone(), 1.0);
     mask.voxels.iter_mut().step_by(3).for_each(|value| *value = 0.0);
+    let grids = [fixed.grid.clone(), moving.grid.clone()];
+    let [fixed, moving] = [fixed, moving].map(Image::from);
     for mask in [None, Some(&mask)] {
         let pair = Pair { fixed: &fixed, mask, moving: &moving, start: away, affine: identity };
         let chains = [identity, identity].map(|affine| TransformChain::from(vec![Transform::Affine(affine)]));
         let wanted = WarpedImages { interpolation: Interpolation::Linear, warped: true, inverse_warped: false };
         let on_device =
             Images::on_device(&Cpu, &pair, None, wanted).expect("shapes fit").expect("a backend knows it");
-        for images in [on_device, Images::on_cpu(&pair, chains.each_ref(), wanted)] {
+        let downloaded = on_device.download(&Cpu, grids.each_ref());
+        for images in [downloaded, Images::on_cpu(&pair, chains.each_ref(), wanted)] {
+            let images = images.expect("in main memory");
             let Similarity { correlation_at_start, correlation } = images.similarity;
             assert_eq!(correlation_at_start, None, "they do not meet");
             assert!(correlation.is_some_and(|found| (found - 1.0).abs() < 1e-6), "{correlation:?}");

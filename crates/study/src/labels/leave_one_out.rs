@@ -131,8 +131,8 @@ impl Course<'_> {
         self.every_pair &= brought.len() == others.len();
         self.seconds.register += began.elapsed().as_secs_f64();
         let began = Instant::now();
-        let majority = Fusion::Majority.fuse(&target.side.image, &brought)?;
-        let joint = self.fusion.fuse(&target.side.image, &brought)?;
+        let majority = Fusion::Majority.fuse(target.side.image.volume()?, &brought)?;
+        let joint = self.fusion.fuse(target.side.image.volume()?, &brought)?;
         let fusing = began.elapsed().as_secs_f64();
         self.seconds.fuse += fusing;
         let began = Instant::now();

@@ -215,10 +215,10 @@ fn bring(
 ) -> Result<(Propagated, Vec<Warning>), Error> {
     let Registration { affine, forward, backward, warnings, .. } = found;
     let Target { side, .. } = target;
-    let image = apply::resample(&atlas.side.image, side.grid(), &forward, apply::Interpolation::Linear, 0.0);
+    let image = apply::resample(atlas.side.image.volume()?, side.grid(), &forward, apply::Interpolation::Linear, 0.0);
     let labels = apply::resample_labels(&atlas.labels, side.grid(), &forward, interpolation);
     let mask = side.mask.of_stage(0).map(AsRef::as_ref);
-    let correlation = Comparison::between(&side.image, &image, mask)?.correlation;
+    let correlation = Comparison::between(side.image.volume()?, &image, mask)?.correlation;
     // The inverse warp exists only if the warps are kept.
     let inverse = backward.into_displacement();
     let warps = inverse.and_then(|inverse| Some([forward.into_displacement()?, inverse]));

@@ -83,7 +83,7 @@ pub fn label_target(
     let brought = usable(brought, atlases.len(), study.keep_going, progress)?;
     seconds.register = part.elapsed().as_secs_f64();
     let part = Instant::now();
-    let fused = fusion.fuse(&target.side.image, &brought)?;
+    let fused = fusion.fuse(target.side.image.volume()?, &brought)?;
     seconds.fuse = part.elapsed().as_secs_f64();
     progress.fused(brought.len(), fused.undecided(), seconds.fuse);
     let part = Instant::now();
@@ -153,7 +153,7 @@ fn posterior(study: &AtlasStudy, label: i32) -> PathBuf {
 /// Writes the transforms of one atlas, and its image and labels on the grid of the target.
 fn write_atlas(study: &AtlasStudy, atlas: &Propagated, target: &Target, outputs: &mut Outputs) -> Result<(), Error> {
     let name = |rest: &str| format!("{}_{rest}", atlas.name);
-    let image = &target.side.image;
+    let image = target.side.image.volume()?;
     let centre = image.centre_of_mass().unwrap_or_else(|| image.grid.centre());
     outputs.write(&study.file(&name("0GenericAffine.mat")), |path| {
         Ok::<_, Error>(itk::write_affine(path, &atlas.affine, centre)?)

@@ -19,9 +19,6 @@ use crate::{Error, FileIdentity, geometry, inputs};
 pub struct FixedInputs {
     /// The images and the mask.
     pub side: Side,
-    /// The centre of mass of the first image, RAS mm; of its grid where all voxels are equal. ITK's files have it as the
-    /// centre of rotation.
-    pub centre: Point3<f64>,
     /// Labels against which others are scored.
     pub labels: Option<Arc<LabelVolume>>,
     /// Labels that count in the overlap.
@@ -76,7 +73,6 @@ impl FixedInputs {
             check_of_volumes(file)?;
         }
         Ok(FixedInputs {
-            centre: image.centre_of_mass().unwrap_or_else(|| image.grid.centre()),
             side: side(image, channels, mask),
             labels: labels.map(Arc::new),
             label_list,
@@ -85,6 +81,14 @@ impl FixedInputs {
             identities,
             drawn: Arc::default(),
         })
+    }
+
+    /// The centre of rotation of ITK's files: the centre of mass of the first image, RAS mm.
+    ///
+    /// # Errors
+    /// A device that holds the image and fails.
+    pub fn centre(&self) -> Result<Point3<f64>, Error> {
+        Ok(self.side.image.centre()?)
     }
 
     /// The files of the fixed side that this registration uses: one without moving labels does not use the fixed ones.
@@ -182,8 +186,8 @@ pub(crate) fn check_in_plane(file: &StartFile, start: &Start, grids: [&Grid; 2])
 /// A side of images that were read.
 fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
     Side {
-        image: Arc::new(image),
-        channels: channels.into_iter().map(Arc::new).collect(),
+        image: image.into(),
+        channels: channels.into_iter().map(Into::into).collect(),
         mask: mask.map_or(Mask::None, |mask| Mask::All(Arc::new(mask))),
     }
 }

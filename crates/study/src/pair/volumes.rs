@@ -3,21 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use antsreg_core::Volume;
 use antsreg_register::linear::Start;
-use antsreg_register::{Mask, Side};
+use antsreg_register::{Image, Mask, Side};
 
 use super::StartFile;
 use super::inputs::{FixedInputs, Inputs, check_aligned, check_in_plane};
 use crate::{Error, inputs};
 
-/// A volume, and what messages and records call it: its file, or words such as "the fixed image".
+/// An image, and what messages and records call it: its file, or words such as "the fixed image".
 #[derive(Debug, Clone)]
 pub struct Named {
     /// The name.
     pub name: PathBuf,
-    /// The volume.
-    pub volume: Arc<Volume>,
+    /// The image.
+    pub image: Image,
 }
 
 /// The masks of one side of a registration: voxels that count are above 0.5.
@@ -48,14 +47,16 @@ impl SideVolumes {
     /// # Errors
     /// A volume that is refused, by its name.
     pub fn check(&self) -> Result<Side, Error> {
-        let Named { name, volume } = &self.image;
-        inputs::check_contrast(volume, name)?;
+        let Named { name, image } = &self.image;
+        self.image.check_contrast()?;
         for channel in &self.channels {
-            inputs::check_contrast(&channel.volume, &channel.name)?;
-            check_aligned([&channel.name, name], [&channel.volume.grid, &volume.grid])?;
+            channel.check_contrast()?;
+            check_aligned([&channel.name, name], [channel.image.grid(), image.grid()])?;
         }
-        let on_grid =
-            |mask: &Named| inputs::as_mask((*mask.volume).clone(), &mask.name, name, &volume.grid).map(Arc::new);
+        let on_grid = |mask: &Named| {
+            let volume = mask.image.volume()?.as_ref().clone();
+            inputs::as_mask(volume, &mask.name, name, image.grid()).map(Arc::new)
+        };
         let mask = match &self.masks {
             Masks::None => Mask::None,
             Masks::All(mask) => Mask::All(on_grid(mask)?),
@@ -65,10 +66,20 @@ impl SideVolumes {
             }
         };
         Ok(Side {
-            image: volume.clone(),
-            channels: self.channels.iter().map(|channel| channel.volume.clone()).collect(),
+            image: image.clone(),
+            channels: self.channels.iter().map(|channel| channel.image.clone()).collect(),
             mask,
         })
+    }
+}
+
+impl Named {
+    /// Refuses an image without contrast.
+    fn check_contrast(&self) -> Result<(), Error> {
+        match self.image.range() {
+            Some((least, most)) => inputs::check_range(least, most, &self.name),
+            None => inputs::check_contrast(self.image.volume()?, &self.name),
+        }
     }
 }
 
@@ -88,7 +99,6 @@ impl Inputs {
         inputs::check_alike(names, grids)?;
         check_in_plane(&start_file, &start, grids)?;
         let fixed = FixedInputs {
-            centre: fixed.image.centre_of_mass().unwrap_or_else(|| fixed.grid().centre()),
             side: fixed,
             labels: None,
             label_list: None,

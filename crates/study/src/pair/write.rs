@@ -113,7 +113,7 @@ fn write_volumes(of: &Context, found: &Registration, outputs: &mut Outputs) -> R
     let Context { names, inputs, .. } = of;
     // ITK has two-dimensional transforms for slices across z; slices of another plane mean something in space only.
     let planar = inputs.sides().iter().all(|side| side.grid().is_slice_across_z());
-    let (affine, centre) = (&found.affine, inputs.fixed.centre);
+    let (affine, centre) = (&found.affine, inputs.fixed.centre()?);
     let mut all: Vec<(&Path, WritingFile<Error>)> = Vec::new();
     if let Some(name) = &names.affine {
         all.push((
@@ -160,7 +160,7 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
             moving: ImageRecord::new(&files.moving, moving.grid()),
             channels: channels
                 .map(|(files, (fixed, moving))| {
-                    [ImageRecord::new(&files.fixed, &fixed.grid), ImageRecord::new(&files.moving, &moving.grid)]
+                    [ImageRecord::new(&files.fixed, fixed.grid()), ImageRecord::new(&files.moving, moving.grid())]
                 })
                 .collect(),
             fixed_mask: files.fixed_mask.clone(),

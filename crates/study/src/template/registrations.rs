@@ -37,8 +37,9 @@ pub fn target(session: &Session, pass: usize, reference: &Reference) -> Result<A
 
 /// A side of a registration in a pass. The affine pass uses only the first channel.
 pub fn side(session: &Session, pass: usize, images: &Channels) -> Side {
-    let channels = if session.is_affine(pass) { Vec::new() } else { images[1..].to_vec() };
-    Side { image: images[0].clone(), channels, mask: Mask::None }
+    let further = if session.is_affine(pass) { &[] } else { &images[1..] };
+    let channels = further.iter().map(|image| image.clone().into()).collect();
+    Side { image: images[0].clone().into(), channels, mask: Mask::None }
 }
 
 /// Memory that a GPU must have free to be used, bytes. Registrations need more than all other steps.

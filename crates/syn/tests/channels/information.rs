@@ -87,7 +87,7 @@ fn a_pair_of_each_metric_reports_their_mean() {
         channels: channels.map(|(metric, weight)| Channel { metric, weight }).collect(),
         ..once(Metric::Cc)
     };
-    let side = |volume| antsreg_syn::Images { channels: vec![volume; 2], mask: None };
+    let side = |volume| vec![volume; 2];
     let outcome = register(&Cpu, side(&fixed), side(&moving), &AffineTransform::identity(), &both, &mut ())
         .expect("it registers");
     let (found, expected) = (outcome.course.levels[0].energies[0], (cc + 3.0 * mattes) / 4.0);

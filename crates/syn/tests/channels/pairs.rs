@@ -3,7 +3,7 @@
 use antsreg_core::schedule::Level;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, Cpu};
-use antsreg_syn::{Channel, Error, Fixed, Images, Options, Outcome, register};
+use antsreg_syn::{Channel, Error, Fixed, Options, Outcome, register};
 use nalgebra::{Rotation3, Vector3};
 
 use crate::residual::{self, residual_of_nothing};
@@ -19,7 +19,7 @@ fn options(weights: &[f64]) -> Options {
 }
 
 fn run(pairs: &[[&Volume; 2]], options: &Options) -> Result<Outcome, Error> {
-    let side = |n: usize| Images { channels: pairs.iter().map(|pair| pair[n]).collect(), mask: None };
+    let side = |n: usize| pairs.iter().map(|pair| pair[n]).collect::<Vec<_>>();
     register(&Cpu, side(0), side(1), &AffineTransform::identity(), options, &mut ())
 }
 
@@ -138,7 +138,7 @@ fn a_prepared_fixed_side_keeps_every_channel() {
     let noise = noise(&grid(), 3);
     let options = options(&[1.0, 0.5]);
     let identity = AffineTransform::identity();
-    let side = |first, second| Images { channels: vec![first, second], mask: None };
+    let side = |first, second| vec![first, second];
     let prepared =
         Fixed::new(&Cpu, side(&fixed, &noise), &options, &mut ()).and_then(|fixed| fixed.keep_pyramid(&Cpu, &mut ()));
     let found = prepared.and_then(|prepared| prepared.register(&Cpu, side(&moving, &noise), &identity, &mut ()));
@@ -155,14 +155,8 @@ fn channels_that_make_no_sense_are_refused() {
     }
     let counted = run(&two[..1], &options(&[1.0, 1.0]));
     assert!(matches!(counted, Err(Error::Channels { side: "fixed", expected: 2, found: 1 })), "{counted:?}");
-    let uneven = register(
-        &Cpu,
-        Images { channels: vec![&fixed, &fixed], mask: None },
-        &moving,
-        &AffineTransform::identity(),
-        &options(&[1.0, 1.0]),
-        &mut (),
-    );
+    let uneven =
+        register(&Cpu, vec![&fixed, &fixed], &moving, &AffineTransform::identity(), &options(&[1.0, 1.0]), &mut ());
     assert!(matches!(uneven, Err(Error::Channels { side: "moving", expected: 2, found: 1 })), "{uneven:?}");
     assert!(matches!(run(&[], &options(&[])), Err(Error::Range { .. })));
     assert!(matches!(run(&[], &options(&[1.0])), Err(Error::Channels { side: "fixed", .. })));

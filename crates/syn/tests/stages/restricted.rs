@@ -88,7 +88,7 @@ fn it_stays_zero_through_all_that_a_stage_may_do() {
         ..rough
     };
     let [fixed, moving] = pair(&grid(Matrix3::identity()));
-    let side = |volume| antsreg_syn::Images { channels: vec![volume; 2], mask: None };
+    let side = |volume| vec![volume; 2];
     let identity = antsreg_core::AffineTransform::identity();
     let outcome =
         antsreg_syn::register(&antsreg_kernels::Cpu, side(&fixed), side(&moving), &identity, &options, &mut ())

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use antsreg_core::report::{Observer, Report};
 use antsreg_core::{AffineTransform, Grid};
 use antsreg_kernels::Cpu;
-use antsreg_syn::{Channel, Error, Images, Options, Outcome, register};
+use antsreg_syn::{Channel, Error, Options, Outcome, register};
 
 use crate::levels;
 use crate::scene::{self, brain, displacement, sampled};
@@ -45,7 +45,7 @@ fn a_registration_stops_at_whichever_call_breaks() {
         levels: levels(&[(2, 1.0, 3), (1, 0.0, 2)]),
         ..Options::default()
     };
-    let side = |volume| Images { channels: vec![volume; 2], mask: None };
+    let side = |volume| vec![volume; 2];
     let run = |call: usize| -> (Result<Outcome, Error>, StopsAt) {
         let mut observer = StopsAt { call, calls: 0, reports: 0 };
         let identity = AffineTransform::identity();

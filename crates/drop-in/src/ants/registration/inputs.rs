@@ -139,8 +139,8 @@ impl Inputs {
             (moving, moving_mask) = carried(&moving, &moving_mask, onto, &chain);
         }
         let side = |mut images: Vec<Arc<Volume>>, mask| Side {
-            channels: images.split_off(1),
-            image: images.remove(0),
+            channels: images.split_off(1).into_iter().map(Into::into).collect(),
+            image: images.remove(0).into(),
             mask,
         };
         let sides = [side(fixed, fixed_mask), side(moving, moving_mask)];

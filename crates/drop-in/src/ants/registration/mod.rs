@@ -117,7 +117,7 @@ fn write(
         inverse_warp: registration.and_then(Registration::inverse_warp),
         warped: None,
         inverse_warped: None,
-        centre: fixed.image.centre_of_mass().unwrap_or_else(|| fixed.image.grid.centre()),
+        centre: fixed.image.centre()?,
         slices: request.slices,
         stored: if request.single { Stored::Float32 } else { Stored::Float64 },
     };

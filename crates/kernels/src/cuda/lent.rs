@@ -1,0 +1,85 @@
+//! Memory shared with other libraries of the process, such as PyTorch: their arrays copied into images, results lent to
+//! them. All use the device's primary context, so that an address means the same to all.
+
+use std::sync::Arc;
+
+use cust::sys;
+use nalgebra::Matrix3;
+
+use super::Cuda;
+use super::buffer::{Buffer, Plain};
+use super::device::{Device, KeptContext, check};
+use super::field::Field;
+use super::image::Image;
+use crate::{Error, Lent, Place};
+
+/// Memory that other libraries may still be reading when it is dropped.
+struct Shared<T: Plain> {
+    device: Arc<Device>,
+    /// `None` only while this is dropped.
+    memory: Option<Buffer<T>>,
+}
+
+impl<T: Plain> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // The library that used the memory last may drop it on any thread, where another device may be current.
+        let _kept = KeptContext::new();
+        // Work on streams that this crate does not know may still read the memory. If it cannot be waited for, the memory
+        // is not freed.
+        // SAFETY: takes no pointer.
+        let done =
+            self.device.bind("free").is_ok() && unsafe { sys::cuCtxSynchronize() } == sys::CUresult::CUDA_SUCCESS;
+        let memory = self.memory.take();
+        if !done {
+            std::mem::forget(memory);
+        }
+    }
+}
+
+impl Cuda {
+    /// Copies `shape` voxels (x fastest) from an address on the device, after the work that is queued on the legacy
+    /// default stream. The copy is complete when this returns.
+    ///
+    /// # Safety
+    /// `address` is memory of this device with as many numbers, which nothing writes during the call, except for work
+    /// that the legacy default stream waits for.
+    ///
+    /// # Errors
+    /// A volume that is too large; a device that fails.
+    pub unsafe fn image_at(&self, shape: [usize; 3], address: u64) -> Result<Image, Error> {
+        let mut image = Image::uninitialised(&self.device, shape)?;
+        let (bytes, target) = (image.len() * size_of::<f32>(), image.write());
+        // SAFETY: the caller's promise; the image has as many voxels. The stream waits for the legacy default stream.
+        let result = unsafe { sys::cuMemcpyDtoDAsync_v2(target, address, bytes, self.device.stream().as_inner()) };
+        check("copy", result)?;
+        self.synchronize()?;
+        Ok(image)
+    }
+
+    pub(super) fn lend_voxels(&self, image: &Image) -> Result<Lent, Error> {
+        let copy = Buffer::copy_of(&self.device, image.voxels())?;
+        self.lend(copy, image.shape, Lent::voxels)
+    }
+
+    pub(super) fn lend_vectors(
+        &self,
+        field: &Field,
+        matrix: &Matrix3<f32>,
+        step: Option<f32>,
+    ) -> Result<Lent, Error> {
+        self.lend(self.joined_vectors(field, Some((matrix, step)))?, field.shape, Lent::vectors)
+    }
+
+    /// Waits until the memory is written, then lends it.
+    fn lend<T: Plain + Send + Sync + 'static>(
+        &self,
+        memory: Buffer<T>,
+        shape: [usize; 3],
+        lent: impl FnOnce(Place, usize, [usize; 3], Arc<dyn std::any::Any + Send + Sync>) -> Lent,
+    ) -> Result<Lent, Error> {
+        self.synchronize()?;
+        let address = memory.pointer() as usize;
+        let shared = Shared { device: self.device.clone(), memory: Some(memory) };
+        Ok(lent(Place::Cuda(self.info().index), address, shape, Arc::new(shared)))
+    }
+}

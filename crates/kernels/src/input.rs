@@ -1,0 +1,71 @@
+//! Images as a registration takes them: voxels in main memory, or an image that is on the device already.
+
+use std::borrow::Cow;
+
+use antsreg_core::{Grid, Volume};
+
+use crate::{Backend, Error};
+
+/// A scalar volume: its grid, and where its voxels are. `I` is the image type of the backend that reads it.
+#[derive(Debug)]
+pub struct Input<'a, I> {
+    /// The grid.
+    pub grid: &'a Grid,
+    /// The voxels, as many as the grid has, x fastest.
+    pub voxels: Voxels<'a, I>,
+}
+
+/// Where the voxels of an [`Input`] are.
+#[derive(Debug)]
+pub enum Voxels<'a, I> {
+    /// In main memory.
+    Host(&'a [f32]),
+    /// In an image of the backend.
+    Device(&'a I),
+}
+
+impl<I> Clone for Input<'_, I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<I> Copy for Input<'_, I> {}
+
+impl<I> Clone for Voxels<'_, I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<I> Copy for Voxels<'_, I> {}
+
+impl<'a, I> From<&'a Volume> for Input<'a, I> {
+    fn from(volume: &'a Volume) -> Self {
+        Input { grid: &volume.grid, voxels: Voxels::Host(&volume.voxels) }
+    }
+}
+
+impl<'a, I> Input<'a, I> {
+    /// The voxels in a new image of the backend.
+    ///
+    /// # Errors
+    /// Another number of voxels than the grid has; a device that fails.
+    pub fn load<B: Backend<Image = I>>(&self, backend: &B) -> Result<I, Error> {
+        match self.voxels {
+            Voxels::Host(voxels) => backend.upload(self.grid.shape, voxels),
+            Voxels::Device(image) => backend.copy(image),
+        }
+    }
+
+    /// The voxels in main memory.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn on_host<B: Backend<Image = I>>(&self, backend: &B) -> Result<Cow<'a, [f32]>, Error> {
+        Ok(match self.voxels {
+            Voxels::Host(voxels) => Cow::Borrowed(voxels),
+            Voxels::Device(image) => Cow::Owned(backend.download(image)?),
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Results that stay in a device's memory and are lent to other libraries of the process.
+
+use std::any::Any;
+use std::fmt::{Debug, Formatter};
+use std::sync::Arc;
+
+/// The memory that a device computes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Main memory.
+    Main,
+    /// Memory of the NVIDIA GPU with this number.
+    Cuda(usize),
+}
+
+/// An array of single-precision numbers in a device's memory. It is complete, is never changed, and exists as long as a
+/// clone of this value.
+#[derive(Clone)]
+pub struct Lent {
+    place: Place,
+    address: usize,
+    shape: Vec<usize>,
+    strides: Vec<usize>,
+    _memory: Arc<dyn Any + Send + Sync>,
+}
+
+impl Lent {
+    /// The vectors of a field at this address, three adjacent numbers for each voxel, x fastest: X×Y×Z×3.
+    pub(crate) fn vectors(
+        place: Place,
+        address: usize,
+        [x, y, z]: [usize; 3],
+        memory: Arc<dyn Any + Send + Sync>,
+    ) -> Lent {
+        Lent { place, address, shape: vec![x, y, z, 3], strides: vec![3, 3 * x, 3 * x * y, 1], _memory: memory }
+    }
+
+    /// The voxels of an image at this address, x fastest: X×Y×Z.
+    pub(crate) fn voxels(
+        place: Place,
+        address: usize,
+        [x, y, z]: [usize; 3],
+        memory: Arc<dyn Any + Send + Sync>,
+    ) -> Lent {
+        Lent { place, address, shape: vec![x, y, z], strides: vec![1, x, x * y], _memory: memory }
+    }
+
+    /// The memory that the array lies in.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The address of the first number.
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// Elements along each axis.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Elements from one index to the next along each axis.
+    pub fn strides(&self) -> &[usize] {
+        &self.strides
+    }
+
+    /// The array without its third axis, if that has one element: the array of a slice.
+    pub fn planar(mut self) -> Lent {
+        if self.shape.get(2) == Some(&1) {
+            self.shape.remove(2);
+            self.strides.remove(2);
+        }
+        self
+    }
+}
+
+impl Debug for Lent {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Lent({:?} in {:?})", self.shape, self.place)
+    }
+}

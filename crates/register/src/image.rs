@@ -1,0 +1,212 @@
+//! An image of a side: in main memory, or on a device.
+
+use std::any::Any;
+use std::fmt::{Debug, Formatter};
+use std::sync::{Arc, OnceLock};
+
+use antsreg_core::{Grid, Volume};
+use antsreg_kernels::{Backend, Cpu, Input, Place, Voxels, cpu};
+#[cfg(feature = "cuda")]
+use antsreg_kernels::{Cuda, cuda};
+use nalgebra::Point3;
+
+use crate::Error;
+use crate::device::{Device, On};
+
+/// An image that is registered. Clones share the voxels.
+///
+/// A [`Volume`] converts to an image. An image can also be made of voxels that are on a device; a registration on that
+/// device reads them there.
+#[derive(Clone)]
+pub struct Image(Arc<Shared>);
+
+/// What the clones of an image share.
+struct Shared {
+    stored: Stored,
+    /// Computed when first needed.
+    centre: OnceLock<Point3<f64>>,
+}
+
+enum Stored {
+    /// In main memory.
+    Volume(Arc<Volume>),
+    /// On a device.
+    Held(Held),
+}
+
+/// Voxels on a device, which are never changed.
+struct Held {
+    grid: Grid,
+    voxels: OnDevice,
+    /// Least and largest voxel.
+    range: (f32, f32),
+    /// A copy in main memory, made when first needed.
+    volume: OnceLock<Arc<Volume>>,
+}
+
+/// The voxels in an image of a backend.
+enum OnDevice {
+    Cpu(cpu::Image),
+    #[cfg(feature = "cuda")]
+    Cuda(Arc<Cuda>, cuda::Image),
+}
+
+impl Image {
+    /// Copies a volume to a device.
+    ///
+    /// # Errors
+    /// Voxels that are not finite; a device that fails.
+    pub fn uploaded(device: &Device, volume: &Volume) -> Result<Image, Error> {
+        let Volume { grid, voxels } = volume;
+        match &device.on {
+            On::Cpu(cpu) => Image::held(cpu, grid.clone(), cpu.upload(grid.shape, voxels)?, OnDevice::Cpu),
+            #[cfg(feature = "cuda")]
+            On::Cuda(cuda) => Image::of_cuda(cuda, grid.clone(), cuda.upload(grid.shape, voxels)?),
+        }
+    }
+
+    /// Voxels on a GPU, of the shape of the grid.
+    ///
+    /// # Errors
+    /// Voxels that are not finite; a device that fails.
+    #[cfg(feature = "cuda")]
+    pub fn of_cuda(cuda: &Arc<Cuda>, grid: Grid, voxels: cuda::Image) -> Result<Image, Error> {
+        Image::held(cuda.as_ref(), grid, voxels, |voxels| OnDevice::Cuda(cuda.clone(), voxels))
+    }
+
+    fn held<B: Backend>(
+        backend: &B,
+        grid: Grid,
+        voxels: B::Image,
+        on_device: impl FnOnce(B::Image) -> OnDevice,
+    ) -> Result<Image, Error> {
+        let found = backend.quantiles(&voxels, 0.0, 1.0)?;
+        let Some(range) = found.low_high.filter(|_| found.finite == grid.len()) else {
+            return Err(Error::NotFinite { count: grid.len() - found.finite });
+        };
+        let held = Held { grid, voxels: on_device(voxels), range, volume: OnceLock::new() };
+        Ok(Image::of(Stored::Held(held)))
+    }
+
+    fn of(stored: Stored) -> Image {
+        Image(Arc::new(Shared { stored, centre: OnceLock::new() }))
+    }
+
+    /// The grid.
+    pub fn grid(&self) -> &Grid {
+        match &self.0.stored {
+            Stored::Volume(volume) => &volume.grid,
+            Stored::Held(held) => &held.grid,
+        }
+    }
+
+    /// The image in main memory, if nothing needs to be downloaded for it.
+    pub fn in_main_memory(&self) -> Option<&Arc<Volume>> {
+        match &self.0.stored {
+            Stored::Volume(volume) => Some(volume),
+            Stored::Held(held) => held.volume.get(),
+        }
+    }
+
+    /// The image in main memory. If it is only on a device, it is downloaded, once.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn volume(&self) -> Result<&Arc<Volume>, Error> {
+        match &self.0.stored {
+            Stored::Volume(volume) => Ok(volume),
+            Stored::Held(held) => held.volume(),
+        }
+    }
+
+    /// The centre of mass, RAS mm; that of the grid if all voxels are equal.
+    ///
+    /// # Errors
+    /// Those of [`volume`](Image::volume).
+    pub fn centre(&self) -> Result<Point3<f64>, Error> {
+        if let Some(centre) = self.0.centre.get() {
+            return Ok(*centre);
+        }
+        let volume = self.volume()?;
+        let centre = volume.centre_of_mass().unwrap_or_else(|| volume.grid.centre());
+        Ok(*self.0.centre.get_or_init(|| centre))
+    }
+
+    /// The device's memory that the voxels lie in; `None` if they are in main memory alone.
+    pub fn place(&self) -> Option<Place> {
+        match &self.0.stored {
+            Stored::Volume(_) => None,
+            Stored::Held(held) => Some(held.place()),
+        }
+    }
+
+    /// Least and largest voxel, if they are known: those of an image on a device.
+    pub fn range(&self) -> Option<(f32, f32)> {
+        match &self.0.stored {
+            Stored::Volume(_) => None,
+            Stored::Held(held) => Some(held.range),
+        }
+    }
+
+    /// The image for a backend: on its device if the voxels are there, else in main memory.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub(crate) fn input<B: Backend>(&self, backend: &B) -> Result<Input<'_, B::Image>, Error> {
+        if let Stored::Held(held) = &self.0.stored
+            && held.place() == backend.place()
+            && let Some(voxels) = held.any().downcast_ref()
+        {
+            return Ok(Input { grid: &held.grid, voxels: Voxels::Device(voxels) });
+        }
+        Ok(self.volume()?.as_ref().into())
+    }
+}
+
+impl Held {
+    fn place(&self) -> Place {
+        match &self.voxels {
+            OnDevice::Cpu(_) => Cpu.place(),
+            #[cfg(feature = "cuda")]
+            OnDevice::Cuda(cuda, _) => cuda.place(),
+        }
+    }
+
+    fn any(&self) -> &dyn Any {
+        match &self.voxels {
+            OnDevice::Cpu(voxels) => voxels,
+            #[cfg(feature = "cuda")]
+            OnDevice::Cuda(_, voxels) => voxels,
+        }
+    }
+
+    fn volume(&self) -> Result<&Arc<Volume>, Error> {
+        if let Some(volume) = self.volume.get() {
+            return Ok(volume);
+        }
+        let voxels = match &self.voxels {
+            OnDevice::Cpu(voxels) => Cpu.download(voxels)?,
+            #[cfg(feature = "cuda")]
+            OnDevice::Cuda(cuda, voxels) => cuda.download(voxels)?,
+        };
+        Ok(self.volume.get_or_init(|| Arc::new(Volume { grid: self.grid.clone(), voxels })))
+    }
+}
+
+impl From<Arc<Volume>> for Image {
+    fn from(volume: Arc<Volume>) -> Image {
+        Image::of(Stored::Volume(volume))
+    }
+}
+
+impl From<Volume> for Image {
+    fn from(volume: Volume) -> Image {
+        Arc::new(volume).into()
+    }
+}
+
+impl Debug for Image {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Image({:?})", self.grid())
+    }
+}

@@ -1,0 +1,81 @@
+//! Images that are on a device already, and results that stay there, give what images and results in main memory give.
+
+use antsreg_core::{Grid, Volume};
+use antsreg_kernels::Place;
+use antsreg_register::{Device, Error, Fixed, Image, Options, Preset, Recipe, Side, compute_resident, register};
+use nalgebra::Point3;
+
+/// Blobs in a box, shifted along x.
+fn volume(shift: f64) -> Volume {
+    let grid = Grid::axis_aligned([24, 22, 20], [3.0; 3]);
+    let centre = grid.centre();
+    let blob = |at: &Point3<f64>, x: f64, y: f64, z: f64, mm: f64| {
+        let from = at - centre - nalgebra::Vector3::new(x + shift, y, z);
+        (-from.norm_squared() / (2.0 * mm * mm)).exp()
+    };
+    let value = |n: usize| {
+        let at = Point3::new((n % 24) as f64, (n / 24 % 22) as f64, (n / (24 * 22)) as f64);
+        let at = grid.voxel_to_world().apply(&at);
+        let all = blob(&at, 0.0, 0.0, 0.0, 14.0) + 0.7 * blob(&at, 9.0, 6.0, -3.0, 5.0)
+            - 0.4 * blob(&at, -8.0, 2.0, 6.0, 4.0);
+        (100.0 * all) as f32
+    };
+    Volume { voxels: (0..grid.len()).map(value).collect(), grid }
+}
+
+fn options(volume: &Volume) -> Options {
+    Recipe::new(Preset::Fast).options(volume.grid.shape).expect("the preset suits the image")
+}
+
+#[test]
+fn images_on_the_device_give_the_same_bits() {
+    let (device, volumes) = (Device::cpu(), [volume(0.0), volume(4.0)]);
+    let options = options(&volumes[0]);
+    let held = volumes.each_ref().map(|volume| Image::uploaded(&device, volume).expect("finite voxels"));
+    assert!(held.iter().all(|image| image.place() == Some(Place::Main) && image.in_main_memory().is_none()));
+    let run =
+        |[fixed, moving]: [Side; 2]| register(&fixed, &moving, &options, &device, &mut ()).expect("they register");
+    let usual = run(volumes.clone().map(Side::from));
+    let found = run(held.clone().map(Side::from));
+    assert_eq!(found.affine, usual.affine);
+    assert_eq!(found.warp(), usual.warp());
+    assert_eq!(found.warped.map(|image| image.voxels), usual.warped.map(|image| image.voxels));
+    assert_eq!(held[0].volume().expect("downloaded").voxels, volumes[0].voxels);
+    let range = volumes[0].voxels.iter().fold((f32::MAX, f32::MIN), |(low, high), v| (low.min(*v), high.max(*v)));
+    assert_eq!(held[0].range(), Some(range));
+}
+
+#[test]
+fn results_that_stay_are_the_same_when_they_are_downloaded() {
+    let (device, sides) = (Device::cpu(), [volume(0.0), volume(4.0)].map(Side::from));
+    let ([fixed, moving], options) = (sides.each_ref(), options(sides[0].image.volume().expect("in main memory")));
+    let usual = register(fixed, moving, &options, &device, &mut ()).expect("they register");
+    let prepared = Fixed::new(&device, fixed.clone(), options.clone()).expect("it is prepared");
+    for resident in
+        [compute_resident(fixed, moving, &options, &device, &mut ()), prepared.compute_resident(moving, &mut ())]
+    {
+        let resident = resident.expect("they register");
+        let outline = resident.outline([fixed, moving], &options).expect("an outline");
+        assert!(outline.warp().is_none() && outline.warped.is_none());
+        assert_eq!((outline.affine, &outline.courses), (usual.affine, &usual.courses));
+        let computed = resident.download().expect("it is there");
+        let found = computed.finish([fixed, moving], &options).expect("it is whole");
+        assert_eq!((found.warp(), found.inverse_warp()), (usual.warp(), usual.inverse_warp()));
+        assert_eq!(found.coverage, usual.coverage);
+        let shape = fixed.grid().shape;
+        let warp = resident.warp().expect("it is there").expect("a deformable stage");
+        assert_eq!((warp.shape(), warp.place()), (&[shape[0], shape[1], shape[2], 3][..], Place::Main));
+        assert_eq!(warp.strides(), [3, 3 * shape[0], 3 * shape[0] * shape[1], 1]);
+        let warped = resident.warped().expect("it is there").expect("it was requested");
+        assert_eq!((warped.shape(), warped.strides()), (&shape[..], &[1, shape[0], shape[0] * shape[1]][..]));
+    }
+}
+
+#[test]
+fn images_on_the_device_are_refused_as_others_are() {
+    let mut image = volume(0.0);
+    image.voxels[77] = f32::NAN;
+    image.voxels[78] = f32::INFINITY;
+    let refused = Image::uploaded(&Device::cpu(), &image);
+    assert!(matches!(refused, Err(Error::NotFinite { count: 2 })), "{refused:?}");
+}
