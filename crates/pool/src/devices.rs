@@ -97,7 +97,19 @@ pub struct Ready {
 /// # Errors
 /// A thread that cannot be started.
 pub fn open(devices: &Devices, workers: Option<usize>) -> Result<Opening, Error> {
-    begin(devices, workers, Devices::all)
+    open_by(devices, workers, DeviceChoice::open)
+}
+
+/// As [`open`], by a function that may give a device that is open already.
+///
+/// # Errors
+/// A thread that cannot be started.
+pub fn open_by(
+    devices: &Devices,
+    workers: Option<usize>,
+    open: impl Fn(DeviceChoice) -> Result<Opened, RegisterError> + Send + 'static,
+) -> Result<Opening, Error> {
+    begin(devices, workers, Devices::all, open)
 }
 
 /// Starts opening one device for one worker; for `auto` the first GPU, whatever their number.
@@ -105,13 +117,14 @@ pub fn open(devices: &Devices, workers: Option<usize>) -> Result<Opening, Error>
 /// # Errors
 /// A thread that cannot be started.
 pub fn open_alone(choice: DeviceChoice) -> Result<Opening, Error> {
-    begin(&Devices::One(choice), Some(1), move |_| Ok(vec![choice]))
+    begin(&Devices::One(choice), Some(1), move |_| Ok(vec![choice]), DeviceChoice::open)
 }
 
 fn begin(
     asked: &Devices,
     workers: Option<usize>,
     choose: impl FnOnce(&Devices) -> Result<Vec<DeviceChoice>, Error> + Send + 'static,
+    open: impl Fn(DeviceChoice) -> Result<Opened, RegisterError> + Send + 'static,
 ) -> Result<Opening, Error> {
     let (devices, (to_ready, ready)) = (asked.clone(), unbounded());
     let opening = in_background("opening devices", move || {
@@ -125,7 +138,7 @@ fn begin(
         match all {
             Ok(choices) => {
                 let auto = devices == Devices::default();
-                open_all(&choices, auto, workers, |choice, others| open_one(choice, others, workers), tell)
+                open_all(&choices, auto, workers, |choice, others| open_one(open(choice)?, others, workers), tell)
             }
             Err(error) => {
                 tell(Err(error));
@@ -163,9 +176,8 @@ fn open_all(
     }
 }
 
-/// Opens a device; `others` devices follow.
-fn open_one(choice: DeviceChoice, others: usize, workers: Option<usize>) -> Result<Ready, Error> {
-    let first = choice.open()?;
+/// The workers of an open device; `others` devices follow.
+fn open_one(first: Opened, others: usize, workers: Option<usize>) -> Result<Ready, Error> {
     // Known only after opening: `auto` may have chosen the CPU.
     let usual = if first.device.is_gpu() { USUAL_WORKERS } else { 1 };
     let mut all = vec![first];
@@ -191,7 +203,7 @@ impl Opening {
         let none = || self.asked.refused(antsreg_kernels::Error::NoDevice { index: 0, count: 0 });
         match self.ready.recv() {
             Ok(ready) => ready,
-            Err(_) if self.is_auto() => open_one(DeviceChoice::Cpu, 0, self.workers),
+            Err(_) if self.is_auto() => open_one(DeviceChoice::Cpu.open()?, 0, self.workers),
             Err(_) => Err(none()),
         }
     }
@@ -334,7 +346,7 @@ mod tests {
                 there: "cpu".into(),
             }
             .into()),
-            _ => open_one(DeviceChoice::Cpu, others, Some(2)),
+            _ => open_one(DeviceChoice::Cpu.open()?, others, Some(2)),
         };
         let told = std::cell::RefCell::new(Vec::new());
         open_all(&choices, auto, Some(2), open, |ready| {

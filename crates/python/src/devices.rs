@@ -34,13 +34,18 @@ pub struct Lease {
 }
 
 impl Lease {
+    /// A device that was opened by [`open`].
+    pub fn of(device: &Device) -> Lease {
+        Lease { device: device.clone(), instead_of_gpu: None }
+    }
+
     /// The GPU with this number, to bring data to it.
     ///
     /// # Errors
     /// A GPU that cannot be used.
     pub fn of_gpu(number: usize) -> Result<Lease, Failure> {
         let Opened { device, .. } = open(DeviceChoice::Cuda(number))?;
-        Ok(Lease { device, instead_of_gpu: None })
+        Ok(Lease::of(&device))
     }
 
     /// A device that suits these options and grids.
@@ -66,7 +71,7 @@ impl Drop for Lease {
 }
 
 /// A device that nothing else runs on.
-fn open(asked: DeviceChoice) -> Result<Opened, register::Error> {
+pub fn open(asked: DeviceChoice) -> Result<Opened, register::Error> {
     let mut devices = lock();
     let wanted = match asked {
         DeviceChoice::Auto => devices.auto,

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, StageThreads, Target, Worker};
-use antsreg_register::{self as register, Description, Grids, Options};
+use antsreg_register::{self as register, Description, Device, DeviceChoice, Grids, Options};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
 
+use crate::devices::{self, Lease};
 use crate::error::{Class, Failure};
 use crate::observer::Watcher;
 use crate::plan::Plan;
@@ -54,6 +55,8 @@ struct Task {
     count: usize,
     stop: Arc<AtomicBool>,
     notes: Arc<Mutex<Vec<String>>>,
+    /// The only device, to upload images while its workers compute.
+    upload: OnceLock<Device>,
 }
 
 #[pymethods]
@@ -93,6 +96,7 @@ impl Many {
             count,
             stop: stop.clone(),
             notes: notes.clone(),
+            upload: OnceLock::new(),
         };
         // So few are finished and not yet taken.
         let (send, arrived) = bounded(workers.unwrap_or(3));
@@ -195,7 +199,7 @@ fn run(task: &Task, send: &Sender<Arrived>) -> Result<(), Failure> {
     let devices = match task.options.too_wide_for_gpu(masked).filter(|_| task.devices == Devices::default()) {
         Some(reason) => {
             task.note(format!("device: cpu, because {reason}"));
-            Devices::One(register::DeviceChoice::Cpu)
+            Devices::One(DeviceChoice::Cpu)
         }
         None => task.devices.clone(),
     };
@@ -204,9 +208,30 @@ fn run(task: &Task, send: &Sender<Arrived>) -> Result<(), Failure> {
         let grids = Grids::of([&task.fixed.side, &task.fixed.side]);
         Ok::<_, antsreg_pool::Error>(task.options.device_bytes(&grids) + task.options.prepared_device_bytes(&grids))
     };
-    let mut workers = DeviceWorkers::new(antsreg_pool::open(&devices, task.workers)?, needed)?;
+    // The devices that are kept from earlier calls, for as long as this one lasts.
+    let kept: Arc<Mutex<Vec<Lease>>> = Arc::default();
+    let opening = antsreg_pool::open_by(&devices, task.workers, {
+        let kept = kept.clone();
+        move |choice| {
+            let opened = devices::open(choice)?;
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push(Lease::of(&opened.device));
+            Ok(opened)
+        }
+    })?;
+    let mut workers = DeviceWorkers::new(opening, needed)?;
+    if let [only] = &kept.lock().unwrap_or_else(PoisonError::into_inner)[..]
+        && register::gpus()
+            .is_ok_and(|gpus| gpus.len() == 1 || matches!(devices, Devices::One(DeviceChoice::Cuda(_))))
+        && only.device.is_gpu()
+    {
+        let _ = task.upload.set(only.device.beside()?);
+    }
     let told = workers.notes();
-    let target = Target::new(task.fixed.side.clone(), (*task.options).clone());
+    let fixed = match task.upload.get() {
+        Some(device) => task.fixed.side.on(device)?,
+        None => task.fixed.side.clone(),
+    };
+    let target = Target::new(fixed, (*task.options).clone());
     let threads = StageThreads::for_workers(workers.workers().max(1));
     workers.last().run(
         (0..task.count).collect(),
@@ -241,7 +266,11 @@ impl Task {
             let side = self.load.call1(py, (number,))?;
             Ok::<Side, PyErr>(side.bind(py).cast::<Side>()?.get().clone())
         });
-        Ready::new([&self.fixed, &moving.map_err(Failure::Python)?], self.options.clone(), &self.from)
+        let mut moving = moving.map_err(Failure::Python)?;
+        if let Some(device) = self.upload.get() {
+            moving.side = moving.side.on(device)?;
+        }
+        Ready::new([&self.fixed, &moving], self.options.clone(), &self.from)
     }
 
     fn compute(

@@ -198,14 +198,15 @@ pub fn register(
         let mut lease = Lease::take(&device, &ready.options, &ready.inputs.grids())?;
         let mut watcher = Watcher::new(progress, Arc::default());
         let ([fixed, moving], options) = (ready.inputs.sides(), &ready.options);
+        let (fixed, moving) = (fixed.on(&lease.device)?, moving.on(&lease.device)?);
         let (description, note) = (lease.device.description().clone(), lease.instead_of_gpu.take());
         let failed = |error| ready.blame(error);
         let found = if keep {
-            let resident = compute_resident(fixed, moving, options, &lease.device, &mut watcher);
+            let resident = compute_resident(&fixed, &moving, options, &lease.device, &mut watcher);
             let resident = resident.map_err(|error| failed(watcher.failure(error)))?;
             ready.keep(resident, description)
         } else {
-            let computed = compute(fixed, moving, options, &lease.device, &mut watcher);
+            let computed = compute(&fixed, &moving, options, &lease.device, &mut watcher);
             let computed = computed.map_err(|error| failed(watcher.failure(error)))?;
             ready.finish(computed, description)
         };
@@ -246,7 +247,7 @@ impl Fixed {
             let options = options(plan, side.side.grid(), &from)?;
             let device = usual_device(device, &[side]);
             let mut lease = Lease::take(&device, &options, &Grids::of([&side.side, &side.side]))?;
-            let fixed = registering::Fixed::new(&lease.device, side.side.clone(), (*options).clone())?;
+            let fixed = registering::Fixed::new(&lease.device, side.side.on(&lease.device)?, (*options).clone())?;
             let instead_of_gpu = lease.instead_of_gpu.take();
             Ok(Fixed { side: side.clone(), options, from, prepared: Mutex::new((fixed, lease)), instead_of_gpu })
         })
@@ -273,14 +274,15 @@ impl Fixed {
                 Python::attach(|py| py.check_signals()).map_err(Failure::Python)?;
             };
             let (fixed, lease) = &*prepared;
-            let (moving, description) = (ready.inputs.sides()[1], lease.device.description().clone());
+            let moving = ready.inputs.sides()[1].on(&lease.device)?;
+            let description = lease.device.description().clone();
             if keep {
-                let resident = fixed.compute_resident(moving, &mut watcher);
+                let resident = fixed.compute_resident(&moving, &mut watcher);
                 let resident = resident.map_err(|error| ready.blame(watcher.failure(error)))?;
                 drop(prepared);
                 return ready.keep(resident, description);
             }
-            let computed = fixed.compute(moving, &mut watcher);
+            let computed = fixed.compute(&moving, &mut watcher);
             let computed = computed.map_err(|error| ready.blame(watcher.failure(error)))?;
             drop(prepared);
             ready.finish(computed, description)

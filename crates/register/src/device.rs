@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use antsreg_kernels::{self as kernels, Cpu};
+use antsreg_kernels::{self as kernels, Backend, Cpu, Place};
 #[cfg(feature = "cuda")]
 use antsreg_kernels::{Cuda, cuda::DeviceInfo};
 use serde::{Deserialize, Serialize};
@@ -165,6 +165,11 @@ impl Device {
     /// Description of the device.
     pub fn description(&self) -> &Description {
         &self.description
+    }
+
+    /// The memory that the device computes in.
+    pub fn place(&self) -> Place {
+        with_backend!(self, backend => backend.place())
     }
 
     /// Whether the device is a GPU.

@@ -31,7 +31,7 @@ enum Stored {
     /// In main memory.
     Volume(Arc<Volume>),
     /// On a device.
-    Held(Held),
+    Held(Box<Held>),
 }
 
 /// Voxels on a device, which are never changed.
@@ -52,6 +52,27 @@ enum OnDevice {
 }
 
 impl Image {
+    /// The image on a device, where all stages read it, and in main memory where it is now. On the CPU, and where it is on
+    /// that device already, it stays as it is.
+    ///
+    /// # Errors
+    /// Voxels that are not finite; a device that fails.
+    pub fn on(&self, device: &Device) -> Result<Image, Error> {
+        if !device.is_gpu() || self.place() == Some(device.place()) {
+            return Ok(self.clone());
+        }
+        let volume = self.volume()?;
+        let image = Image::uploaded(device, volume)?;
+        if let Stored::Held(held) = &image.0.stored {
+            // It was empty.
+            let _ = held.volume.set(volume.clone());
+        }
+        if let Some(centre) = self.0.centre.get() {
+            let _ = image.0.centre.set(*centre);
+        }
+        Ok(image)
+    }
+
     /// Copies a volume to a device.
     ///
     /// # Errors
@@ -85,7 +106,7 @@ impl Image {
             return Err(Error::NotFinite { count: grid.len() - found.finite });
         };
         let held = Held { grid, voxels: on_device(voxels), range, volume: OnceLock::new() };
-        Ok(Image::of(Stored::Held(held)))
+        Ok(Image::of(Stored::Held(held.into())))
     }
 
     fn of(stored: Stored) -> Image {

@@ -7,7 +7,7 @@ use antsreg_core::{Grid, Volume};
 use antsreg_kernels::Backend;
 use antsreg_syn as syn;
 
-use crate::{Error, Image};
+use crate::{Device, Error, Image};
 
 /// The fixed or the moving side of a registration.
 #[derive(Debug, Clone)]
@@ -62,6 +62,16 @@ impl Side {
     /// The same side with a mask for all stages.
     pub fn with_mask(self, mask: impl Into<Arc<Volume>>) -> Side {
         Side { mask: Mask::All(mask.into()), ..self }
+    }
+
+    /// The same side with its images on a device, where they are uploaded once instead of by every stage; see
+    /// [`Image::on`].
+    ///
+    /// # Errors
+    /// Voxels that are not finite; a device that fails.
+    pub fn on(&self, device: &Device) -> Result<Side, Error> {
+        let channels = self.channels.iter().map(|image| image.on(device)).collect::<Result<_, _>>()?;
+        Ok(Side { image: self.image.on(device)?, channels, mask: self.mask.clone() })
     }
 
     /// The grid of the first image.
