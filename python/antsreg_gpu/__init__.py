@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ._errors import ResultWarning as ResultWarning
     from ._errors import SpaceWarning as SpaceWarning
     from ._errors import StoppedError as StoppedError
+    from ._heads import BiasCorrection as BiasCorrection
+    from ._heads import bias_correct as bias_correct
     from ._images import Image as Image
     from ._images import SpatialImage as SpatialImage
     from ._measures import Jacobian as Jacobian
@@ -72,6 +74,7 @@ _PLACES = {
         "SpaceWarning",
         "StoppedError",
     ),
+    "_heads": ("BiasCorrection", "bias_correct"),
     "_images": ("Image", "SpatialImage"),
     "_measures": (
         "Jacobian",

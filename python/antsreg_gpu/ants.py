@@ -13,13 +13,14 @@ import importlib
 import os
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
 
 from ._errors import Error
-from ._images import LPS, made, parts
+from ._heads import corrected
+from ._images import LPS, made, parts, space_of
 from ._measures import jacobian, overlap
 from ._registration import register
 from ._transforms import apply, write_transform
@@ -150,6 +151,8 @@ def registration(
         As ANTs has them where they are changed; left at ANTsPy's default, this engine's own.
     use_legacy_histogram_matching : bool
         Match the moving image's histogram to the fixed one's for SyN, as ITK does.
+    restrict_transformation : sequence of float
+        Weights of the deformation's components along the axes of the world, such as ``(1, 1, 0)``.
     write_composite_transform : bool
         ``fwdtransforms`` and ``invtransforms`` are then the names of one ``.h5`` file each.
     aff_iterations, aff_shrink_factors, aff_smoothing_sigmas, aff_sampling
@@ -166,7 +169,6 @@ def registration(
         raise Unsupported(f"type_of_transform={type_of_transform!r}: expected one of {', '.join(_TYPES)}")
     refused = {
         "multivariate_extras": multivariate_extras is not None,
-        "restrict_transformation": restrict_transformation is not None,
         "smoothing_in_mm": smoothing_in_mm,
         **{name: True for name in kwargs if name != "gradient_step"},
     }
@@ -185,6 +187,8 @@ def registration(
     model, metric = _TYPES[type_of_transform]
     syn: dict[str, Any] = {}
     levels: Optional[dict[str, Any]] = None
+    if restrict_transformation is not None:
+        syn["restrict"] = _restriction(restrict_transformation, metric is not None)
     if metric is not None:
         if syn_metric not in _SYN_METRICS:
             raise Unsupported(f"syn_metric={syn_metric!r}: expected mattes or CC")
@@ -336,9 +340,65 @@ def label_overlap_measures(source_image: Any, target_image: Any) -> Any:
         return rows
 
 
-def n4_bias_field_correction(*arguments: Any, **options: Any) -> Any:
-    """ANTsPy's N4: it has no counterpart here yet."""
-    raise Unsupported("n4_bias_field_correction: has no counterpart here")
+#: ANTsPy's default of N4.
+_CONVERGENCE: dict[str, Any] = {"iters": [50, 50, 50, 50], "tol": 1e-7}
+
+
+def n4_bias_field_correction(
+    image: Any,
+    mask: Any = None,
+    rescale_intensities: bool = False,
+    shrink_factor: int = 4,
+    convergence: Mapping[str, Any] = _CONVERGENCE,
+    spline_param: Union[None, float, Sequence[float]] = None,
+    return_bias_field: bool = False,
+    verbose: bool = False,
+    weight_mask: Any = None,
+) -> Any:
+    """Removes the shading of an image by N4, as ``ants.n4_bias_field_correction``.
+
+    Parameters
+    ----------
+    image : image
+        What is corrected.
+    mask : image, optional
+        Voxels that count and are corrected. Without it all count, also those that are not above zero.
+    rescale_intensities : bool
+        Whether voxels in the mask are scaled to the range that they had.
+    shrink_factor : int
+        The field is found on every so manieth voxel along each axis.
+    convergence : dict
+        ``iters``, the most iterations of each level, and ``tol``.
+    spline_param : float or list, optional
+        Distance of the splines, mm, or mesh elements along each axis; by default one element.
+    return_bias_field : bool
+        Gives the field instead of the corrected image.
+    weight_mask : image, optional
+        How much each voxel counts.
+    """
+    space = space_of(_given(image, "image"), "image")
+    axes = len(space.shape)
+    elements = [1] * axes if spline_param is None else spline_param
+    mesh: dict[str, Any]
+    if isinstance(elements, Sequence) and len(elements) == axes:
+        mesh = {"elements": [*(int(n) for n in elements), *([1] * (3 - axes))]}
+    elif isinstance(elements, Sequence) and len(elements) != 1:
+        raise ValueError(f"spline_param has {len(elements)} values, expected 1 or {axes}")
+    else:
+        distance = elements[0] if isinstance(elements, Sequence) else elements
+        # ANTsPy hands on whole numbers.
+        mesh = {"distance-mm": float(int(distance))}
+    options = {
+        "shrink": int(shrink_factor),
+        "iterations": [int(most) for most in convergence["iters"]],
+        "threshold": max(float(convergence["tol"]), 0.0),
+        "mesh": mesh,
+    }
+    everywhere = np.ones(space.shape, dtype=np.float32), np.asarray(space.affine)
+    voxels = everywhere if mask is None else _given(mask, "mask")
+    shares = None if weight_mask is None else _given(weight_mask, "weight_mask")
+    found = corrected(_given(image, "image"), voxels, shares, options, rescale_intensities)
+    return _like(image, found.field if return_bias_field else found.image)
 
 
 def _levels(iterations: Sequence[int]) -> dict[str, Any]:
@@ -351,6 +411,16 @@ def _levels(iterations: Sequence[int]) -> dict[str, Any]:
         "smoothing_sigmas": [sigma for _, sigma, _ in used],
         "iterations": [most for _, _, most in used],
     }
+
+
+def _restriction(weights: Sequence[float], deformable: bool) -> list[float]:
+    """The weights of the world's components in the deformable stage; a slice has two."""
+    given = [float(weight) for weight in weights]
+    if not deformable or len(given) not in (2, 3):
+        raise Unsupported(
+            f"restrict_transformation={tuple(given)}: expected 2 or 3 weights of a deformation; linear stages are not restricted"
+        )
+    return [*given, *([1.0] * (3 - len(given)))]
 
 
 def _start(given: Optional[Files]) -> Any:

@@ -110,5 +110,12 @@ def test_what_has_no_counterpart_raises_with_its_name(pair: Pair) -> None:
             engine.registration(*pair_of, **options)
     with pytest.raises(engine.Unsupported, match="compose"):
         engine.apply_transforms(*pair_of, transformlist=[], compose="x")
-    with pytest.raises(engine.Unsupported, match="n4"):
-        engine.n4_bias_field_correction(pair_of[0])
+    with pytest.raises(engine.Unsupported, match="restrict_transformation"):
+        engine.registration(*pair_of, type_of_transform="Rigid", restrict_transformation=(1, 1, 0, 1, 1, 0))
+
+
+def test_a_restricted_deformation(images: tuple[Any, Any]) -> None:
+    options = {"type_of_transform": "SyNOnly", "reg_iterations": (5, 0, 0), "initial_transform": "Identity"}
+    found = engine.registration(*images, restrict_transformation=(1, 0, 1), **options)
+    warp = antspy.image_read(found["fwdtransforms"][0]).numpy()
+    assert (warp[..., 1] == 0).all() and np.abs(warp[..., 0]).max() > 0.1

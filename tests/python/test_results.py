@@ -128,3 +128,23 @@ def test_slices_stay_flat(slices: Pair) -> None:
     found = antsreg_gpu.register(*flat, "affine", device="cpu")
     assert found.warped.shape == flat[0][0].shape
     assert found.record["similarity"]["correlation"] > 0.5
+
+
+def test_a_page_to_judge_the_result_by(result: antsreg_gpu.Registration, pair: Pair, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    result.report(page)
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!") and text.rstrip().endswith("</html>")
+    assert pair.fixed.name in text and "data:image" in text and "<svg" in text
+    assert not [word for word in ("src=\"http", "href=\"http", "@import") if word in text], "it needs no network"
+    result.report(page)
+    with pytest.raises(antsreg_gpu.Error):
+        result.report(tmp_path / "nowhere" / "page.html")
+
+
+def test_all_transforms_of_a_direction_in_one_file(result: antsreg_gpu.Registration, pair: Pair, tmp_path: Path) -> None:
+    written = result.save(tmp_path / "c_", composite=True, warped=False)
+    assert {path.name for path in written} >= {"c_Composite.h5", "c_InverseComposite.h5"}
+    composite = antsreg_gpu.read_transform(tmp_path / "c_Composite.h5")
+    points = [[1.0, 2.0, 3.0], [-20.0, 10.0, 30.0]]
+    assert np.allclose(antsreg_gpu.apply_points(points, composite), result.transform_points(points), atol=1e-3)

@@ -3,6 +3,7 @@
 //! reads what users give (paths, images of other libraries) and shows what comes back.
 
 mod apply;
+mod bias;
 mod chain;
 mod command;
 mod devices;
@@ -26,6 +27,8 @@ mod view;
 mod native {
     #[pymodule_export]
     use crate::apply::{apply_points, resample, resample_labels};
+    #[pymodule_export]
+    use crate::bias::bias_correct;
     #[pymodule_export]
     use crate::chain::Chain;
     #[pymodule_export]

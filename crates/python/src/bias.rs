@@ -1,0 +1,53 @@
+//! Images without the shading of their coil.
+
+use antsreg_study::bias::{Background, Correction};
+use antsreg_study::inputs;
+use pyo3::prelude::*;
+
+use crate::error::Failure;
+use crate::image::Image;
+use crate::plan::read;
+use crate::process;
+
+/// The corrected image, and the factor at each voxel by which it was divided. `options` are those of N4, as JSON; those that
+/// are not given have their defaults. Without a mask the voxels above zero count.
+#[pyfunction]
+#[pyo3(signature = (image, mask, weights, options, rescale))]
+pub fn bias_correct(
+    py: Python,
+    image: &Image,
+    mask: Option<&Image>,
+    weights: Option<&Image>,
+    options: &str,
+    rescale: bool,
+) -> Result<(Image, Image), Failure> {
+    let options = read(options)?;
+    process::compute(py, || {
+        let volume = image.volume()?;
+        inputs::check_contrast(volume, &image.name)?;
+        let mask = mask.map(|mask| {
+            Ok::<_, Failure>(inputs::as_mask(mask.volume()?.clone(), &mask.name, &image.name, &volume.grid)?)
+        });
+        let mask = mask.transpose()?;
+        let weights = weights.map(|weights| {
+            let given = weights.volume()?;
+            inputs::check_grid(&weights.name, &given.grid, &image.name, &volume.grid, "linear")?;
+            Ok::<_, Failure>(given)
+        });
+        let correction = Correction {
+            name: &image.name,
+            image: volume,
+            mask: mask.as_ref(),
+            background: Background::LeftOut,
+            weights: weights.transpose()?,
+            options: &options,
+            rescale,
+        };
+        let (corrected, field) = correction.find()?;
+        let factors = field.on(&volume.grid);
+        Ok((
+            Image::made(corrected, "the corrected image", image.planar),
+            Image::made(factors, "the bias field", image.planar),
+        ))
+    })
+}
