@@ -28,7 +28,7 @@ pub struct Args {
     /// Voxels that count in the summary: above 0.5, on the grid of WARP
     #[arg(long, value_name = "IMAGE")]
     mask: Option<PathBuf>,
-    /// The inverse warp: also tell how far points end from where they started after both
+    /// The inverse warp: also print how far points are from where they started after both warps
     #[arg(long, value_name = "WARP")]
     inverse: Option<PathBuf>,
 }

@@ -19,7 +19,7 @@ pub struct Args {
     /// Label map to be scored, on the grid of TARGET
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
-    /// Label map taken for the truth
+    /// True label map
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     /// Labels that count: a file of numbers, or 1,2,5 [default: all but 0]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use antsreg_core::io::outputs;
 use antsreg_core::report::{Observer, Report, Stage};
-use antsreg_register::{Course, Progress};
+use antsreg_register::{Progress, StageOutcome};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::CliError;
@@ -214,13 +214,13 @@ impl Observer for Watcher<'_> {
 }
 
 impl Progress for Watcher<'_> {
-    fn stage_ended(&mut self, _: usize, course: &Course, seconds: f64) {
+    fn stage_ended(&mut self, _: usize, outcome: &StageOutcome, seconds: f64) {
         let console = self.end_stage();
-        match course {
-            Course::Linear(outcome) => {
+        match outcome {
+            StageOutcome::Linear(outcome) => {
                 console.note(format_args!("affine: cost {:.6}, {seconds:.2} s", outcome.cost));
             }
-            Course::Deformable(_) => console.note(format_args!("syn: {seconds:.2} s")),
+            StageOutcome::Deformable(_) => console.note(format_args!("syn: {seconds:.2} s")),
         }
     }
 }

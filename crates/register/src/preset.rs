@@ -13,12 +13,12 @@ use crate::options::{level_fits, shortest_axis};
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
-    /// Nothing at full resolution: a look within seconds
+    /// Nothing at full resolution: a first look within seconds
     Fast,
     /// The iterations of antsRegistrationSyN.sh, at full resolution
     #[default]
     Default,
-    /// Edges pull as well, and more freely at half and full resolution: for the last bit of accuracy
+    /// Edges count too, updates are longer, and full resolution has more iterations: the highest accuracy
     Best,
     /// CT, PET or MR of one person: rigid, by normalised mutual information
     Multimodal,

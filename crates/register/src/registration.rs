@@ -25,7 +25,7 @@ pub struct Registration {
     /// Without the inverse warp if that was not requested.
     pub backward: TransformChain,
     /// Outcome of each stage.
-    pub courses: Vec<Course>,
+    pub outcomes: Vec<StageOutcome>,
     /// The relaxation of warp and inverse warp; `None` without a deformable stage.
     pub relaxed: Option<syn::Relaxed>,
     /// What the displacements of the warps are multiples of, mm; `None` where they stay as they were computed: as requested, or
@@ -50,7 +50,7 @@ pub struct Registration {
 /// The outcome of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Course {
+pub enum StageOutcome {
     /// A linear stage: its transform, and the cost at the end of each level.
     Linear(linear::Outcome),
     /// A deformable stage: the energies of each level.
@@ -91,17 +91,17 @@ impl Registration {
 
     /// The outcome of the last linear stage.
     pub fn linear(&self) -> Option<&linear::Outcome> {
-        self.courses.iter().rev().find_map(|course| match course {
-            Course::Linear(outcome) => Some(outcome),
-            Course::Deformable(_) => None,
+        self.outcomes.iter().rev().find_map(|outcome| match outcome {
+            StageOutcome::Linear(outcome) => Some(outcome),
+            StageOutcome::Deformable(_) => None,
         })
     }
 
     /// The levels of all deformable stages, in order.
     pub fn levels(&self) -> impl Iterator<Item = &syn::LevelOutcome> {
-        self.courses.iter().flat_map(|course| match course {
-            Course::Linear(_) => &[][..],
-            Course::Deformable(levels) => levels,
+        self.outcomes.iter().flat_map(|outcome| match outcome {
+            StageOutcome::Linear(_) => &[][..],
+            StageOutcome::Deformable(levels) => levels,
         })
     }
 }
@@ -114,7 +114,7 @@ pub struct Computed {
     pub affine: AffineTransform,
     pub(crate) start: AffineTransform,
     pub(crate) start_warnings: Vec<ChainWarning>,
-    pub(crate) courses: Vec<Course>,
+    pub(crate) outcomes: Vec<StageOutcome>,
     /// What is known of the warps.
     pub(crate) known: Option<KnownOfWarps>,
     /// The warps, in main memory.
@@ -157,13 +157,13 @@ impl Warps {
 impl Computed {
     /// What is known of a result before its warps and images are in main memory, and the warps on the device.
     pub(crate) fn of<B: Backend>(found: OnDevice<B>) -> (Computed, Option<syn::Warps<B>>) {
-        let OnDevice { start, start_warnings, affine, courses, seconds: stages, warps } = found;
+        let OnDevice { start, start_warnings, affine, outcomes, seconds: stages, warps } = found;
         let seconds = Seconds { stages, ..Seconds::default() };
         let known = |WarpsOnDevice { warps, relaxed, scores }| {
             (KnownOfWarps { relaxed, step_mm: warps.step_mm, scores }, warps)
         };
         let (known, warps) = warps.map(known).unzip();
-        (Computed { affine, start, start_warnings, courses, known, warps: None, images: None, seconds }, warps)
+        (Computed { affine, start, start_warnings, outcomes, known, warps: None, images: None, seconds }, warps)
     }
 
     /// Downloads the warps, and resamples the images on a GPU. The CPU resamples them later, in double precision.
@@ -204,7 +204,7 @@ impl Computed {
     pub fn finish(self, sides: [&Side; 2], options: &Options) -> Result<Registration, Error> {
         let began = Instant::now();
         let pair = self.pair(sides, options.last_stage());
-        let Computed { affine, start, start_warnings, courses, known, warps, images, mut seconds } = self;
+        let Computed { affine, start, start_warnings, outcomes, known, warps, images, mut seconds } = self;
         let singular = |_: ChainError| Error::SingularStart { determinant: affine.matrix.determinant() };
         let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
         backward.push("affine", Transform::Affine(affine), true).map_err(singular)?;
@@ -228,7 +228,7 @@ impl Computed {
             affine,
             forward,
             backward,
-            courses,
+            outcomes,
             relaxed: known.map(|known| known.relaxed),
             step_mm: known.and_then(|known| known.step_mm),
             scores: known.and_then(|known| known.scores),

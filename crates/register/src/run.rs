@@ -9,12 +9,12 @@ use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
 use nalgebra::Point3;
 
-use crate::{Course, Error, Options, Side, Stage};
+use crate::{Error, Options, Side, Stage, StageOutcome};
 
 /// Observer of a registration: called in every iteration and after every stage.
 pub trait Progress: Observer {
     /// Called after a stage; `stage` is counted from 0.
-    fn stage_ended(&mut self, _stage: usize, _course: &Course, _seconds: f64) {}
+    fn stage_ended(&mut self, _stage: usize, _outcome: &StageOutcome, _seconds: f64) {}
 }
 
 /// An observer that does nothing.
@@ -74,7 +74,7 @@ pub struct OnDevice<B: Backend> {
     /// The affine of the result, fixed → moving, RAS mm.
     pub affine: AffineTransform,
     /// Outcome of each stage.
-    pub courses: Vec<Course>,
+    pub outcomes: Vec<StageOutcome>,
     /// Seconds of each stage.
     pub seconds: Vec<f64>,
     /// The warps of the deformable stages.
@@ -105,7 +105,7 @@ pub(crate) fn run<B: Backend>(
         start: AffineTransform::identity(),
         start_warnings: Vec::new(),
         affine: AffineTransform::identity(),
-        courses: Vec::new(),
+        outcomes: Vec::new(),
         seconds: Vec::new(),
         warps: None,
     };
@@ -127,7 +127,7 @@ pub(crate) fn run<B: Backend>(
                 &made
             }
         };
-        let course = match side {
+        let outcome = match side {
             FixedStage::Linear(side) => {
                 let weight = moving.mask.of_stage(stage).map(AsRef::as_ref);
                 let outcome = side.register(backend, moving.image.input(backend)?, weight, start, progress);
@@ -138,7 +138,7 @@ pub(crate) fn run<B: Backend>(
                 }
                 found.affine = outcome.transform;
                 start = Start::Transform(outcome.transform);
-                Course::Linear(outcome)
+                StageOutcome::Linear(outcome)
             }
             FixedStage::Deformable(side) => {
                 let failed = |source| Error::deformable(stage, source);
@@ -151,12 +151,12 @@ pub(crate) fn run<B: Backend>(
                 } else {
                     fields = Some(now);
                 }
-                Course::Deformable(levels)
+                StageOutcome::Deformable(levels)
             }
         };
         let seconds = began.elapsed().as_secs_f64();
-        progress.stage_ended(stage, &course, seconds);
-        found.courses.push(course);
+        progress.stage_ended(stage, &outcome, seconds);
+        found.outcomes.push(outcome);
         found.seconds.push(seconds);
     }
     Ok(found)

@@ -57,7 +57,7 @@ fn results_that_stay_are_the_same_when_they_are_downloaded() {
         let resident = resident.expect("they register");
         let outline = resident.outline([fixed, moving], &options).expect("an outline");
         assert!(outline.warp().is_none() && outline.warped.is_none());
-        assert_eq!((outline.affine, &outline.courses), (usual.affine, &usual.courses));
+        assert_eq!((outline.affine, &outline.outcomes), (usual.affine, &usual.outcomes));
         let computed = resident.download().expect("it is there");
         let found = computed.finish([fixed, moving], &options).expect("it is whole");
         assert_eq!((found.warp(), found.inverse_warp()), (usual.warp(), usual.inverse_warp()));

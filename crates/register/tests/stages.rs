@@ -8,7 +8,7 @@ use antsreg_core::schedule::Level;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_register::linear::{self, Dof, Search, Start};
 use antsreg_register::{
-    Course, Device, Error, Fixed, Mask, Options, Progress, Registration, Side, Stage, register, syn,
+    Device, Error, Fixed, Mask, Options, Progress, Registration, Side, Stage, StageOutcome, register, syn,
 };
 use nalgebra::{Point3, Rotation3, Vector3};
 
@@ -93,7 +93,7 @@ fn each_stage_goes_on_from_the_one_before() {
     assert!(errors.is_sorted_by(|a, b| a >= b), "{errors:?}");
     assert!(errors[4] < 1.0, "{errors:?}");
     let found = run(all);
-    let deformable = found.courses.iter().map(|course| matches!(course, Course::Deformable(_)));
+    let deformable = found.outcomes.iter().map(|outcome| matches!(outcome, StageOutcome::Deformable(_)));
     assert_eq!(deformable.collect::<Vec<_>>(), [false, false, false, true, true]);
     assert_eq!(found.seconds.stages.len(), 5);
     assert_eq!(found.levels().count(), 4);

@@ -1,4 +1,4 @@
-//! Charts as SVG whose colours the style sheet of the pages replaces: by those of the light or the dark look.
+//! Charts as SVG whose colours the style sheet of the pages replaces by those of the light or the dark look.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -10,25 +10,25 @@ use crate::Error;
 const SIZE: (u32, u32) = (460, 260);
 /// Size of a line of dots, pixels.
 const STRIP_SIZE: (u32, u32) = (460, 110);
-/// Text, which `style.css` knows by this colour.
+/// Colour of text; `style.css` replaces it.
 const INK: RGBColor = RGBColor(16, 17, 18);
 /// Axes and grid lines.
 const FAINT: RGBColor = RGBColor(209, 210, 211);
 /// Curves in order, distinct to colour-blind readers (Okabe and Ito).
 const COLOURS: [RGBColor; 5] =
     [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 128, 96), RGBColor(150, 70, 140), RGBColor(90, 90, 91)];
-/// Points of a dashed curve that are drawn and left out.
+/// Lengths of the dashes and of the gaps of a dashed curve, points.
 const DASHES: (u32, u32) = (5, 4);
 
-/// The pieces of a chart, drawn into a text.
+/// The SVG text of a chart while its parts are drawn.
 pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A curve.
 #[derive(Debug, Clone)]
 pub struct Curve {
-    /// Its name.
+    /// Name of the curve.
     pub name: String,
-    /// Its points.
+    /// Points of the curve.
     pub points: Vec<(f64, f64)>,
     /// Whether each point has a mark.
     pub marks: bool,
@@ -37,9 +37,9 @@ pub struct Curve {
 /// A chart of curves.
 #[derive(Debug, Clone)]
 pub struct Curves<'a> {
-    /// What the horizontal axis says.
+    /// Label of the horizontal axis.
     pub x: &'a str,
-    /// What the vertical axis says.
+    /// Label of the vertical axis.
     pub y: &'a str,
     /// Whether the vertical axis begins at 0.
     pub from_zero: bool,
@@ -69,7 +69,7 @@ pub fn histograms(names: [&str; 2], shares: &[Vec<f64>; 2]) -> Result<String, Er
     curves(&Curves { x: "intensity, from black to white", y: "% of the pixels", from_zero: true, curves: &both })
 }
 
-/// What draws on an area, as SVG.
+/// The SVG that a function draws on an area.
 pub(crate) fn drawn(
     size: (u32, u32),
     draw: impl FnOnce(&Area) -> Result<(), Box<dyn std::error::Error>>,
@@ -82,7 +82,7 @@ pub(crate) fn drawn(
     Ok(svg)
 }
 
-/// Values as dots on a line as SVG, each with the name of what it belongs to and whether it is an outlier; those are named.
+/// Values as dots on a line, as SVG. Each value has the name of its member and whether it is an outlier; outliers are labelled.
 ///
 /// # Errors
 /// A chart that cannot be drawn.
@@ -119,7 +119,7 @@ pub(crate) fn strip(values: &[(&str, f64, bool)]) -> Result<String, Error> {
     })
 }
 
-/// As many decimals as tell labels apart over a range.
+/// The number of decimals that makes the labels of a range differ.
 fn decimals(range: f64) -> usize {
     if range > 5.0 { 0 } else { (1.0 - range.log10()).ceil().clamp(0.0, 6.0) as usize }
 }
@@ -174,7 +174,7 @@ fn draw(area: &Area, chart: &Curves) -> Result<(), Box<dyn std::error::Error>> {
         .draw()?;
     for (n, curve) in chart.curves.iter().enumerate() {
         let colour = COLOURS[n % COLOURS.len()];
-        // A second sign beside the colour.
+        // A dash distinguishes the curve also without colours.
         match n % 2 {
             0 => context.draw_series(LineSeries::new(curve.points.iter().copied(), colour.stroke_width(2)))?,
             _ => context.draw_series(DashedLineSeries::new(

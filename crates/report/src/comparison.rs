@@ -1,4 +1,4 @@
-//! The page of one result: an image beside the one that it was brought to.
+//! The page of one result: a registered image beside its reference.
 
 use askama::Template;
 
@@ -8,11 +8,11 @@ use crate::{Error, Facts, Pictures, stretch};
 /// The page of one result.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparisonPage<'a> {
-    /// What it says.
+    /// Texts and figures of the page.
     pub facts: &'a Facts,
-    /// What it shows.
+    /// Pictures of the page.
     pub pictures: &'a Pictures,
-    /// What the reference, the image before and the image after are called.
+    /// Names of the reference, of the image before and of the image after registration.
     pub names: [&'a str; 3],
     /// Charts.
     pub charts: &'a [Chart],
@@ -21,22 +21,22 @@ pub struct ComparisonPage<'a> {
 /// A chart with its title.
 #[derive(Debug, Clone)]
 pub struct Chart {
-    /// Its title.
+    /// Title of the chart.
     pub title: String,
-    /// The chart, an SVG.
+    /// The chart as SVG.
     pub svg: String,
-    /// How to read it.
+    /// How to read the chart.
     pub note: String,
 }
 
-/// A page.
+/// A page as a file.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// The file's contents.
+    /// HTML.
     pub html: String,
 }
 
-/// Puts the page of one result together.
+/// Makes the page of one result.
 ///
 /// # Errors
 /// A template that cannot be filled in.

@@ -1,23 +1,23 @@
-//! What a page says in words and figures.
+//! Texts and figures of a page.
 
-/// What a page says beside its pictures.
+/// Texts and figures of a page.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// What the page is about, such as `sub-01 onto the template`.
     pub title: String,
-    /// A line about how it was made.
+    /// One line: the method and its settings.
     pub subtitle: String,
-    /// The figures that matter most: value and what it is.
+    /// The most important figures: value and description.
     pub highlights: Vec<[String; 2]>,
-    /// Doubts about the result.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
     /// All figures.
     pub sections: Vec<Section>,
     /// The command.
     pub command: String,
-    /// What was read and written.
+    /// Files that were read and written.
     pub files: Vec<File>,
-    /// Longer texts, folded away: title and text.
+    /// Longer texts that the page shows on request: title and text.
     pub details: Vec<[String; 2]>,
     /// The program and its version.
     pub program: String,
@@ -26,7 +26,7 @@ pub struct Facts {
 /// Figures of one kind.
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// What they are about.
+    /// Heading of the group.
     pub title: String,
     /// Name and value.
     pub rows: Vec<[String; 2]>,
@@ -35,10 +35,10 @@ pub struct Section {
 /// A file.
 #[derive(Debug, Clone)]
 pub struct File {
-    /// What it is for, such as `fixed image`.
+    /// Role of the file, such as `fixed image`.
     pub role: String,
-    /// Its name.
+    /// Name of the file.
     pub path: String,
-    /// Size, shape and the like.
+    /// Size and shape.
     pub detail: String,
 }

@@ -1,4 +1,4 @@
-//! The page of many results: a table of all with what is unusual marked, small pictures, distributions, room for verdicts.
+//! The page of many results: a table with marked outliers, small pictures, distributions, and fields for verdicts.
 
 use askama::Template;
 
@@ -8,28 +8,28 @@ use crate::{Chart, Error, Facts, Page};
 
 /// A value this number of robust standard deviations from the median is an outlier (Iglewicz and Hoaglin 1993).
 const OUTLIER: f64 = 3.5;
-/// Least number of values for which outliers are looked for.
+/// Fewest values among which outliers are marked.
 const LEAST: usize = 5;
-/// The most bytes of all small pictures, so that the page stays small.
+/// Limit of all small pictures together, bytes; it keeps the page small.
 const PICTURE_BYTES: usize = 1_500_000;
 
 /// Which values of a measure are bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Worse {
-    /// Low ones.
+    /// Low values.
     Low,
-    /// High ones.
+    /// High values.
     High,
-    /// Those far from the others.
+    /// Values far from the median, in either direction.
     Either,
 }
 
-/// A measure of all members.
+/// A measure that every member may have.
 #[derive(Debug, Clone)]
 pub struct Measure {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Description of the measure.
     pub note: String,
     /// Decimals that are shown.
     pub decimals: usize,
@@ -37,43 +37,43 @@ pub struct Measure {
     pub worse: Worse,
 }
 
-/// One of many.
+/// One result of the group.
 #[derive(Debug, Clone, Default)]
 pub struct Member {
     /// Its name.
     pub name: String,
-    /// How it came out, in a word.
+    /// State in one word, such as `done`.
     pub status: String,
     /// Why there is no result.
     pub failure: Option<String>,
-    /// Its own page, relative to the group's.
+    /// Path of the member's own page, relative to the folder of the group's page.
     pub page: Option<String>,
     /// A small picture, as a `data:` address.
     pub thumbnail: Option<String>,
     /// The value of each measure.
     pub values: Vec<Option<f64>>,
-    /// Doubts about it.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
 }
 
 /// The page of many results.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupPage<'a> {
-    /// What it says. Failures and outliers are added to the warnings.
+    /// Texts and figures of the page. Failures and outliers are added to its warnings.
     pub facts: &'a Facts,
-    /// What one of the members is called, such as `subject`.
+    /// Word for one member, such as `subject`.
     pub member: &'a str,
     /// The measures.
     pub measures: &'a [Measure],
     /// The members.
     pub members: &'a [Member],
-    /// Pictures of what they have in common, above the table: title, note and `data:` address.
+    /// Pictures above the table, such as the template: title, note and `data:` address.
     pub shared: &'a [[String; 3]],
     /// Charts beside the distributions.
     pub charts: &'a [Chart],
 }
 
-/// Puts the page of many results together.
+/// Makes the page of many results.
 ///
 /// # Errors
 /// A chart that cannot be drawn, or a template that cannot be filled in.
@@ -129,7 +129,7 @@ fn is_outlier(z: f64, worse: Worse) -> bool {
     }
 }
 
-/// Gives rows their pictures while there is room, those to be looked at first.
+/// Adds pictures to rows up to the limit of bytes; rows with warnings or outliers come first.
 fn show_pictures(rows: &mut [Row]) {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by_key(|n| !rows[*n].is_marked());
@@ -157,7 +157,7 @@ impl Row<'_> {
         Row { member, cells: Vec::new(), picture: None }
     }
 
-    /// Whether there is a reason to look at it.
+    /// Whether the row has a warning or an outlier.
     fn is_marked(&self) -> bool {
         self.member.failure.is_some()
             || !self.member.warnings.is_empty()
@@ -168,7 +168,7 @@ impl Row<'_> {
 /// A value in the table.
 struct Cell {
     text: String,
-    /// For sorting; empty where there is none.
+    /// The value as text, for sorting; empty if the member has none.
     sort: String,
     /// The robust z.
     z: String,
@@ -233,7 +233,7 @@ mod tests {
         let html = page(&members, Worse::Low);
         assert!(html.contains("s&#60;5&#62; is unusual: correlation 0.20"));
         assert_eq!(html.matches("class=\"outlier\"").count(), 1);
-        // There is room for three pictures, and the outlier is the last of six.
+        // The limit allows three pictures; the outlier is the last of six members.
         assert_eq!(html.matches("src=\"data:,").count(), 3);
         let row = html.split("<tr").find(|row| row.contains("s&#60;5&#62;</")).expect("a row");
         assert!(row.contains("src=\"data:,"));

@@ -6,7 +6,7 @@ use antsreg_kernels::apply::{LabelInterpolation, resample_labels};
 use crate::picture::Indexed;
 use crate::views::Slice;
 
-/// Colours of labels in turn, distinct to colour-blind readers (after Okabe and Ito, and Tol). Background comes first.
+/// Colours of labels, used cyclically, distinct to colour-blind readers (after Okabe and Ito, and Tol). Background comes first.
 const COLOURS: [[u8; 3]; 12] = [
     [0, 0, 0],
     [230, 159, 0],

@@ -9,7 +9,7 @@ use crate::views::Slice;
 
 /// Lines along the longer side of a slice.
 const LINES: f64 = 18.0;
-/// The warp is read at every so manieth pixel.
+/// Distance between the pixels at which the warp is read, pixels.
 pub const STRIDE: usize = 2;
 
 /// The distance between lines, mm: a round number.
@@ -85,7 +85,7 @@ mod tests {
         views(&cube, None)[0].slices[3].clone()
     }
 
-    /// Everything is pulled to half its distance from the middle, along x and y.
+    /// A warp that halves the distance from the middle along x and y.
     fn squeeze() -> DisplacementField {
         let mut field = DisplacementField::zeros(Grid::axis_aligned([81, 81, 81], [0.75; 3]));
         field.grid.origin = Point3::new(-10.0, -10.0, -10.0);

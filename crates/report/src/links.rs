@@ -1,9 +1,9 @@
-//! From one page to another: addresses of files, and the small picture that a page carries.
+//! Links between pages: addresses of files, and the small picture in the head of a page.
 
-/// What stands around the small picture in the head of a page.
+/// HTML before and after the address of the small picture in the head of a page.
 const BEFORE: &str = "<meta name=\"thumbnail\" content=\"";
 
-/// The small picture that the head of a page carries, as a `data:` address.
+/// The small picture in the head of a page, as a `data:` address.
 pub fn thumbnail_in(head: &str) -> Option<&str> {
     let from = head.find(BEFORE)? + BEFORE.len();
     let picture = &head[from..];

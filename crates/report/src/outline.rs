@@ -7,9 +7,9 @@ use contour::ContourBuilder;
 
 use crate::Error;
 
-/// Outlines shorter than this many points are specks.
+/// Outlines with fewer points are left out.
 const SPECK: usize = 16;
-/// The most points of one slice's outlines: noise would have any number.
+/// Limit of the points of one slice's outlines; an image of noise would have far more.
 const MOST_POINTS: usize = 1500;
 
 /// A point, pixels; the middle of the first pixel is at (½, ½).
@@ -37,7 +37,7 @@ pub fn level_lines(
     let mut pieces = Vec::new();
     for level in ContourBuilder::new(width, height, true).lines(values, thresholds)? {
         for line in &level.geometry().0 {
-            // Rings are closed along the edge, where nothing is to be seen.
+            // Contours that meet the edge of the slice are closed along the edge, which is not drawn.
             let at_edge = |point: &Point| {
                 let [x, y] = *point;
                 x < 0.5 || y < 0.5 || x > width as f64 - 0.5 || y > height as f64 - 0.5
@@ -73,7 +73,7 @@ fn spaced(number: i64) -> String {
     if number < 0 { number.to_string() } else { format!(" {number}") }
 }
 
-/// The means of three by three pixels; at the edge, of those that there are.
+/// Means over three by three pixels; at the edge, over the pixels inside.
 fn smoothed(values: &[f32], [width, height]: [usize; 2]) -> Vec<f64> {
     let mean = |x: usize, y: usize| {
         let (rows, columns) = (y.saturating_sub(1)..(y + 2).min(height), x.saturating_sub(1)..(x + 2).min(width));

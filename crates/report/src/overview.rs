@@ -1,4 +1,4 @@
-//! An image by itself: the middle slice of each plane, side by side.
+//! An overview of one image: the middle slice of each plane, side by side.
 
 use antsreg_core::{TransformChain, Volume};
 use antsreg_kernels::apply::Interpolation;
@@ -8,7 +8,7 @@ use crate::slices::Slices;
 use crate::views::{View, views};
 use crate::{Error, thumbnail};
 
-/// How large an overview is.
+/// Size of an overview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overview {
     /// As large as the slices of a page.

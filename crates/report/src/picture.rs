@@ -5,7 +5,7 @@ use base64::Engine;
 
 use crate::Error;
 
-/// Shades of grey: more cannot be told apart, and would cost bytes.
+/// Number of grey levels: more are not visible and take more bytes.
 const SHADES: f32 = 63.0;
 
 /// A picture of numbered colours.
@@ -39,7 +39,7 @@ impl Indexed {
         self.encoded(&[0])
     }
 
-    /// The picture as an address, the first colours as opaque as said.
+    /// The picture as an address, with the given opacities of the first colours.
     fn encoded(&self, opacities: &'static [u8]) -> Result<String, Error> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.size[0] as u32, self.size[1] as u32);

@@ -1,4 +1,4 @@
-//! The image that others are compared with, drawn once for any number of pages.
+//! The reference image of comparisons, drawn once for any number of pages.
 
 use antsreg_core::{TransformChain, Volume};
 use antsreg_kernels::apply::Interpolation;
@@ -13,9 +13,9 @@ use crate::views::{View, views};
 /// The image that others are compared with: the fixed image of registrations.
 #[derive(Debug, Clone)]
 pub struct Reference {
-    /// Where its slices lie.
+    /// Positions of the slices.
     pub(crate) views: Vec<View>,
-    /// What they hold.
+    /// Intensities on the slices.
     pub(crate) slices: Slices,
     /// The value at which outlines are drawn.
     pub(crate) threshold: f32,
@@ -50,7 +50,7 @@ pub fn outlines(slices: &Slices, threshold: f32) -> Result<Vec<Vec<String>>, Err
     each(slices, |slice| outline(slice, threshold))
 }
 
-/// Something of each slice of each view, on all threads.
+/// The result of a function for each slice of each view, computed on all threads.
 fn each<T: Send>(slices: &Slices, of: impl Fn(&Volume) -> Result<T, Error> + Sync) -> Result<Vec<Vec<T>>, Error> {
     slices.views.par_iter().map(|view| view.par_iter().map(&of).collect()).collect()
 }

@@ -1,11 +1,11 @@
-//! What is usual among values of which some may be far off: medians, and distances from them.
+//! Robust statistics: medians, and distances from them in robust standard deviations.
 
-/// From the median absolute deviation to the standard deviation of a normal distribution.
+/// Factor from the median absolute deviation to the standard deviation of a normal distribution.
 pub const NORMAL: f64 = 1.4826;
-/// From the mean absolute deviation to the same.
+/// Factor from the mean absolute deviation to the standard deviation.
 const NORMAL_OF_MEAN: f64 = 1.2533;
 
-/// The median; NaN of nothing.
+/// The median; NaN for no values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {

@@ -15,7 +15,7 @@ const BINS: usize = 64;
 /// An image on the slices of each view.
 #[derive(Debug, Clone)]
 pub struct Slices {
-    /// For each view its slices.
+    /// The slices of each view.
     pub views: Vec<Vec<Volume>>,
     /// The values drawn black and white.
     pub range: (f32, f32),
@@ -47,7 +47,7 @@ impl Slices {
         let mut counts = vec![0.0; BINS];
         let width = (white - black).max(f32::MIN_POSITIVE);
         for value in self.all().flat_map(|slice| &slice.voxels).map(|value| (value - black) / width) {
-            // What is next to black is mostly background.
+            // The darkest part is mostly background.
             if value > 1.0 / BINS as f32 {
                 counts[((value * BINS as f32) as usize).min(BINS - 1)] += 1.0;
             }

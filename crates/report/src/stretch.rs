@@ -1,4 +1,4 @@
-//! Maps of Jacobian determinants in colours that colour-blind readers tell apart.
+//! Maps of Jacobian determinants in colours that colour-blind readers can distinguish.
 
 use antsreg_core::DisplacementField;
 
@@ -6,13 +6,13 @@ use crate::lattice::{coarse, determinants};
 use crate::picture::Indexed;
 use crate::views::Slice;
 
-/// The strongest colours stand for this factor and its inverse, and for all beyond.
+/// Determinant that has the strongest colour, as has its inverse; more extreme ones have the same colour.
 pub const FACTOR: f64 = 2.0;
 /// Colours on each side of the middle.
 const STEPS: usize = 16;
 /// From compressed to stretched, light in the middle (purple to orange, after ColorBrewer's PuOr).
 pub const COLOURS: [[u8; 3]; 5] = [[84, 39, 136], [153, 142, 195], [247, 247, 247], [241, 163, 64], [179, 88, 6]];
-/// Where a warp folds.
+/// Colour of voxels where a warp folds.
 pub const FOLDED: [u8; 3] = [0, 0, 0];
 
 /// The map of a slice: the logarithm of the determinant as a colour.

@@ -1,4 +1,4 @@
-//! A small picture of an image: the middle slice of each plane, with the outline of the image it was compared with.
+//! A small picture of an image: the middle slice of each plane, with the outline of its reference.
 
 use antsreg_core::Volume;
 
@@ -28,7 +28,7 @@ pub fn address(slices: &Slices, outline: Option<(&Slices, f32)>) -> Result<Strin
     Indexed::beside(&pictures.collect::<Vec<_>>()).address()
 }
 
-/// A slice with whole squares of pixels made one.
+/// A slice reduced by averaging squares of pixels.
 fn shrunken(slice: &Volume) -> Volume {
     let [width, height, _] = slice.grid.shape;
     let factor = width.max(height).div_ceil(SIDE);

@@ -15,11 +15,11 @@ use crate::{Error, label_map, lattice, stretch, thumbnail};
 pub struct Compared<'a> {
     /// The image.
     pub image: &'a Volume,
-    /// Where it was at the start: from points of the reference to its own; `None` where there is nothing to show.
+    /// Transform before registration, from points of the reference to points of the image; `None` if that is not shown.
     pub before: Option<&'a TransformChain>,
-    /// Where it has come to.
+    /// Transform after registration, from points of the reference to points of the image.
     pub after: &'a TransformChain,
-    /// The warp among the transforms: its stretch and a grid are shown.
+    /// The warp among the transforms; its determinants and a warped grid are shown.
     pub warp: Option<&'a DisplacementField>,
     /// How the image is read between voxels.
     pub interpolation: Interpolation,
@@ -32,7 +32,7 @@ pub struct Compared<'a> {
 pub struct Pictures {
     /// The planes.
     pub(crate) planes: Vec<PlanePictures>,
-    /// Whether there is a picture from before.
+    /// Whether there are pictures from before registration.
     pub(crate) before: bool,
     /// Whether there are labels.
     pub(crate) labels: bool,
@@ -89,7 +89,7 @@ pub fn compare(reference: &Reference, compared: &Compared) -> Result<Pictures, E
         || warp.map(|field| deformation(reference, field)).transpose(),
     );
     let (after, (after_greys, after_outlines)) = (after.0, after.1?);
-    // Before and after are drawn alike.
+    // Before and after have one scale of grey.
     let before = before.map(|before| greys(&Slices { range: after.range, ..before })).transpose()?;
     let drawn = drawn?;
     let plane = |n: usize| {
@@ -129,7 +129,7 @@ fn labelled(
     reference.views.par_iter().map(|view| view.slices.par_iter().map(drawn).collect()).collect()
 }
 
-/// What a warp does to each slice: its stretch as a picture, its grid as a path.
+/// The Jacobian determinants of a warp on each slice as a picture, and the warped grid as a path.
 struct Deformation {
     grid_mm: f64,
     tiles: Vec<Vec<(String, String)>>,

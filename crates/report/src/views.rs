@@ -1,4 +1,4 @@
-//! Where the slices of a page lie: seven of each plane through what an image holds, with isotropic pixels.
+//! Positions of the slices of a page: seven of each plane through the content of an image, with isotropic pixels.
 
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{Grid, Volume};
@@ -6,11 +6,11 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 /// Slices of each plane.
 const SLICES: usize = 7;
-/// The outermost slices lie this share of the extent within it: the very ends show little.
+/// The outermost slices lie inside the content by this share of its extent.
 const ENDS: f64 = 0.1;
 /// Pictures are larger than the content by this factor.
 const MARGIN: f64 = 1.1;
-/// Pixels along the longest extent: at least, so that outlines are smooth, and at most, so that pages are small.
+/// Fewest and most pixels along the longest extent: outlines need many, small pages few.
 const PIXELS: [f64; 2] = [112.0, 150.0];
 /// Distance along each axis between the voxels that are read to find the content, voxels.
 const STRIDE: usize = 2;
@@ -24,7 +24,7 @@ const DARK_BRIGHT: (f64, f64) = (0.02, 0.98);
 /// A plane and its slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
-    /// Its name.
+    /// Name of the plane.
     pub name: &'static str,
     /// The sides of the body at the left, right, upper and lower edge.
     pub letters: [char; 4],
@@ -39,14 +39,14 @@ pub struct View {
 pub struct Slice {
     /// Its pixels as voxels of a grid of one plane: the first axis runs to the right, the second down.
     pub grid: Grid,
-    /// Where its middle lies: side of the body and distance from the world's origin, such as `S 12 mm`.
+    /// Position of the slice's middle: side of the body and distance from the world's origin, such as `S 12 mm`.
     pub place: String,
 }
 
 /// A plane: its name, and the world axes that run across, down and through it, each with whether it runs against that axis.
 type Plane = (&'static str, [(usize, bool); 3]);
 
-/// The planes, as radiologists look at them.
+/// The planes in the radiological convention.
 const PLANES: [Plane; 3] = [
     ("Axial", [(0, true), (1, true), (2, false)]),
     ("Coronal", [(0, true), (2, true), (1, false)]),

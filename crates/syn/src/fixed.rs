@@ -11,7 +11,7 @@ use crate::fields::Fields;
 use crate::levels::run;
 use crate::load::{Loaded, Smoothed};
 use crate::relaxation;
-use crate::{Course, Error, Images, LevelOutcome, Options, Outcome, Relaxed, Scores, Warps};
+use crate::{Error, Images, Iterations, LevelOutcome, Options, Outcome, Relaxed, Scores, Warps};
 
 /// The fixed images on a device, and the options of all registrations to them.
 pub struct Fixed<B: Backend> {
@@ -90,7 +90,7 @@ impl<B: Backend> Fixed<B> {
         let inverse_warp = warps.download_inverse_warp(backend)?;
         go_on(observer.poll())?;
         let scores = self.scores(backend, &warps)?;
-        Ok(Outcome { warp, inverse_warp, course: Course { levels, relaxed }, scores })
+        Ok(Outcome { warp, inverse_warp, iterations: Iterations { levels, relaxed }, scores })
     }
 
     /// Runs all levels of one deformable stage. It starts from `initial` (fixed → moving, RAS mm) and, if `from` is

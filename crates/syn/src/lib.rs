@@ -41,4 +41,4 @@ pub use fields::Fields;
 pub use fixed::Fixed;
 pub use levels::register;
 pub use options::Options;
-pub use outcome::{Course, LevelOutcome, Outcome, Relaxed, Scores, Warps};
+pub use outcome::{Iterations, LevelOutcome, Outcome, Relaxed, Scores, Warps};

@@ -20,14 +20,14 @@ pub struct Outcome {
     /// The inverse of the warp. ANTs' `1InverseWarp`.
     pub inverse_warp: DisplacementField,
     /// Energies of the levels and rounds of relaxation.
-    pub course: Course,
+    pub iterations: Iterations,
     /// Scores of both warps, inside the fixed mask or everywhere.
     pub scores: Scores,
 }
 
 /// Energies of the levels of a deformable stage, and its rounds of relaxation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Course {
+pub struct Iterations {
     /// The levels, coarsest first.
     pub levels: Vec<LevelOutcome>,
     /// The relaxation that made the warps inverse to each other.

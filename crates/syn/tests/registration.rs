@@ -92,9 +92,9 @@ fn no_cell_folds_at_any_corner() {
     }
     let rough = Options { gradient_step: 1.0, update_variance: 1.0, noise: 0.0, ..options() };
     let outcome = run(&pair, &rough);
-    let Outcome { warp, inverse_warp, course, scores } = &outcome;
-    assert!(course.relaxed.rounds > 0, "nothing had to be relaxed");
-    assert_eq!((course.relaxed.whole, course.relaxed.beyond), (0, 0));
+    let Outcome { warp, inverse_warp, iterations, scores } = &outcome;
+    assert!(iterations.relaxed.rounds > 0, "nothing had to be relaxed");
+    assert_eq!((iterations.relaxed.whole, iterations.relaxed.beyond), (0, 0));
     for (field, scores) in [(warp, scores.warp), (inverse_warp, scores.inverse_warp)] {
         let smallest = apply::smallest_at_corners(field).voxels.into_iter().fold(f32::INFINITY, f32::min);
         // Displacements are rounded to single precision once more when they are converted to millimetres.
@@ -206,11 +206,11 @@ fn an_image_registered_to_itself_stays_where_it_is() {
         for (moving, shift_mm) in [(&image, 0.0), (&image, 0.01), (&other, 0.01)] {
             let start = AffineTransform { translation: Vector3::repeat(shift_mm), ..AffineTransform::identity() };
             let outcome = register(&Cpu, (&image, None), (moving, None), &start, &options, &mut ());
-            let Outcome { warp, course, .. } = outcome.expect("it registers");
+            let Outcome { warp, iterations, .. } = outcome.expect("it registers");
             let largest = warp.vectors.iter().map(|u| Vector3::from(*u).norm()).fold(0.0, f32::max);
             // When every step was kept, the distance was 1.3 to 3.8 mm with these options.
-            assert!(largest < 0.02, "{largest} mm, {shift_mm} mm apart, {course:?}");
-            assert!(course.levels.iter().all(|level| level.undone), "{course:?}");
+            assert!(largest < 0.02, "{largest} mm, {shift_mm} mm apart, {iterations:?}");
+            assert!(iterations.levels.iter().all(|level| level.undone), "{iterations:?}");
         }
     }
 }
@@ -232,15 +232,15 @@ fn every_iteration_is_reported_and_converged_levels_end_early() {
     let eager = Options { convergence: Convergence { window: 5, threshold: 1e-2 }, ..options() };
     let outcome = register(&Cpu, (&pair.fixed, None), (&pair.moving, None), &pair.affine, &eager, &mut recorder)
         .expect("it runs");
-    let energies: Vec<f64> = outcome.course.levels.iter().flat_map(|level| level.energies.clone()).collect();
+    let energies: Vec<f64> = outcome.iterations.levels.iter().flat_map(|level| level.energies.clone()).collect();
     let reported: Vec<f64> = recorder.0.iter().map(|report| report.energy).collect();
     assert_eq!(energies, reported);
     assert!(recorder.0.iter().all(|report| report.step.stage() == Stage::Deformable && report.levels == 3));
-    assert!(outcome.course.levels.iter().any(|level| level.converged && level.energies.len() < 30));
+    assert!(outcome.iterations.levels.iter().any(|level| level.converged && level.energies.len() < 30));
     // The coarsest level starts from images that already agree, because they are so smooth.
-    assert!(outcome.course.levels[1..].iter().all(|level| !level.undone), "{:?}", outcome.course.levels);
-    let falls = outcome.course.levels.iter().all(|level| level.energies.last() < level.energies.first());
-    assert!(falls, "the energy should fall on every level: {:?}", outcome.course.levels);
+    assert!(outcome.iterations.levels[1..].iter().all(|level| !level.undone), "{:?}", outcome.iterations.levels);
+    let falls = outcome.iterations.levels.iter().all(|level| level.energies.last() < level.energies.first());
+    assert!(falls, "the energy should fall on every level: {:?}", outcome.iterations.levels);
 }
 
 #[test]

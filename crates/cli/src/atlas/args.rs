@@ -32,7 +32,7 @@ pub struct Args {
     /// Names of the channels: columns of tables, suffixes of BIDS files [default: image; for BIDS T1w]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
     channels: Vec<String>,
-    /// How much each channel counts in the registrations [default: all the same]
+    /// Weight of each channel in the registrations [default: equal weights]
     #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = within(TemplateOptions::WEIGHT), help_heading = "Input")]
     weights: Vec<f64>,
     /// Label maps of the subjects, in their order: the template gets labels and probability maps
@@ -77,7 +77,7 @@ pub struct Args {
     #[arg(long, value_name = "VOXELS", default_value_t = usual().stop_below_voxels,
         value_parser = within(TemplateOptions::STOP_BELOW_VOXELS), help_heading = "Template")]
     stop_below: f64,
-    /// Room around the brain or head of the first subject where the template is made from it, mm, up to 200
+    /// Margin around the brain or head of the first subject, if the template starts from it, mm, up to 200
     #[arg(long, value_name = "MM", default_value_t = usual().margin_mm, value_parser = within(TemplateOptions::MARGIN_MM),
         help_heading = "Template")]
     margin: f64,

@@ -26,13 +26,13 @@ pub struct Args {
     /// if wanted, subject, mask and labels; or BIDS folders
     #[arg(value_name = "SUBJECT", required = true, help_heading = "Input")]
     pub subjects: Vec<PathBuf>,
-    /// Image to which all are brought (NIfTI); several channels joined by commas. The first one drives the affine stage
+    /// Fixed image, to which all subjects are registered (NIfTI); several channels joined by commas. The first one drives the affine stage
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     fixed: PathBuf,
     /// Names of the channels: columns of tables, suffixes of BIDS files [default: image; for BIDS T1w]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
     channels: Vec<String>,
-    /// How much each channel counts in SyN [default: all the same]
+    /// Weight of each channel in SyN [default: equal weights]
     #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = values::weight, help_heading = "Input")]
     weights: Vec<f64>,
     /// Fixed voxels that count, as for `register`

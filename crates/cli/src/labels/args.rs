@@ -17,7 +17,7 @@ use crate::values;
 /// Carry labels to another image and score them against its own.
 ///
 /// Either registers the two images first (-f, -m and the options of `register`, whose files are written too), or takes
-/// transforms that exist already (--apply), or registers several atlases and fuses what they say (--atlas).
+/// transforms that exist already (--apply), or registers several atlases and fuses their labels (--atlas).
 ///
 /// Writes PREFIXLabels.nii.gz; with --target also PREFIXoverlap.csv, and prints the table.
 #[derive(Debug, Clone, clap::Args)]
@@ -34,7 +34,7 @@ pub struct Args {
         conflicts_with = "atlas"
     )]
     labels: Option<PathBuf>,
-    /// Label map taken for the truth (NIfTI), of the fixed image
+    /// True label map (NIfTI), of the fixed image
     #[arg(short = 'g', long, value_name = "IMAGE", help_heading = "Labels")]
     target: Option<PathBuf>,
     /// Labels that count in the overlap: a file of numbers, or 1,2,5 [default: all but 0]
@@ -68,10 +68,10 @@ pub struct Args {
     )]
     reference: Option<PathBuf>,
 
-    /// Image that stays where it is (NIfTI)
+    /// Fixed image (NIfTI): results are on its grid
     #[arg(short, long, value_name = "IMAGE", help_heading = "With a registration", requires = "registered")]
     fixed: Option<PathBuf>,
-    /// Image that is brought to it (NIfTI)
+    /// Moving image (NIfTI): it is aligned to the fixed one
     #[arg(short, long, value_name = "IMAGE", help_heading = "With a registration", requires = "fixed")]
     moving: Option<PathBuf>,
     #[command(flatten)]
@@ -88,11 +88,11 @@ pub struct Args {
     /// fusion. Takes no --fixed
     #[arg(long, help_heading = "With several atlases", requires = "atlas", conflicts_with_all = ["fixed", "target"])]
     leave_one_out: bool,
-    /// Do without atlases that cannot be used, and exit with 3 once the rest is done [default: stop at the first]
+    /// Leave out atlases that cannot be used, and exit with 3 at the end [default: stop at the first]
     #[arg(long, help_heading = "With several atlases", requires = "atlas", conflicts_with = "labels")]
     pub keep_going: bool,
-    /// Also write what brings each atlas over: PREFIXNAME_0GenericAffine.mat and PREFIXNAME_1Warp, and PREFIXNAME_Warped,
-    /// PREFIXNAME_Labels, what it brings
+    /// Also write the transforms of each atlas, PREFIXNAME_0GenericAffine.mat and PREFIXNAME_1Warp, and its image and labels on
+    /// the target's grid, PREFIXNAME_Warped and PREFIXNAME_Labels
     #[arg(long, help_heading = "With several atlases", requires = "atlas", conflicts_with_all = ["leave_one_out", "labels"])]
     keep_transforms: bool,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use crate::values;
 // `requires` is not enough: clap does not enforce it where a given option conflicts with the required one.
 #[derive(Debug, Clone, clap::Args)]
 pub struct FusionArgs {
-    /// How the labels of several atlases are made into one [default: joint]
+    /// How the labels of several atlases are fused [default: joint]
     #[arg(
         long,
         value_enum,
@@ -29,23 +29,23 @@ pub struct FusionArgs {
         that are compared; a patch is a cube of 2r+1 voxels [default: {}]", JointOptions::default().patch_radius))]
     patch_radius: Option<u8>,
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=JointOptions::MOST_SEARCH_RADIUS as i64),
-        value_name = "VOXELS", help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: how far from its own \
-        place an atlas's patch is looked for, along each axis [default: {}]", JointOptions::default().search_radius))]
+        value_name = "VOXELS", help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: largest shift \
+        of an atlas's patch from its own place, along each axis [default: {}]", JointOptions::default().search_radius))]
     search_radius: Option<u8>,
     #[arg(long, value_parser = values::positive, allow_negative_numbers = true, value_name = "A",
-        help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: what is added to each atlas's own expected \
-        error; the larger, the more alike the weights [default: {}]", JointOptions::default().alpha))]
+        help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: added to the expected \
+        error of each atlas; larger values make the weights more equal [default: {}]", JointOptions::default().alpha))]
     alpha: Option<f64>,
     #[arg(long, value_parser = values::positive, allow_negative_numbers = true, value_name = "B",
-        help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: power that makes an intensity difference an \
-        expected error [default: {}]", JointOptions::default().beta))]
+        help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: exponent that turns \
+        differences of intensity into expected errors [default: {}]", JointOptions::default().beta))]
     beta: Option<f64>,
 }
 
 /// Ways to fuse labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// By how alike each atlas looks to the target nearby, and to the others (Wang 2013)
+    /// Weights by how similar each atlas is to the target nearby, and to the other atlases (Wang 2013)
     Joint,
     /// Each atlas has one vote
     Majority,

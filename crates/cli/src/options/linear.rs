@@ -26,7 +26,7 @@ pub struct LinearArgs {
     #[arg(long, allow_negative_numbers = true, value_parser = values::step_degrees, value_name = "DEGREES", help_heading = "Affine stage",
         help = help("Step of the angles at which the cost is looked at", |p| search(p).fine_step_degrees.to_string()))]
     fine_step_degrees: Option<f64>,
-    /// Do not also start from the turns that put the principal axes of both images on each other
+    /// Do not try the four orientations that align the principal axes of both images
     #[arg(long, help_heading = "Affine stage")]
     no_principal_axes: bool,
     /// Refine the start only; no search over orientations

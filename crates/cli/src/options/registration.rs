@@ -17,7 +17,7 @@ use crate::values::name;
 #[derive(Debug, Clone, clap::Args)]
 pub struct RegistrationArgs {
     #[arg(short, long, value_enum, value_name = "MODEL", help_heading = "Registration",
-        help = help("What the images may do to match", |p| name(&p.model())))]
+        help = help("Transform model", |p| name(&p.model())))]
     transform: Option<Model>,
     /// Defaults of all options below
     #[arg(long, value_enum, default_value_t, help_heading = "Registration")]

@@ -23,10 +23,10 @@ use crate::values::{self, ValueError};
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub struct Args {
-    /// Image that stays where it is (NIfTI)
+    /// Fixed image (NIfTI): results are on its grid
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     fixed: PathBuf,
-    /// Image that is brought to it (NIfTI)
+    /// Moving image (NIfTI): it is aligned to the fixed one
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     moving: PathBuf,
     // Not a doc comment: rustdoc would take the brackets for links.

@@ -63,7 +63,7 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
     let seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
     let grids: Vec<&Grid> = loaded.iter().map(|atlas| atlas.side.grid()).collect();
     let propagation = Propagation::new(study.options, study.devices, false, &loaded, &grids, progress)?;
-    let mut course = Course {
+    let mut run = LeaveOneOut {
         study,
         fusion: Fusion::Joint(joint),
         atlases: &atlases,
@@ -77,10 +77,11 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
     };
     for (number, left) in loaded.iter().enumerate() {
         let others = loaded.iter().enumerate().filter(|(other, _)| *other != number);
-        course.target(left, &others.map(|(_, other)| other).collect::<Vec<_>>(), progress)?;
+        run.target(left, &others.map(|(_, other)| other).collect::<Vec<_>>(), progress)?;
     }
-    let Course { fusion, label_list, propagation, mut outputs, targets, records, mut seconds, every_pair, .. } =
-        course;
+    let LeaveOneOut {
+        fusion, label_list, propagation, mut outputs, targets, records, mut seconds, every_pair, ..
+    } = run;
     if targets.is_empty() {
         return Err(AtlasesError::NoneLeft { of: atlases.len() }.into());
     }
@@ -93,7 +94,7 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
 }
 
 /// The state of a leave-one-out run: the targets one after the other, and the results so far.
-struct Course<'a> {
+struct LeaveOneOut<'a> {
     study: &'a AtlasStudy<'a>,
     /// The joint fusion.
     fusion: Fusion,
@@ -109,7 +110,7 @@ struct Course<'a> {
     every_pair: bool,
 }
 
-impl Course<'_> {
+impl LeaveOneOut<'_> {
     /// Labels an atlas by the others.
     fn target(
         &mut self,

@@ -135,7 +135,7 @@ pub enum Format {
     #[serde(rename = "nii.gz")]
     #[cfg_attr(feature = "clap", value(name = "nii.gz"))]
     NiiGz,
-    /// NIfTI as it is: larger, faster
+    /// Uncompressed NIfTI: larger files, written faster
     #[serde(rename = "nii")]
     #[cfg_attr(feature = "clap", value(name = "nii"))]
     Nii,

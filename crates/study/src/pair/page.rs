@@ -4,7 +4,7 @@ use std::path::Path;
 
 use antsreg_core::{Transform, TransformChain};
 use antsreg_kernels::apply::Interpolation;
-use antsreg_register::{Course, Registration, linear};
+use antsreg_register::{Registration, StageOutcome, linear};
 use antsreg_report::{
     Chart, Compared, ComparisonPage, Curve, Curves, Facts, File, Pictures, Reference, Section, compare,
     comparison_page, curves, histograms,
@@ -51,7 +51,7 @@ pub fn page(record: &Record, found: &Registration, pictures: &Pictures) -> Resul
     Ok(comparison_page(&page)?.html)
 }
 
-/// Histograms and the course of the energy.
+/// Histograms, and the energies of the levels.
 fn charts(found: &Registration, pictures: &Pictures) -> Result<Vec<Chart>, Error> {
     let mut charts = vec![Chart {
         title: "Intensities".into(),
@@ -59,7 +59,7 @@ fn charts(found: &Registration, pictures: &Pictures) -> Result<Vec<Chart>, Error
         note: "Histograms of the pixels above black in the slices above. Each image has its own black and white."
             .into(),
     }];
-    let linear: Vec<&linear::Outcome> = found.courses.iter().filter_map(linear_outcome).collect();
+    let linear: Vec<&linear::Outcome> = found.outcomes.iter().filter_map(linear_outcome).collect();
     if let Some(first) = linear.first() {
         let levels: Vec<String> = first.levels.iter().map(|(mm, _)| mm.to_string()).collect();
         let x = format!("level: {} mm", levels.join(", "));
@@ -90,10 +90,10 @@ fn charts(found: &Registration, pictures: &Pictures) -> Result<Vec<Chart>, Error
     Ok(charts)
 }
 
-fn linear_outcome(course: &Course) -> Option<&linear::Outcome> {
-    match course {
-        Course::Linear(outcome) => Some(outcome),
-        Course::Deformable(_) => None,
+fn linear_outcome(outcome: &StageOutcome) -> Option<&linear::Outcome> {
+    match outcome {
+        StageOutcome::Linear(outcome) => Some(outcome),
+        StageOutcome::Deformable(_) => None,
     }
 }
 

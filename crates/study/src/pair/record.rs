@@ -359,10 +359,10 @@ impl Seconds {
     /// Adds the parts of a registration.
     pub fn add(&mut self, found: &Registration) {
         let register::Seconds { stages, download, images } = &found.seconds;
-        for (course, seconds) in found.courses.iter().zip(stages) {
-            let part = match course {
-                register::Course::Linear(_) => &mut self.linear,
-                register::Course::Deformable(_) => &mut self.syn,
+        for (outcome, seconds) in found.outcomes.iter().zip(stages) {
+            let part = match outcome {
+                register::StageOutcome::Linear(_) => &mut self.linear,
+                register::StageOutcome::Deformable(_) => &mut self.syn,
             };
             *part = Some(part.unwrap_or(0.0) + seconds);
         }

@@ -11,7 +11,7 @@ use antsreg_core::io::outputs;
 use antsreg_pool::{DeviceWorkers, StageThreads, Worker, WriteQueue};
 use serde::Serialize;
 
-use super::handed_out::{Arrived, HandingOut, OrBefore};
+use super::final_subject::{FinalPass, Finished, OrBefore};
 use super::last::Last;
 use super::onto_final::{Moved, ToMove};
 use super::pass::Done;
@@ -52,41 +52,41 @@ pub fn run<'a>(
             (pass, Last::read(session, pass)?)
         }
     };
-    let handing_out = HandingOut { session, pass, last };
+    let final_pass = FinalPass { session, pass, last };
     outputs::make_folder(&session.layout.subjects())?;
-    let mut sums = Sums::new(session, &handing_out.last);
+    let mut sums = Sums::new(session, &final_pass.last);
     // One device: this work is limited by files and memory bandwidth, whatever the number of devices. The driver
     // takes longer to release two devices than the files take to be written.
     let workers = workers.last_device();
     let (all, threads) = (session.included.len(), StageThreads::for_workers(workers.idle()));
     let (mut waiting, mut next, mut arrived) = (BTreeMap::new(), 0, 0);
-    let mut take = |job: usize, subject: Arrived| -> Result<(), Error> {
-        let Arrived { handed_out, to_write } = subject;
+    let mut take = |job: usize, subject: Finished| -> Result<(), Error> {
+        let Finished { final_subject, to_write } = subject;
         arrived += 1;
         if let Some(inverse_warp) = to_write {
-            let (handed_out, subject) = (handed_out.clone(), session.included[job]);
+            let (final_subject, subject) = (final_subject.clone(), session.included[job]);
             queue.push(move || {
-                let record = handed_out.write(session, pass, subject, &inverse_warp)?;
+                let record = final_subject.write(session, pass, subject, &inverse_warp)?;
                 Ok(move || record().map(drop))
             });
         }
-        waiting.insert(job, handed_out);
-        while let Some(handed_out) = waiting.remove(&next) {
-            sums.add(&handed_out, arrived + threads.readers > all)?;
+        waiting.insert(job, final_subject);
+        while let Some(final_subject) = waiting.remove(&next) {
+            sums.add(&final_subject, arrived + threads.readers > all)?;
             next += 1;
         }
         Ok(())
     };
-    let read = |job: usize| (job, handing_out.read(job));
+    let read = |job: usize| (job, final_pass.read(job));
     let compute = |worker: &mut Worker, (job, read): (usize, Result<OrBefore<ToMove>, Error>)| {
         let moved = read.and_then(|subject| match subject {
-            Ok(subject) => subject.run(worker, &handing_out).map(Ok),
+            Ok(subject) => subject.run(worker, &final_pass).map(Ok),
             Err(before) => Ok(Err(before)),
         });
         (job, moved)
     };
     let judge = |(job, moved): (usize, Result<OrBefore<Moved>, Error>)| {
-        (job, moved.and_then(|moved| handing_out.judge(session.included[job], moved)))
+        (job, moved.and_then(|moved| final_pass.judge(session.included[job], moved)))
     };
     let mut failed = None;
     workers.run((0..all).collect(), threads, read, compute, judge, |(job, arrived)| {

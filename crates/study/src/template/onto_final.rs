@@ -12,7 +12,7 @@ use antsreg_register::{Error as RegisterError, Task};
 
 use super::Error as TemplateError;
 use super::contribution::Contribution;
-use super::handed_out::HandingOut;
+use super::final_subject::FinalPass;
 use super::plan::Channels;
 use super::resampled::{Resampled, Resampling};
 use crate::Error;
@@ -49,19 +49,19 @@ impl ToMove {
     ///
     /// # Errors
     /// A device that fails; a mean stretch that is singular.
-    pub fn run(self, worker: &mut Worker, handing_out: &HandingOut) -> Result<Moved, Error> {
-        worker.run(Moving { subject: self, handing_out })
+    pub fn run(self, worker: &mut Worker, final_pass: &FinalPass) -> Result<Moved, Error> {
+        worker.run(Moving { subject: self, final_pass })
     }
 }
 
 struct Moving<'a> {
     subject: ToMove,
-    handing_out: &'a HandingOut<'a>,
+    final_pass: &'a FinalPass<'a>,
 }
 
 impl Moving<'_> {
     fn resampling(&self) -> Resampling<'_> {
-        let HandingOut { session, last, .. } = self.handing_out;
+        let FinalPass { session, last, .. } = self.final_pass;
         let images = self.subject.images.iter().map(Arc::as_ref).collect();
         Resampling { images, grid: &last.shape.grid, interpolation: session.plan.options.interpolation }
     }
@@ -83,7 +83,7 @@ impl Task for Moving<'_> {
     type Error = Error;
 
     fn run<B: Backend>(self, backend: &B) -> Result<Moved, Error> {
-        let last = &self.handing_out.last;
+        let last = &self.final_pass.last;
         let (grid, Contribution { affine, warp, .. }) = (&last.shape.grid, self.subject.contribution.as_ref());
         let shape = upload_field(backend, &last.shape).map_err(RegisterError::Device)?;
         let old = warp.as_ref().map_or_else(|| backend.field(grid.shape), |warp| upload_field(backend, warp));

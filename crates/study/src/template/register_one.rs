@@ -10,7 +10,7 @@ use antsreg_kernels::Backend;
 use antsreg_pool::{DeviceBytes, Target, Worker};
 use antsreg_register::resample::download_field;
 use antsreg_register::{
-    Continuation, Course, Description, Error as RegisterError, Interpolation, OnDevice, WarpsOnDevice,
+    Continuation, Description, Error as RegisterError, Interpolation, OnDevice, StageOutcome, WarpsOnDevice,
 };
 use serde::{Deserialize, Serialize};
 
@@ -115,12 +115,12 @@ impl Continuation for Bringing<'_> {
     type Error = Error;
 
     fn run<B: Backend>(self, backend: &B, found: OnDevice<B>) -> Result<Computed, Error> {
-        let OnDevice { affine: first, courses, warps, .. } = found;
+        let OnDevice { affine: first, outcomes, warps, .. } = found;
         let (mut affine_cost, mut energies) = (f64::NAN, Vec::new());
-        for course in courses {
-            match course {
-                Course::Linear(outcome) => affine_cost = outcome.cost,
-                Course::Deformable(levels) => {
+        for outcome in outcomes {
+            match outcome {
+                StageOutcome::Linear(outcome) => affine_cost = outcome.cost,
+                StageOutcome::Deformable(levels) => {
                     energies.extend(levels.iter().filter_map(|level| level.energies.last()));
                 }
             }

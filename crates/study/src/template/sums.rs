@@ -8,8 +8,8 @@ use antsreg_pool::WriteQueue;
 use antsreg_report::{Member, Overview, overview};
 
 use super::content::{Content, write_all};
+use super::final_subject::FinalSubject;
 use super::finish::FinishResults;
-use super::handed_out::HandedOut;
 use super::last::Last;
 use super::manifest::{self, Manifest};
 use super::means::{Gathering, Means, fit};
@@ -40,8 +40,8 @@ impl<'a> Sums<'a> {
     ///
     /// # Errors
     /// Images on different grids.
-    pub fn add(&mut self, subject: &HandedOut, is_near_end: bool) -> Result<(), Error> {
-        let HandedOut { results, contribution, labels, .. } = subject;
+    pub fn add(&mut self, subject: &FinalSubject, is_near_end: bool) -> Result<(), Error> {
+        let FinalSubject { results, contribution, labels, .. } = subject;
         self.gathering.add(contribution.clone(), is_near_end)?;
         self.labels.extend(labels.clone());
         self.figures.push(vec![results.correlation, Some(results.warp_mean_voxels)]);

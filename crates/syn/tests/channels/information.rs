@@ -40,7 +40,7 @@ fn a_warp_is_found_across_contrasts_without_folds() {
     let found = residual(&mattes.warp);
     assert!(found < 0.2 * still, "{found} of {still} mm");
     // At the coarsest level, smoothing leaves only the edge of the ball.
-    let finest = mattes.course.levels.last().map(|level| level.energies.clone()).unwrap_or_default();
+    let finest = mattes.iterations.levels.last().map(|level| level.energies.clone()).unwrap_or_default();
     assert!(finest.last() < finest.first(), "the energy should fall: {finest:?}");
     let correlated = residual(&run(&fixed, &moving, &options(Metric::Cc)).warp);
     assert!(found < correlated, "{found} mm by mutual information, {correlated} mm by correlation");
@@ -79,8 +79,8 @@ fn a_pair_of_each_metric_reports_their_mean() {
         levels: vec![Level { shrink: 2, sigma_voxels: 1.0, iterations: 1, reinvert_every: 1 }],
         ..options(metric)
     };
-    let [cc, mattes] =
-        [Metric::Cc, Metric::Mattes].map(|metric| run(&fixed, &moving, &once(metric)).course.levels[0].energies[0]);
+    let [cc, mattes] = [Metric::Cc, Metric::Mattes]
+        .map(|metric| run(&fixed, &moving, &once(metric)).iterations.levels[0].energies[0]);
     let weights = [1.0, 3.0];
     let channels = [Metric::Cc, Metric::Mattes].into_iter().zip(weights);
     let both = Options {
@@ -90,7 +90,7 @@ fn a_pair_of_each_metric_reports_their_mean() {
     let side = |volume| vec![volume; 2];
     let outcome = register(&Cpu, side(&fixed), side(&moving), &AffineTransform::identity(), &both, &mut ())
         .expect("it registers");
-    let (found, expected) = (outcome.course.levels[0].energies[0], (cc + 3.0 * mattes) / 4.0);
+    let (found, expected) = (outcome.iterations.levels[0].energies[0], (cc + 3.0 * mattes) / 4.0);
     assert!((found - expected).abs() < 1e-12, "{found} for {expected}");
     assert!((cc - mattes).abs() > 0.05, "{cc} and {mattes} tell nothing apart");
 }

@@ -26,10 +26,10 @@ fn pair() -> [Volume; 2] {
 fn levels_in_two_stages_give_the_bits_of_one_stage() {
     let [fixed, moving] = pair();
     let finest = (1, 0.0, 8);
-    let (one, course) = staged(&fixed, &moving, &[options(&[FIRST[0], FIRST[1], finest])]);
+    let (one, iterations) = staged(&fixed, &moving, &[options(&[FIRST[0], FIRST[1], finest])]);
     let (two, both) = staged(&fixed, &moving, &[options(&FIRST), options(&[finest])]);
     assert_eq!(downloaded(&one), downloaded(&two));
-    assert_eq!(course, both);
+    assert_eq!(iterations, both);
     let (first, _) = staged(&fixed, &moving, &[options(&FIRST)]);
     assert_ne!(downloaded(&first), downloaded(&two));
 }
@@ -37,11 +37,11 @@ fn levels_in_two_stages_give_the_bits_of_one_stage() {
 #[test]
 fn a_stage_without_iterations_changes_nothing() {
     let [fixed, moving] = pair();
-    let (alone, course) = staged(&fixed, &moving, &[options(&FIRST)]);
+    let (alone, iterations) = staged(&fixed, &moving, &[options(&FIRST)]);
     for idle in [&[(1, 0.0, 0)][..], &[(4, 2.0, 0), (1, 0.0, 0)], &[(8, 0.0, 0)]] {
         let (after, both) = staged(&fixed, &moving, &[options(&FIRST), options(idle)]);
         assert_eq!(downloaded(&alone), downloaded(&after), "{idle:?}");
-        assert_eq!(both.levels.len(), course.levels.len() + idle.len());
+        assert_eq!(both.levels.len(), iterations.levels.len() + idle.len());
         assert!(both.levels[2..].iter().all(|level| level.energies.is_empty() && !level.undone));
     }
 }
@@ -65,8 +65,8 @@ fn a_coarser_second_stage_keeps_the_detail_of_the_first() {
     let (alone, _) = staged(&fixed, &moving, std::slice::from_ref(&first));
     // Steps of 0.001 voxels of a grid shrunken by 4: in total at most 0.008 voxels of the full grid.
     let second = Options { gradient_step: 1e-3, ..options(&[(4, 2.0, 2)]) };
-    let (after, course) = staged(&fixed, &moving, &[first, second]);
-    assert_eq!(course.levels.last().map(|level| level.energies.len()), Some(2));
+    let (after, iterations) = staged(&fixed, &moving, &[first, second]);
+    assert_eq!(iterations.levels.last().map(|level| level.energies.len()), Some(2));
     for (before, after) in downloaded(&alone).iter().zip(&downloaded(&after)) {
         let (changed, lost) = (apart(before, after), apart(before, &through_coarse(before)));
         // The inverses are computed again, to 0.03 voxels of up to 1.2 mm on each side; the rest is the step.
@@ -105,8 +105,8 @@ fn a_restricted_second_stage_hardly_changes_the_held_components() {
     let first = Options { gradient_step: 0.1, ..options(&[(2, 1.0, 3)]) };
     let second = Options { restrict: [1.0, 0.0, 0.0], ..options(&[(1, 0.0, 8)]) };
     let (before, _) = staged(&fixed, &moving, std::slice::from_ref(&first));
-    let (after, course) = staged(&fixed, &moving, &[first, second]);
-    assert!(!course.levels[1].undone, "{course:?}");
+    let (after, iterations) = staged(&fixed, &moving, &[first, second]);
+    assert!(!iterations.levels[1].undone, "{iterations:?}");
     for (before, after) in downloaded(&before).iter().zip(&downloaded(&after)) {
         let changed = |axis: usize| {
             let changes =

@@ -11,7 +11,7 @@ mod stopped;
 use antsreg_core::schedule::Level;
 use antsreg_core::{AffineTransform, DisplacementField, Volume};
 use antsreg_kernels::Cpu;
-use antsreg_syn::{Course, Fields, Fixed, Options, Warps};
+use antsreg_syn::{Fields, Fixed, Iterations, Options, Warps};
 use nalgebra::Vector3;
 
 /// Levels from (shrink factor, smoothing, iterations).
@@ -21,7 +21,7 @@ fn levels(levels: &[(usize, f64, usize)]) -> Vec<Level> {
 }
 
 /// The warps of stages run in sequence, and the outcomes of all levels.
-fn staged(fixed: &Volume, moving: &Volume, stages: &[Options]) -> (Warps<Cpu>, Course) {
+fn staged(fixed: &Volume, moving: &Volume, stages: &[Options]) -> (Warps<Cpu>, Iterations) {
     let (mut fields, mut levels): (Option<Fields<Cpu>>, Vec<_>) = (None, Vec::new());
     let mut sides: Vec<Fixed<Cpu>> = Vec::new();
     for options in stages {
@@ -34,7 +34,7 @@ fn staged(fixed: &Volume, moving: &Volume, stages: &[Options]) -> (Warps<Cpu>, C
     }
     let (side, fields) = sides.last().zip(fields).expect("there is a stage");
     let (warps, relaxed) = side.warps(&Cpu, fields, &mut ()).expect("warps");
-    (warps, Course { levels, relaxed })
+    (warps, Iterations { levels, relaxed })
 }
 
 /// Both warps in world millimetres.

@@ -15,7 +15,7 @@ use antsreg_console::{CliError, Refusal};
 use antsreg_core::io::nifti::{GridRule, Stored};
 use antsreg_core::{Grid, Volume};
 use antsreg_kernels::apply;
-use antsreg_register::{Course, Description, Registration};
+use antsreg_register::{Description, Registration, StageOutcome};
 
 use super::words;
 use crate::call::Call;
@@ -104,9 +104,9 @@ fn write(
     let mut affines = Vec::new();
     for linear in &plan.linear {
         let before = affines.last().copied().unwrap_or_else(|| inputs.starts.affine());
-        let course = linear.stage.and_then(|stage| registration?.courses.get(stage));
-        affines.push(match course {
-            Some(Course::Linear(outcome)) => outcome.transform,
+        let outcome = linear.stage.and_then(|stage| registration?.outcomes.get(stage));
+        affines.push(match outcome {
+            Some(StageOutcome::Linear(outcome)) => outcome.transform,
             _ => before,
         });
     }

@@ -33,14 +33,14 @@ pub struct SubjectResults {
 }
 
 /// The last pass, whose update gives the final template.
-pub struct HandingOut<'a> {
+pub struct FinalPass<'a> {
     pub session: &'a Session,
     pub pass: usize,
     pub last: Last<'a>,
 }
 
 /// A subject on the final template.
-pub struct HandedOut {
+pub struct FinalSubject {
     /// Its transforms, and its images on the template's grid.
     pub contribution: Arc<Contribution>,
     /// Its labels on the template's grid, if it has labels.
@@ -54,11 +54,11 @@ pub struct HandedOut {
 }
 
 /// A subject during the final step: new work, or the results of an earlier run.
-pub type OrBefore<T> = Result<T, Box<HandedOut>>;
+pub type OrBefore<T> = Result<T, Box<FinalSubject>>;
 
 /// A subject on the final template, and the inverse of its warp if its files have not been written.
-pub struct Arrived {
-    pub handed_out: Arc<HandedOut>,
+pub struct Finished {
+    pub final_subject: Arc<FinalSubject>,
     pub to_write: Option<DisplacementField>,
 }
 
@@ -72,7 +72,7 @@ fn stage(session: &Session, pass: usize, subject: usize) -> Result<Stage<'_>, Er
     Ok(session.stage(Step::FinishSubject { subject: planned.name.clone(), extension: session.extension() }, read))
 }
 
-impl HandedOut {
+impl FinalSubject {
     /// Writes a subject's transforms, images and labels. Returns the function that writes the manifest.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl HandedOut {
         inverse_warp: &DisplacementField,
     ) -> Result<impl FnOnce() -> Result<Manifest, Error> + Send + use<'a>, Error> {
         let files = session.layout.subject(&session.subject(subject).name, session.extension());
-        let HandedOut { contribution, labels, results, centre, planar } = self;
+        let FinalSubject { contribution, labels, results, centre, planar } = self;
         let Contribution { affine, warp, warped, .. } = contribution.as_ref();
         match planar {
             true => itk::write_affine_of_slices(&files.affine, affine, *centre)?,
@@ -106,19 +106,19 @@ impl HandedOut {
     }
 }
 
-impl HandingOut<'_> {
+impl FinalPass<'_> {
     /// A subject and its transforms to the template of the last pass; or its final results, if an earlier run has
     /// written them.
     ///
     /// # Errors
     /// A file that cannot be read.
     pub fn read(&self, job: usize) -> Result<OrBefore<ToMove>, Error> {
-        let HandingOut { session, pass, last } = self;
+        let FinalPass { session, pass, last } = self;
         let subject = session.included[job];
         if last.resumed
-            && let Some(handed_out) = self.done_before(subject)?
+            && let Some(final_subject) = self.done_before(subject)?
         {
-            return Ok(Err(Box::new(handed_out)));
+            return Ok(Err(Box::new(final_subject)));
         }
         let contribution = match last.contributions {
             Some(all) => all[job].clone(),
@@ -128,8 +128,8 @@ impl HandingOut<'_> {
     }
 
     /// The final results of a subject from an earlier run, if its files exist.
-    fn done_before(&self, subject: usize) -> Result<Option<HandedOut>, Error> {
-        let HandingOut { session, pass, last } = self;
+    fn done_before(&self, subject: usize) -> Result<Option<FinalSubject>, Error> {
+        let FinalPass { session, pass, last } = self;
         let planned = session.subject(subject);
         let files = session.layout.subject(&planned.name, session.extension());
         let Some(manifest) = stage(session, *pass, subject)?.done()? else { return Ok(None) };
@@ -148,17 +148,17 @@ impl HandingOut<'_> {
         let labels = planned.labels.as_ref().map(|_| nifti::read_labels(&files.labels)).transpose()?;
         // The files are not written again, so the form of the affine does not matter.
         let (centre, planar) = (last.reference.centre, false);
-        Ok(Some(HandedOut { contribution: Arc::new(contribution), labels, results, centre, planar }))
+        Ok(Some(FinalSubject { contribution: Arc::new(contribution), labels, results, centre, planar }))
     }
 
     /// Resamples a subject's labels on the final template, and computes its statistics.
     ///
     /// # Errors
     /// Labels that cannot be read.
-    pub fn judge(&self, subject: usize, moved: OrBefore<Moved>) -> Result<Arrived, Error> {
+    pub fn judge(&self, subject: usize, moved: OrBefore<Moved>) -> Result<Finished, Error> {
         let Moved { affine, warp, inverse_warp, consistency, images, warped } = match moved {
             Ok(moved) => moved,
-            Err(before) => return Ok(Arrived { handed_out: Arc::new(*before), to_write: None }),
+            Err(before) => return Ok(Finished { final_subject: Arc::new(*before), to_write: None }),
         };
         let (warped, brightness) = Resampled::brightness(warped);
         let (planned, reference) = (self.session.subject(subject), &self.last.reference);
@@ -182,7 +182,7 @@ impl HandingOut<'_> {
         let slices = [grid, &images[0].grid].iter().all(|grid| grid.is_slice_across_z());
         let planar = slices && itk::stays_in_plane(&affine);
         let contribution = Arc::new(Contribution { affine, warp: Some(warp), warped, brightness });
-        let handed_out = HandedOut { contribution, labels, results, centre: reference.centre, planar };
-        Ok(Arrived { handed_out: Arc::new(handed_out), to_write: Some(inverse_warp) })
+        let final_subject = FinalSubject { contribution, labels, results, centre: reference.centre, planar };
+        Ok(Finished { final_subject: Arc::new(final_subject), to_write: Some(inverse_warp) })
     }
 }
