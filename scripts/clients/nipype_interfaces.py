@@ -163,36 +163,23 @@ def flirt(folder: Path) -> None:
     matrix[:2, :2], matrix[:3, 3] = [[cosine, -sine], [sine, cosine]], [3, -2, 1.5]
     np.savetxt("known.mat", matrix)
     grid = np.stack(np.meshgrid(*(np.linspace(-1, 1, n) for n in (48, 56, 44)), indexing="ij"))
-    head = (np.sum((grid / [[[[0.7]]], [[[0.8]]], [[[0.6]]]]) ** 2, 0) < 1) * (100 + 60 * grid[0] - 40 * grid[1])
-    head += 90 * (np.sum(((grid - 0.2) / 0.25) ** 2, 0) < 1) - 50 * (np.sum(((grid + 0.3) / 0.2) ** 2, 0) < 1)
-    data.save(head.astype(np.float32), shapes.turned([4, 4, 4], [-90, -100, -80], (0, 0, 0)), folder / "head.nii.gz")
+    voxels = (np.sum((grid / [[[[0.7]]], [[[0.8]]], [[[0.6]]]]) ** 2, 0) < 1) * (100 + 60 * grid[0] - 40 * grid[1])
+    voxels += 90 * (np.sum(((grid - 0.2) / 0.25) ** 2, 0) < 1) - 50 * (np.sum(((grid + 0.3) / 0.2) ** 2, 0) < 1)
+    data.save(voxels.astype(np.float32), shapes.turned([4, 4, 4], [-90, -100, -80], (0, 0, 0)), folder / "head.nii.gz")
+    head = {"in_file": "head.nii.gz"}
     moved = fsl.ApplyXFM(
-        in_file="head.nii.gz",
-        reference="head.nii.gz",
-        in_matrix_file="known.mat",
-        apply_xfm=True,
-        out_file="moved.nii.gz",
+        **head, reference="head.nii.gz", in_matrix_file="known.mat", apply_xfm=True, out_file="moved.nii.gz"
     ).run()
     assert nib.load(moved.outputs.out_file).get_data_dtype() == np.float32
-    found = fsl.FLIRT(
-        in_file="head.nii.gz",
-        reference="moved.nii.gz",
-        dof=6,
-        cost="corratio",
-        searchr_x=[-30, 30],
-        out_file="flirted.nii.gz",
-        out_matrix_file="found.mat",
-    ).run()
+    to_moved = head | {"reference": "moved.nii.gz"}
+    search = {"dof": 6, "cost": "corratio", "searchr_x": [-30, 30]}
+    found = fsl.FLIRT(**to_moved, **search, out_file="flirted.nii.gz", out_matrix_file="found.mat").run()
     apart = np.abs(np.loadtxt(found.outputs.out_matrix_file) - matrix).max()
     assert apart < 0.5 and Path(found.outputs.out_file).exists(), apart
-    coarse = fsl.FLIRT(
-        in_file="head.nii.gz",
-        reference="moved.nii.gz",
-        apply_isoxfm=8,
-        in_matrix_file="found.mat",
-        out_file="coarse.nii.gz",
-    ).run()
-    assert nib.load(coarse.outputs.out_file).shape == (24, 28, 22)
+    # Of 48, 56 and 44 voxels of 4 mm: whole voxels of the new size, the remainder left out.
+    for size_mm, shape in ((8, (24, 28, 22)), (5, (38, 44, 35))):
+        coarse = fsl.FLIRT(**to_moved, apply_isoxfm=size_mm, in_matrix_file="found.mat", out_file="coarse.nii.gz").run()
+        assert nib.load(coarse.outputs.out_file).shape == shape
     inverse = fsl.ConvertXFM(in_file="found.mat", invert_xfm=True, out_file="inverse.mat").run().outputs.out_file
     both = fsl.ConvertXFM(in_file="found.mat", in_file2=inverse, concat_xfm=True, out_file="both.mat").run()
     assert np.allclose(np.loadtxt(both.outputs.out_file), np.eye(4), atol=1e-9)
@@ -273,3 +260,59 @@ def image_math(_: Path) -> None:
     ).run()
     low, high = np.quantile(array("a.nii.gz"), [0.05, 0.95])
     close(array(done.outputs.output_image), np.clip(array("a.nii.gz"), low, high))
+
+
+def bias(folder: Path) -> None:
+    """N4BiasFieldCorrection as brain extractions call it, beside real ANTs': the image and the field."""
+    images = data.pair(folder)
+    brain = nib.load(images.moving)
+    place = np.stack(np.meshgrid(*(np.linspace(-1, 1, n) for n in brain.shape), indexing="ij"))
+    voxels = brain.get_fdata()
+    shaded = data.save(
+        (voxels * np.exp(0.3 * place[0] + 0.2 * place[1] ** 2)).astype(np.float32), brain.affine, folder / "shaded.nii.gz"
+    )
+    inside = voxels > 0.1 * voxels.max()
+    mask = data.save(inside.astype(np.uint8), brain.affine, folder / "inside.nii.gz")
+    common = {"input_image": shaded, "dimension": 3, "save_bias": True, "copy_header": True, "shrink_factor": 2}
+    cases = {
+        "plain": {},
+        "as niworkflows": {
+            "n_iterations": [50] * 3,
+            "convergence_threshold": 1e-7,
+            "bspline_fitting_distance": 200,
+            "rescale_intensities": True,
+        },
+        "masked": {"mask_image": mask, "weight_image": mask, "n_iterations": [20, 20], "bspline_fitting_distance": 100},
+    }
+    for name, more in cases.items():
+        n4 = ants.N4BiasFieldCorrection(**common, **more)
+        words = n4.cmdline.replace("[ ", "[").replace(", ", ",").replace(" ]", "]").split()
+        done = n4.run().outputs
+        found = [array(path) for path in (done.output_image, done.bias_image)]
+        assert Oracle().run(words, folder), f"{name}: real ANTs fails"
+        for what, ours, path in zip(("image", "field"), found, (done.output_image, done.bias_image), strict=True):
+            apart = np.abs(ours / array(path) - 1)[inside].mean()
+            assert apart < 0.005, f"{name}: the {what} is apart by {apart:.2%}"
+
+
+def joint_fusion(folder: Path) -> None:
+    """JointFusion: labels and intensities of two atlases."""
+    generator = np.random.default_rng(2)
+    labels = np.zeros((14, 15, 16), np.uint8)
+    labels[4:9, 5:10, 6:12] = 3
+    for name in ("one", "two", "three"):
+        data.save((50 * labels + generator.normal(0, 5, labels.shape)).astype(np.float32), np.eye(4), folder / f"{name}.nii")
+        data.save(labels, np.eye(4), folder / f"{name}_labels.nii")
+    done = ants.JointFusion(
+        target_image=["one.nii"],
+        atlas_image=[["two.nii"], ["three.nii"]],
+        atlas_segmentation_image=["two_labels.nii", "three_labels.nii"],
+        dimension=3,
+        patch_radius=[1, 1, 1],
+        search_radius=[2],
+        out_label_fusion="joint.nii.gz",
+        out_intensity_fusion_name_format="joint_%d.nii.gz",
+    ).run()
+    assert (array(done.outputs.out_label_fusion) == labels).mean() > 0.99
+    apart = np.abs(array("joint_1.nii.gz") - array("one.nii"))
+    assert apart.mean() < 10, apart.mean()

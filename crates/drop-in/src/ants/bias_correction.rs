@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_console::{CliError, Refusal};
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::outputs;
 use antsreg_heads::bias::{Mesh, Options};
@@ -11,8 +11,7 @@ use antsreg_register::Description;
 use antsreg_study as study;
 use antsreg_study::bias::{Background, Correction};
 
-use super::version::print_version;
-use super::words::{self, Flag, Given, Value};
+use super::words::{self, Flag, Given, Value, flag};
 use super::{check_dimension, mask};
 use crate::call::Call;
 
@@ -22,10 +21,6 @@ N4BiasFieldCorrection, served by antsreg-gpu: -i IMAGE -o OUTPUT | [OUTPUT,FIELD
 
 Splines are cubic. As in ANTs, all voxels count without a mask, and with one the range in it is restored unless -r 0.
 ";
-
-const fn flag(short: char, long: &'static str) -> Flag {
-    Flag { short: Some(short), long }
-}
 
 const FLAGS: &[Flag] = &[
     flag('d', "image-dimensionality"),
@@ -39,8 +34,6 @@ const FLAGS: &[Flag] = &[
     flag('t', "histogram-sharpening"),
     flag('o', "output"),
     flag('v', "verbose"),
-    flag('h', "help"),
-    Flag { short: None, long: "version" },
 ];
 
 /// Everything that was asked for.
@@ -69,14 +62,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
 /// # Errors
 /// A refusal; files that cannot be read or written; an image in which no field is found.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    let given = words::parse(&call.arguments, FLAGS)?;
-    let has = |flag: &str| given.iter().any(|given| given.flag == flag);
-    if has("version") {
-        return print_version();
-    }
-    if given.is_empty() || has("help") {
-        return print(HELP);
-    }
+    let Some(given) = words::read(&call.arguments, FLAGS, HELP)? else { return Ok(()) };
     let request = Request::read(&given)?;
     let read = [Some(&request.input), request.mask.as_ref(), request.weights.as_ref()];
     let written = [Some(&request.output), request.field.as_ref()];
@@ -115,9 +101,9 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 
 impl Request {
     fn read(given: &[Given]) -> Result<Request, Refusal> {
-        let last = |flag: &str| given.iter().filter(|given| given.flag == flag).flat_map(|g| &g.values).next_back();
-        let needed = |flag: &str| last(flag).ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing"));
-        let file = |flag: &str| last(flag).map(|value| PathBuf::from(&value.text));
+        let last = |flag: &'static str| words::last(given, flag);
+        let needed = |flag: &'static str| last(flag).ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing"));
+        let file = |flag: &'static str| last(flag).map(|value| PathBuf::from(&value.text));
         let output = needed("output")?;
         let request = Request {
             dimension: last("image-dimensionality").map(|value| super::dimension(&value.text)).transpose()?,
@@ -136,9 +122,9 @@ impl Request {
 }
 
 /// The parameters of N4, and ANTs' defaults where a flag is not given.
-fn options<'a>(last: impl Fn(&str) -> Option<&'a Value>) -> Result<Options, Refusal> {
+fn options<'a>(last: impl Fn(&'static str) -> Option<&'a Value>) -> Result<Options, Refusal> {
     // A value in brackets, or the first one without them.
-    let part = |flag: &str, place: usize| {
+    let part = |flag: &'static str, place: usize| {
         let value = last(flag)?;
         value.parameter(place).or_else(|| (place == 0 && value.parameters.is_none()).then_some(value.name.as_str()))
     };

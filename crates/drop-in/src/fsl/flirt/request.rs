@@ -375,6 +375,62 @@ mod tests {
     }
 
     #[test]
+    fn every_option_that_nipype_writes_is_known() {
+        for option in [
+            "-displayinit",
+            "-anglerep euler",
+            "-interp sinc",
+            "-sincwidth 7",
+            "-sincwindow blackman",
+            "-sincwindow hanning",
+            "-bins 640",
+            "-dof 7",
+            "-noresample",
+            "-forcescaling",
+            "-minsampling 4.000000",
+            "-paddingsize 3",
+            "-searchrx -20 20",
+            "-searchry -20 20",
+            "-searchrz -20 20",
+            "-nosearch",
+            "-coarsesearch 45",
+            "-finesearch 15",
+            "-noclamp",
+            "-noresampblur",
+            "-2D",
+            "-verbose 1",
+            "-setbackground 0.000000",
+            "-refweight DIR/f",
+            "-inweight DIR/m",
+            "-usesqform",
+            "-datatype double",
+            "-searchcost leastsq",
+            "-basescale 1.000000",
+            "-init DIR/a.mat",
+        ] {
+            let read = read(&format!("-in DIR/m -ref DIR/f {option}"));
+            assert!(read.is_ok(), "{option}: {}", read.expect_err("it is refused"));
+        }
+        for option in [
+            "-schedule s",
+            "-cost bbr",
+            "-searchcost labeldiff",
+            "-wmseg w",
+            "-wmcoords w",
+            "-wmnorms w",
+            "-fieldmap f",
+            "-fieldmapmask f",
+            "-pedir 1",
+            "-echospacing 0.1",
+            "-bbrtype signed",
+            "-bbrslope -0.5",
+        ] {
+            let refusal = read(&format!("-in DIR/m -ref DIR/f {option}")).expect_err(option);
+            assert!(refusal.instead.is_some() && !refusal.why.contains("is no option"), "{option}: {refusal}");
+        }
+    }
+
+    #[test]
     fn what_is_not_served_is_refused_by_name() {
         for rest in [
             "-schedule s.sch",
