@@ -38,7 +38,7 @@ def check(typed: argparse.Namespace, folder: Path) -> list[str]:
             outcome, why = run(interface)
             report(name, outcome, why, faults)
     shapes.make(folder)
-    for outcome_of in (apply_transforms, apply_to_points, flirt, mcflirt, jacobian, image_math):
+    for outcome_of in (apply_transforms, apply_to_points, flirt, mcflirt, jacobian, image_math, bias, joint_fusion):
         if typed.only in outcome_of.__name__:
             try:
                 outcome_of(folder)
@@ -273,7 +273,8 @@ def bias(folder: Path) -> None:
     )
     inside = voxels > 0.1 * voxels.max()
     mask = data.save(inside.astype(np.uint8), brain.affine, folder / "inside.nii.gz")
-    common = {"input_image": shaded, "dimension": 3, "save_bias": True, "copy_header": True, "shrink_factor": 2}
+    # By an even factor ANTs may take other voxels, by the rounding of a half.
+    common = {"input_image": shaded, "dimension": 3, "save_bias": True, "copy_header": True, "shrink_factor": 3}
     cases = {
         "plain": {},
         "as niworkflows": {
@@ -291,7 +292,7 @@ def bias(folder: Path) -> None:
         found = [array(path) for path in (done.output_image, done.bias_image)]
         assert Oracle().run(words, folder), f"{name}: real ANTs fails"
         for what, ours, path in zip(("image", "field"), found, (done.output_image, done.bias_image), strict=True):
-            apart = np.abs(ours / array(path) - 1)[inside].mean()
+            apart = np.abs(ours[inside] / array(path)[inside] - 1).mean()
             assert apart < 0.005, f"{name}: the {what} is apart by {apart:.2%}"
 
 

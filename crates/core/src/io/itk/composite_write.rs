@@ -1,9 +1,11 @@
 //! Writes ITK's composite transforms (`.h5`).
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use hdf5_writer::{DatasetBuilder, Hdf5Builder, WriteOptions};
 use nalgebra::{Matrix3, Point3, Vector3};
+use rayon::prelude::*;
 
 use super::super::replace::replace;
 use super::super::{Error, ErrorKind, Target};
@@ -29,17 +31,58 @@ impl Dimensions {
     }
 }
 
-/// Writes a chain as a composite transform. `centre` (RAS mm) is the centre of the affine parts; it does not change
-/// the map, but programs that continue from the transform rotate and scale about it.
+/// A part of a composite transform.
+#[derive(Debug, Clone)]
+pub enum CompositePart<'a> {
+    /// An affine map.
+    Affine(AffineTransform),
+    /// A displacement field.
+    Field(Cow<'a, DisplacementField>),
+}
+
+impl<'a> From<&'a Transform> for CompositePart<'a> {
+    fn from(transform: &'a Transform) -> CompositePart<'a> {
+        match transform {
+            Transform::Affine(affine) => CompositePart::Affine(*affine),
+            Transform::Displacement(field) => CompositePart::Field(Cow::Borrowed(field)),
+        }
+    }
+}
+
+impl From<CompositePart<'_>> for Transform {
+    fn from(part: CompositePart<'_>) -> Transform {
+        match part {
+            CompositePart::Affine(affine) => Transform::Affine(affine),
+            CompositePart::Field(field) => Transform::Displacement(field.into_owned()),
+        }
+    }
+}
+
+/// Writes a chain as a composite transform, as [`write_composite_parts`] does.
+///
+/// # Errors
+/// Those of [`write_composite_parts`].
+pub fn write_composite<'a>(
+    to: impl Into<Target<'a>>,
+    chain: &TransformChain,
+    centre: Point3<f64>,
+    dimensions: Dimensions,
+) -> Result<(), Error> {
+    let parts: Vec<CompositePart> = chain.steps.iter().map(|step| (&step.transform).into()).collect();
+    write_composite_parts(to, &parts, centre, dimensions)
+}
+
+/// Writes a composite transform. A point goes through the first part first. `centre` (RAS mm) is the centre of the affine
+/// parts; it does not change the map, but programs that continue from the transform rotate and scale about it.
 ///
 /// Fields are stored in single precision without compression, so that writing is as fast as the disk.
 ///
 /// # Errors
 /// A name that does not end in `.h5` or `.hdf5`; parts that two dimensions cannot represent; too little memory; a
 /// folder that does not exist or is full.
-pub fn write_composite<'a>(
+pub fn write_composite_parts<'a>(
     to: impl Into<Target<'a>>,
-    chain: &TransformChain,
+    parts: &[CompositePart],
     centre: Point3<f64>,
     dimensions: Dimensions,
 ) -> Result<(), Error> {
@@ -49,24 +92,24 @@ pub fn write_composite<'a>(
     if !composite::is_name(&name) {
         return Err(Error::new(path, ErrorKind::Extension(".h5 or .hdf5")));
     }
-    let bytes = encode(chain, centre, dimensions).map_err(|kind| Error::new(path, kind))?;
+    let bytes = encode(parts, centre, dimensions).map_err(|kind| Error::new(path, kind))?;
     replace(to, |file| file.write_all(&bytes))
 }
 
-fn encode(chain: &TransformChain, centre: Point3<f64>, dimensions: Dimensions) -> Result<Vec<u8>, ErrorKind> {
-    let of_fields = chain.steps.iter().map(|step| match &step.transform {
-        Transform::Affine(_) => 0,
-        Transform::Displacement(field) => (dimensions.count() * field.vectors.len() * size_of::<f32>()) as u64,
+fn encode(parts: &[CompositePart], centre: Point3<f64>, dimensions: Dimensions) -> Result<Vec<u8>, ErrorKind> {
+    let of_fields = parts.iter().map(|part| match part {
+        CompositePart::Affine(_) => 0,
+        CompositePart::Field(field) => (dimensions.count() * field.vectors.len() * size_of::<f32>()) as u64,
     });
     // Three copies: as given to the writer, in the writer's plan, and in the file.
     memory::check(3 * of_fields.sum::<u64>())?;
     let n = dimensions.count();
     let mut file = Hdf5Builder::new().dataset(kind(0, format!("CompositeTransform_double_{n}_{n}"))?);
     // The last part of a composite acts first.
-    for (index, step) in chain.steps.iter().rev().enumerate() {
-        let [name, parameters, fixed] = match &step.transform {
-            Transform::Affine(affine) => affine_group(index + 1, affine, centre, dimensions)?,
-            Transform::Displacement(field) => field_group(index + 1, field, dimensions)?,
+    for (index, part) in parts.iter().rev().enumerate() {
+        let [name, parameters, fixed] = match part {
+            CompositePart::Affine(affine) => affine_group(index + 1, affine, centre, dimensions)?,
+            CompositePart::Field(field) => field_group(index + 1, field, dimensions)?,
         };
         file = file.dataset(name).dataset(parameters).dataset(fixed);
     }
@@ -121,16 +164,13 @@ fn field_group(
     for row in 0..n {
         fixed.extend((0..n).map(|axis| direction[(row, axis)]));
     }
-    let count = n * field.vectors.len();
-    let mut bytes = memory::room_for((count * size_of::<f32>()) as u64)?;
-    for [x, y, z] in &field.vectors {
-        for component in &[-x, -y, *z][..n] {
-            bytes.extend_from_slice(&component.to_le_bytes());
-        }
-    }
+    let bytes = match dimensions {
+        Dimensions::Two => interleaved(field, |[x, y, _]| [-x, -y])?,
+        Dimensions::Three => interleaved(field, |[x, y, z]| [-x, -y, z])?,
+    };
     let parameters = DatasetBuilder::typed_with_order::<f32>(
         path(group, "TransformParameters"),
-        [count as u64],
+        [(n * field.vectors.len()) as u64],
         hdf5_writer::ByteOrder::LittleEndian,
     );
     Ok([
@@ -138,4 +178,15 @@ fn field_group(
         parameters.raw_data(bytes),
         numbers(group, "TransformFixedParameters", &fixed)?,
     ])
+}
+
+/// The bytes of all vectors one after the other, made on all threads.
+fn interleaved<const N: usize>(
+    field: &DisplacementField,
+    components: impl Fn([f32; 3]) -> [f32; N] + Sync + Send,
+) -> Result<Vec<u8>, ErrorKind> {
+    let mut bytes: Vec<[[u8; 4]; N]> = memory::room_for(field.vectors.len() as u64)?;
+    let vectors = field.vectors.par_iter().with_min_len(1 << 14);
+    vectors.map(|vector| components(*vector).map(f32::to_le_bytes)).collect_into_vec(&mut bytes);
+    Ok(bytes.into_flattened().into_flattened())
 }

@@ -22,7 +22,7 @@ use crate::Transform;
 
 pub use affine::{read_affine, stays_in_plane, write_affine, write_affine_of_slices};
 pub use affines::{read_affines, write_affines};
-pub use composite_write::{Dimensions, write_composite};
+pub use composite_write::{CompositePart, Dimensions, write_composite, write_composite_parts};
 pub use warp::{read_warp, read_warp_by, write_warp, write_warp_as};
 
 /// Reads the transforms of a file: an affine map, a displacement field, or several of both from a composite. The kind

@@ -11,6 +11,7 @@ use antsreg_register::linear::Start;
 use antsreg_register::{Mask, Options, Side};
 use antsreg_study::inputs;
 use antsreg_study::transforms::read_chain;
+use rayon::prelude::*;
 
 use super::super::mask;
 use super::plan::Plan;
@@ -110,14 +111,16 @@ impl Inputs {
         let starts = Starts::read(&request.starts)?;
         let fixed_starts = Starts::read(&request.fixed_starts)?;
         let options = Options { start: Start::Transform(starts.affine()), ..plan.options.clone() };
-        let mut fixed = Vec::new();
-        let mut moving = Vec::new();
-        for [fixed_path, moving_path] in &plan.pairs {
-            for (path, images) in [(fixed_path, &mut fixed), (moving_path, &mut moving)] {
-                images.push(Arc::new(inputs::image_by(GridRule::Itk, path)?));
-                super::super::check_dimension(request.slices, [(path.as_path(), &images[images.len() - 1].grid)])?;
-            }
-        }
+        let read = |side: usize| {
+            let images = plan.pairs.par_iter().map(|pair| {
+                let image = inputs::image_by(GridRule::Itk, &pair[side])?;
+                super::super::check_dimension(request.slices, [(pair[side].as_path(), &image.grid)])?;
+                Ok::<_, CliError>(Arc::new(image))
+            });
+            images.collect::<Result<Vec<_>, _>>()
+        };
+        let (fixed, moving) = rayon::join(|| read(0), || read(1));
+        let (mut fixed, mut moving) = (fixed?, moving?);
         let originals = [fixed[0].clone(), moving[0].clone()];
         let masks = |side: usize, grid: &Grid| {
             let each = plan.masks.iter().map(|pair| {

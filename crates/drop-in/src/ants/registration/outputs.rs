@@ -3,12 +3,14 @@
 //! ANTs keeps a list of transforms: the initial ones, the last of the command line first, then those of the stages. Collapsed,
 //! linear transforms in a row become one. An output's number is its place in that list.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use antsreg_console::CliError;
+use antsreg_core::io::itk::CompositePart;
 use antsreg_core::io::outputs::{self, Outputs, Writing};
 use antsreg_core::io::{itk, nifti};
-use antsreg_core::{AffineTransform, DisplacementField, Transform, TransformChain, Volume};
+use antsreg_core::{AffineTransform, ChainError, DisplacementField, Transform, TransformChain, Volume};
 use nalgebra::Point3;
 
 use super::inputs::{Starts, as_affine};
@@ -156,8 +158,8 @@ impl Files {
                 What::Warp { inverse: true } => field_writer(found.inverse_warp, found.stored),
                 What::Composite { inverse } => {
                     let dimensions = if found.slices { itk::Dimensions::Two } else { itk::Dimensions::Three };
-                    let chain = if *inverse { found.backward() } else { found.forward() };
-                    Box::new(move |path| Ok(itk::write_composite(path, &chain?, found.centre, dimensions)?))
+                    let parts = if *inverse { found.backward_parts() } else { found.forward_parts() };
+                    Box::new(move |path| Ok(itk::write_composite_parts(path, &parts?, found.centre, dimensions)?))
                 }
                 What::Warped => image_writer(found.warped, found.stored),
                 What::InverseWarped => image_writer(found.inverse_warped, found.stored),
@@ -224,15 +226,7 @@ impl<'a> Found<'a> {
     /// # Errors
     /// A singular affine.
     pub fn forward(&self) -> Result<TransformChain, CliError> {
-        let mut chain = TransformChain::new();
-        if let Some(warp) = self.warp {
-            chain.push("warp", Transform::Displacement(warp.clone()), false)?;
-        }
-        chain.push("affine", Transform::Affine(self.affine()), false)?;
-        if let Some((_, rest)) = self.starts.rest() {
-            chain.steps.extend(rest.steps);
-        }
-        Ok(chain)
+        Ok(chain(self.forward_parts()?))
     }
 
     /// From moving to fixed points, where all starts are affine.
@@ -240,11 +234,33 @@ impl<'a> Found<'a> {
     /// # Errors
     /// A singular affine.
     pub fn backward(&self) -> Result<TransformChain, CliError> {
-        let mut chain = TransformChain::new();
-        chain.push("affine", Transform::Affine(self.affine()), true)?;
-        if let Some(inverse_warp) = self.inverse_warp {
-            chain.push("inverse warp", Transform::Displacement(inverse_warp.clone()), false)?;
-        }
-        Ok(chain)
+        Ok(chain(self.backward_parts()?))
     }
+
+    fn forward_parts(&self) -> Result<Vec<CompositePart<'a>>, CliError> {
+        self.inverse_affine()?;
+        let warp = self.warp.map(|warp| CompositePart::Field(Cow::Borrowed(warp)));
+        let rest = self.starts.rest().into_iter().flat_map(|(_, rest)| rest.steps);
+        let rest = rest.map(|step| match step.transform {
+            Transform::Affine(affine) => CompositePart::Affine(affine),
+            Transform::Displacement(field) => CompositePart::Field(Cow::Owned(field)),
+        });
+        Ok(warp.into_iter().chain([CompositePart::Affine(self.affine())]).chain(rest).collect())
+    }
+
+    fn backward_parts(&self) -> Result<Vec<CompositePart<'a>>, CliError> {
+        let affine = CompositePart::Affine(self.inverse_affine()?);
+        let inverse_warp = self.inverse_warp.map(|warp| CompositePart::Field(Cow::Borrowed(warp)));
+        Ok([affine].into_iter().chain(inverse_warp).collect())
+    }
+
+    fn inverse_affine(&self) -> Result<AffineTransform, ChainError> {
+        let affine = self.affine();
+        let determinant = affine.matrix.determinant();
+        affine.inverse().ok_or(ChainError::Singular { name: "the affine".into(), determinant })
+    }
+}
+
+fn chain(parts: Vec<CompositePart>) -> TransformChain {
+    parts.into_iter().map(Transform::from).collect::<Vec<_>>().into()
 }
