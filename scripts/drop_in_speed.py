@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Time fMRIPrep's normalisation call of antsRegistration: an init from antsAI, rigid, affine, SyN, composites, an image.
+
+Prints the whole call's seconds, from the start of the program to its end: least, median and most of the runs after a first
+one. The device is that of ANTSREG_DEVICE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+#: fMRIPrep 25.2.7, T1w precise; FIXED and MOVING stand for the images, LINEAR for the metric of both linear stages.
+LINE = (
+    "--collapse-output-transforms 1 --dimensionality 3 --float 1 --initial-moving-transform [ init.mat, 0 ] "
+    "--initialize-transforms-per-stage 0 --interpolation LanczosWindowedSinc "
+    "--output [ ants_t1_to_mni, ants_t1_to_mni_Warped.nii.gz ] "
+    "--transform Rigid[ 0.05 ] --metric LINEAR --convergence [ 100x100, 1e-06, 20 ] --smoothing-sigmas 2.0x1.0vox "
+    "--shrink-factors 2x1 --use-histogram-matching 1 "
+    "--transform Affine[ 0.08 ] --metric LINEAR --convergence [ 100x100, 1e-06, 20 ] --smoothing-sigmas 1.0x0.0vox "
+    "--shrink-factors 2x1 --use-histogram-matching 1 "
+    "--transform SyN[ 0.1, 3.0, 0.0 ] --metric CC[ FIXED, MOVING, 1, 4, None, 1 ] "
+    "--convergence [ 100x70x50x20, 1e-06, 10 ] --smoothing-sigmas 3.0x2.0x1.0x0.0vox --shrink-factors 8x4x2x1 "
+    "--use-histogram-matching 1 --winsorize-image-intensities [ 0.005, 0.995 ] --write-composite-transform 1"
+)
+
+
+def main() -> None:
+    """Time the call."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fixed", type=Path)
+    parser.add_argument("moving", type=Path)
+    parser.add_argument("--program", type=Path, default=Path("target/release/antsreg-gpu"))
+    parser.add_argument("--runs", type=int, default=5, help="runs that count [default: 5]")
+    typed = parser.parse_args()
+    fixed, moving, program = (str(path.resolve()) for path in (typed.fixed, typed.moving, typed.program))
+    start = f"antsAI -d 3 -m Mattes[{fixed},{moving},32,Regular,0.25] -t Rigid[0.1] -s [15,0.1] -o init.mat"
+    line = LINE.replace("LINEAR", "Mattes[ FIXED, MOVING, 1, 56, Regular, 0.25 ]")
+    words = ["antsRegistration", *line.replace("FIXED", fixed).replace("MOVING", moving).split()]
+    with tempfile.TemporaryDirectory() as folder:
+
+        def run(words: list[str]) -> float:
+            began = time.perf_counter()
+            subprocess.run([program, "as", *words], cwd=folder, check=True, capture_output=True)
+            return time.perf_counter() - began
+
+        run(start.split())
+        seconds = [run(words) for _ in range(typed.runs + 1)][1:]
+    least, median, most = min(seconds), statistics.median(seconds), max(seconds)
+    print(f"{typed.fixed.name} {typed.moving.name}: {least:.2f} s, median {median:.2f} s, at most {most:.2f} s")
+
+
+if __name__ == "__main__":
+    main()
