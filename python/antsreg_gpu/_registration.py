@@ -181,9 +181,6 @@ class Registration:
             ``nii.gz`` or ``nii``.
         warped, inverse : bool
             Whether the warped images, and the inverse warp and inversely warped image, are written.
-        exact : bool
-            Whether displacements are stored as they were computed, not rounded to multiples of 1/1024 mm. They are not rounded
-            either where a warp would fold by it.
         composite : bool
             Whether all transforms of a direction are written as one ``.h5`` file of ITK, instead of affine and warp.
 

@@ -29,7 +29,7 @@ from environment import REPOSITORY
 from docs.site import tracked
 
 #: Documents of the past keep the commands of their time.
-PAGES = ["*.md", ":!docs/history", ":!third_party", ":!.github"]
+PAGES = ["*.md", ":!docs/history", ":!third_party", ":!.github", ":!crates"]
 PROGRAM = REPOSITORY / "target" / "debug" / "antsreg-gpu"
 UNDERSTANDS = ["cargo", "run", "--quiet", "--locked", "--package", "antsreg-cli", "--example", "understands"]
 PYTHON = REPOSITORY / ".venv" / "python" / "bin" / "python"

@@ -19,7 +19,7 @@ SOURCE = REPOSITORY / "target" / "docs" / "source"
 SITE = REPOSITORY / "target" / "docs" / "site"
 
 #: Pages, and pictures that they show.
-PAGES = ["*.md", "docs", ":!.github", ":!third_party", ":!docs/figures.json", ":!docs/**/*.csv"]
+PAGES = ["*.md", "docs", ":!.github", ":!third_party", ":!crates", ":!docs/figures.json", ":!docs/**/*.csv"]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 PYTHON_PAGE = """# Python

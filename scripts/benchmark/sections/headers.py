@@ -1,4 +1,4 @@
-"""Headers that lie: the moving image turned and moved in the world, its voxels untouched."""
+"""Wrong headers: the moving image turned and moved in the world, its voxels untouched."""
 
 from __future__ import annotations
 
