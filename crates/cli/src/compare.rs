@@ -7,7 +7,7 @@ use antsreg_core::compare::Comparison;
 
 use antsreg_study::inputs;
 
-/// How much two images on one grid differ.
+/// Compare two images on one grid.
 ///
 /// Prints the root mean square and the mean absolute difference, the largest one, and Pearson's correlation.
 #[derive(Debug, Clone, clap::Args)]

@@ -109,7 +109,7 @@ impl std::fmt::Display for Summary {
     }
 }
 
-/// How nearly a warp and its inverse undo each other.
+/// Inverse consistency of a warp and its inverse: distances of points after both from where they started.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Consistency {
     /// Mean distance from the start after both, voxels.

@@ -155,7 +155,7 @@ fn volume(
             }
             (motion, _) => motion,
         };
-        // Of a volume that moved, the chain ends with its own motion.
+        // With motion correction the chain of each volume ends with the transform of that volume.
         let moved = |volume: &Volume, index: usize| match &motion {
             None => carry(volume),
             Some(motion) => {
@@ -206,10 +206,10 @@ fn read_labels(args: &Args, input: &Path) -> Result<Option<LabelVolume>, CliErro
     }
 }
 
-/// Refuses what does not fit into memory: a volume as read, with what the interpolation makes of it, and as carried, and
-/// what is packed of it while it is written.
+/// Checks that memory is available for one volume: the input with the coefficients of its interpolation, the output, and the
+/// buffers of its compression.
 fn check_memory(args: &Args, input: &Path, from: &Grid, onto: &Grid) -> Result<(), CliError> {
-    /// Bytes that are packed at once, and as many packed.
+    /// Buffers of the compression, bytes: a block of the output, and its compressed copy.
     const PACKING: u64 = 64 << 20;
     let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
     // The coefficients of splines, and a copy of them on the way.

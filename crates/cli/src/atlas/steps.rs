@@ -47,7 +47,7 @@ fn open(folder: &Path) -> Result<Session, CliError> {
     Ok(Session::open(folder)?)
 }
 
-/// The one device of a step that uses no more.
+/// The device of a step that uses one device.
 fn one(devices: &Devices) -> Result<DeviceChoice, UsageError> {
     match devices {
         Devices::One(choice) => Ok(*choice),

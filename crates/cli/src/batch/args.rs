@@ -74,7 +74,7 @@ const AFTER: &str = "\
 Output:
   FOLDER/SUBJECT_0GenericAffine.mat and so on, as `register -o FOLDER/SUBJECT_` writes them
   FOLDER/SUBJECT_report.html    a page of pictures and figures to judge a subject's result by
-  FOLDER/report.html    a page of all subjects: table, small pictures, outliers, room for verdicts
+  FOLDER/report.html    a page of all subjects: table, small pictures, outliers, fields for verdicts
   FOLDER/summary.csv    a row a subject: status and reason, seconds, cost, energies, overlap, Jacobian, files
 
 Exit code: 3 if subjects failed and all others are done.

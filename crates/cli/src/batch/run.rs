@@ -127,7 +127,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// The console, after the notes about devices that came meanwhile.
+    /// The console. Notes about devices that have arrived since the last call are printed first.
     fn console(&self) -> MutexGuard<'_, &'a mut Console> {
         let mut console = self.console.lock().unwrap_or_else(PoisonError::into_inner);
         device_notes::show(&self.notes, &mut console);

@@ -47,7 +47,7 @@ impl RegistrationArgs {
         self.transform.unwrap_or(self.preset.model())
     }
 
-    /// The one device of a verb that uses no more.
+    /// The device of a verb that uses one device.
     pub fn one_device(&self) -> Result<DeviceChoice, UsageError> {
         match &self.device {
             Devices::One(choice) => Ok(*choice),

@@ -34,7 +34,7 @@ impl Refusal {
         Refusal { instead: Some(instead.to_string()), ..self }
     }
 
-    /// Names the original program as what can be used instead, unless something else has been named.
+    /// Adds the advice to use the original program, unless the refusal has other advice.
     pub fn or_by_the_next(self, command: &str) -> Refusal {
         match self.instead {
             Some(_) => self,

@@ -1,4 +1,4 @@
-//! `PREFIXrecord.json`: what was done, with what, and how it came out.
+//! `PREFIXrecord.json`: inputs, parameters, results and times of a registration.
 
 use std::path::{Path, PathBuf};
 
@@ -277,7 +277,7 @@ impl std::fmt::Display for JacobianSummary {
     }
 }
 
-/// How nearly a warp and its inverse undo each other.
+/// Inverse consistency of a warp and its inverse: distances of points after both from where they started.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Consistency {
     /// Mean distance of points from where they started, after both, voxels.

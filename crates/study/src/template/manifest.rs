@@ -25,7 +25,7 @@ pub struct Manifest {
     pub version: String,
     /// The device, without its number; `None` for a step without registration.
     pub device: Option<String>,
-    /// The pass after which the template stopped moving, if this step comes later.
+    /// For a step that is not needed: the pass after which the template stopped moving.
     pub converged_after: Option<usize>,
     /// The files that were read.
     pub inputs: Vec<FileRecord>,
