@@ -3,9 +3,10 @@
 use antsreg_tests::Workplace;
 
 /// All but `register`, whose help is looked at by itself.
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 21] = [
     "motion",
     "batch",
+    "normalise",
     "atlas",
     "atlas register-one",
     "atlas average",

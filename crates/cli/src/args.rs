@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::common::Common;
 use crate::{
-    apply, atlas, batch, bias, brain, compare, completions, convert, info, jacobian, labels, motion, overlap,
-    register,
+    apply, atlas, batch, bias, brain, compare, completions, convert, info, jacobian, labels, motion, normalise,
+    overlap, register,
 };
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
@@ -37,6 +37,8 @@ enum Verb {
 enum OwnVerb {
     Register(Box<register::Args>),
     Batch(Box<batch::Args>),
+    #[command(visible_alias = "normalize")]
+    Normalise(Box<normalise::Args>),
     Motion(motion::Args),
     Apply(apply::Args),
     Bias(Box<bias::Args>),
@@ -59,6 +61,7 @@ impl Cli {
             Verb::As(args) => args.invocation().ok()?.first_gpus(),
             Verb::Own(OwnVerb::Register(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Batch(args)) => args.first_gpus(),
+            Verb::Own(OwnVerb::Normalise(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Brain(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Labels(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Atlas(args)) => args.first_gpus(),
@@ -80,6 +83,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     match verb {
         OwnVerb::Register(args) => register::run(*args, &mut console),
         OwnVerb::Batch(args) => batch::run(&args, &mut console),
+        OwnVerb::Normalise(args) => normalise::run(&args, &mut console),
         OwnVerb::Motion(args) => motion::run(&args, &mut console),
         OwnVerb::Apply(args) => apply::run(args, &mut console),
         OwnVerb::Bias(args) => bias::run(&args, &mut console),

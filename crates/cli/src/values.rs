@@ -25,6 +25,13 @@ pub enum ValueError {
     },
 }
 
+/// A label in the names of BIDS: letters and digits.
+pub fn label(text: &str) -> Result<String, ValueError> {
+    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
+    check(plain, "letters and digits only, as in MNI152NLin2009cAsym", text)?;
+    Ok(text.to_owned())
+}
+
 /// The name by which a choice is asked for.
 pub fn name(choice: &impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())

@@ -110,14 +110,14 @@ pub enum CliError {
         shortage: antsreg_core::memory::Shortage,
     },
     /// Some subjects failed; the others are done.
-    #[error("{} of {of} subjects failed: {}; the reasons are in {}", failed.len(), first(failed, ", "), summary.display())]
+    #[error("{} of {of} subjects failed: {}; {}", failed.len(), first(failed, ", "), reasons(summary.as_deref()))]
     SomeFailed {
         /// Their names.
         failed: Vec<String>,
         /// Number of subjects.
         of: usize,
-        /// The table of all subjects.
-        summary: PathBuf,
+        /// The table of all subjects, if one was written.
+        summary: Option<PathBuf>,
     },
     /// A template was made without some of its subjects.
     #[error("{} of {all} subjects left out, the template is of the others: {}", subjects.len(), first(subjects, "; "))]
@@ -221,10 +221,18 @@ impl CliError {
     }
 }
 
+/// Where the reasons of failures are.
+fn reasons(summary: Option<&Path>) -> String {
+    summary.map_or("the reasons stand above".into(), |summary| format!("the reasons are in {}", summary.display()))
+}
+
 /// The exit code of an error of files or of a study: 2 if the command line is wrong.
 fn of_study(error: &study::Error) -> u8 {
     match error {
-        study::Error::Recipe(_) | study::Error::Subjects(study::subjects::Error::Channels { .. }) => 2,
+        study::Error::Recipe(_)
+        | study::Error::Subjects(
+            study::subjects::Error::Channels { .. } | study::subjects::Error::OnePrefix { .. },
+        ) => 2,
         study::Error::Atlases(AtlasesError::Twice { .. } | AtlasesError::TooFew { .. }) => 2,
         study::Error::Template(error) => of_template(error),
         _ => 1,
@@ -263,7 +271,7 @@ mod tests {
     fn of_thousands_that_fail_the_first_are_named() {
         let message = |failed: usize| {
             let failed = (0..failed).map(|n| format!("s{n}")).collect();
-            CliError::SomeFailed { failed, of: 20_000, summary: "summary.csv".into() }.to_string()
+            CliError::SomeFailed { failed, of: 20_000, summary: Some("summary.csv".into()) }.to_string()
         };
         assert_eq!(message(2), "2 of 20000 subjects failed: s0, s1; the reasons are in summary.csv");
         assert!(message(10).contains("s8, s9; the reasons"), "{}", message(10));

@@ -101,6 +101,19 @@ impl Worker {
         self.device.run(task)
     }
 
+    /// Calls `work` with the device, within `bytes` of a GPU's memory. A prepared side may be released for that.
+    ///
+    /// # Errors
+    /// Those of the work; a GPU with too little memory.
+    pub fn with_device<T, E: From<Error>>(
+        &mut self,
+        bytes: u64,
+        work: impl FnOnce(&Device) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _share = self.take(bytes)?;
+        work(&self.device)
+    }
+
     /// Calls `work` with the prepared side of a target, within `bytes` of a GPU's memory.
     fn with_prepared<T, E: From<Error>>(
         &mut self,

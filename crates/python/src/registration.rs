@@ -7,6 +7,7 @@ use antsreg_core::io::outputs;
 use antsreg_core::{DisplacementField, Volume};
 use antsreg_kernels::apply;
 use antsreg_register::{self as register, Description, Resident};
+use antsreg_study::bias::Corrected;
 use antsreg_study::pair::{Context, Format, Labels, Names, PairFiles, Seconds, Writing, record, write, write_report};
 use pyo3::prelude::*;
 
@@ -232,6 +233,8 @@ impl Registration {
             channels: Vec::new(),
             fixed_mask: None,
             moving_mask: None,
+            carried: Vec::new(),
+            bias: Corrected::None,
             labels: Labels::default(),
             start: inputs.fixed.start_file.clone(),
             prefix: prefix.to_owned(),

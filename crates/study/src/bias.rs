@@ -6,8 +6,50 @@ use antsreg_core::Volume;
 use antsreg_core::io::nifti;
 use antsreg_core::io::outputs::Outputs;
 use antsreg_heads::bias::{self, Course, Options};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
+
+/// Which images are corrected for shading after they are read, before anything else is done with them. What a registration
+/// writes shows the corrected images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Corrected {
+    /// No image
+    #[default]
+    None,
+    /// Those of the fixed side
+    Fixed,
+    /// Those of the moving side
+    Moving,
+    /// Those of both sides
+    Both,
+}
+
+impl Corrected {
+    /// Whether the images of the fixed side are corrected.
+    pub fn fixed(self) -> bool {
+        matches!(self, Corrected::Fixed | Corrected::Both)
+    }
+
+    /// Whether the images of the moving side are corrected.
+    pub fn moving(self) -> bool {
+        matches!(self, Corrected::Moving | Corrected::Both)
+    }
+}
+
+/// The image without its shading, by ANTs' usual parameters from the voxels above zero. `name` is used in messages.
+///
+/// # Errors
+/// [`Error::Bias`] where no field is found.
+pub fn corrected(name: &Path, mut image: Volume) -> Result<Volume, Error> {
+    let foreground = bias::foreground(&image);
+    let field = bias::estimate(&image, Some(&foreground), None, &Options::default())
+        .map_err(|source| Error::Bias { path: name.into(), source })?;
+    field.divide(&mut image);
+    Ok(image)
+}
 
 /// What voxels count without a mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

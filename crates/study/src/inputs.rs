@@ -7,7 +7,7 @@ use antsreg_core::io::{self, ErrorKind, label_list, nifti};
 use antsreg_core::{Grid, LabelVolume, Volume};
 use rayon::prelude::*;
 
-use crate::{Error, geometry};
+use crate::{Error, bias, geometry};
 
 /// Smallest and largest allowed range of intensities. Outside, sums of squares over an image overflow or underflow
 /// single precision.
@@ -19,6 +19,15 @@ pub const RANGE: [f64; 2] = [1e-15, 1e15];
 /// A file that cannot be read; a name that is not UTF-8; a constant image; values beyond [`RANGE`].
 pub fn image(path: &Path) -> Result<Volume, Error> {
     image_by(GridRule::default(), path)
+}
+
+/// [`image`], and if it is to be `corrected`, its shading removed.
+///
+/// # Errors
+/// Those of [`image`]; [`Error::Bias`] where no field is found.
+pub fn prepared_image(path: &Path, corrected: bool) -> Result<Volume, Error> {
+    let volume = image(path)?;
+    if corrected { bias::corrected(path, volume) } else { Ok(volume) }
 }
 
 /// [`image`], with the grid by this rule.

@@ -2,7 +2,7 @@
 //!
 //! [`pair`] is one registration: reading, checking, the record, writing. [`batch`] registers many subjects to one
 //! fixed image and can be continued after a stop. [`labels`] labels an image by several atlases. [`subjects`] lists
-//! the subjects of a study. The library prints nothing; front ends convert arguments to its types and show its
+//! the subjects of a study. [`normalise`] brings raw scans of heads to a template. The library prints nothing; front ends convert arguments to its types and show its
 //! results.
 
 pub mod apply;
@@ -17,6 +17,7 @@ pub mod inputs;
 pub mod labels;
 pub mod memory;
 pub mod motion;
+pub mod normalise;
 pub mod pair;
 pub mod subjects;
 pub mod template;

@@ -35,6 +35,9 @@ pub struct Args {
     /// Weight of each channel in the registrations [default: equal weights]
     #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = within(TemplateOptions::WEIGHT), help_heading = "Input")]
     weights: Vec<f64>,
+    /// Remove the shading of the subjects' images (N4, as `bias` does by default) whenever they are read
+    #[arg(long, help_heading = "Input")]
+    bias: bool,
     /// Label maps of the subjects, in their order: the template gets labels and probability maps
     #[arg(long, value_name = "IMAGE", num_args = 1.., help_heading = "Input")]
     labels: Vec<PathBuf>,
@@ -149,6 +152,7 @@ impl Args {
                 sharpen: self.sharpen,
                 stop_below_voxels: self.stop_below,
                 margin_mm: self.margin,
+                bias: self.bias,
                 average: self.average,
                 interpolation: self.interpolation,
             },

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use antsreg_console::{CliError, UsageError};
 use antsreg_kernels::apply::LabelInterpolation;
-use antsreg_register::Recipe;
 use antsreg_register::syn::Channel;
-use antsreg_study::batch::{self, Job};
-use antsreg_study::pair::{ChannelFiles, Labels, PairFiles};
+use antsreg_study::batch::Job;
+use antsreg_study::bias::Corrected;
+use antsreg_study::pair::{ChannelFiles, Labels, Names, PairFiles};
 use antsreg_study::subjects::{self, Listing, Subject};
 
+use crate::many::Study;
 use crate::options::{RegistrationArgs, WritingArgs};
 use crate::values;
 
@@ -38,6 +39,11 @@ pub struct Args {
     /// Fixed voxels that count, as for `register`
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     fixed_mask: Option<PathBuf>,
+    /// Remove the shading of the images (N4, as `bias` does by default) before they are registered; images that are written are
+    /// without it [default: none; without a value moving, which are the subjects]
+    #[arg(long, value_enum, value_name = "SIDES", num_args = 0..=1, require_equals = true, default_value_t,
+        hide_default_value = true, default_missing_value = "moving", help_heading = "Input")]
+    bias: Corrected,
     /// Label map of the fixed image: the overlap with it of each subject that has labels is recorded
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     fixed_labels: Option<PathBuf>,
@@ -85,18 +91,6 @@ Examples:
   antsreg-gpu batch -f template_t1.nii.gz,template_t2.nii.gz --channels t1,t2 --weights 1,0.5 -o out subjects.csv
   antsreg-gpu batch -f template.nii.gz --fixed-labels template_labels.nii.gz -o out subjects.csv";
 
-/// What all subjects share, and the subjects.
-pub struct Study {
-    /// The files of the fixed side, with empty names for the moving side.
-    pub shared: PairFiles,
-    /// The registration, but for its start, which may be in a file.
-    pub recipe: Recipe,
-    /// Each subject.
-    pub jobs: Vec<Job>,
-    /// Whether any registration has a mask.
-    pub masked: bool,
-}
-
 impl Args {
     /// How many of the first GPUs can be used, where that is known before the driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
@@ -118,8 +112,12 @@ impl Args {
         self.registration.check_metrics(&recipe)?;
         (recipe.images, recipe.inverse_warp) = (Some(self.writing.images()), self.writing.writing().inverse);
         let masked = self.fixed_mask.is_some() || subjects.iter().any(|subject| subject.mask.is_some());
-        let jobs = subjects.into_iter().map(|subject| Job { name: subject.name.clone(), files: self.files(subject) });
-        let jobs = jobs.collect();
+        let job = |subject: Subject| {
+            let (name, files) = (subject.name.clone(), self.files(subject));
+            let names = Names::new(&files, recipe.model.is_deformable());
+            Job { name, files, names }
+        };
+        let jobs = subjects.into_iter().map(job).collect();
         let nobody =
             Subject { name: String::new(), images: vec![PathBuf::new(); channels.len()], mask: None, labels: None };
         let labels = Labels { fixed: self.fixed_labels.clone(), list: self.label_list.clone(), ..Labels::default() };
@@ -172,6 +170,8 @@ impl Args {
             channels: fixed.zip(moving).map(|(fixed, moving)| ChannelFiles { fixed, moving }).collect(),
             fixed_mask: self.fixed_mask.clone(),
             moving_mask: subject.mask,
+            carried: Vec::new(),
+            bias: self.bias,
             labels: Labels {
                 fixed: self.fixed_labels.clone().filter(|_| scored),
                 moving: subject.labels,
@@ -185,14 +185,9 @@ impl Args {
         }
     }
 
-    /// The page of all subjects, if it is wanted.
-    pub fn page(&self) -> Option<PathBuf> {
-        (!self.no_report).then(|| batch::page_name(&self.output))
-    }
-
-    /// The table of all subjects.
-    pub fn summary(&self) -> PathBuf {
-        self.output.join("summary.csv")
+    /// Whether pages are wanted.
+    pub fn report(&self) -> bool {
+        !self.no_report
     }
 }
 

@@ -1,8 +1,30 @@
 //! `batch`: many subjects to one fixed image.
 
 mod args;
-mod run;
-mod show;
+
+use antsreg_console::{CliError, Console};
+use antsreg_study::batch::{self, Alone};
+use antsreg_study::pair::FixedInputs;
+
+use crate::many::{self, OfAll, Order};
 
 pub use args::Args;
-pub use run::run;
+
+/// Runs `batch`.
+pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
+    let study = args.study()?;
+    let order = Order {
+        devices: &args.registration.device,
+        workers: args.workers,
+        resume: args.resume,
+        dry_run: args.dry_run,
+        folders: vec![args.output.clone()],
+        sources: &args.subjects,
+        of_all: OfAll {
+            summary: Some(batch::summary_name(&args.output)),
+            page: args.report().then(|| batch::page_name(&args.output)),
+            dataset: None,
+        },
+    };
+    many::run(&study, &order, &Alone, || FixedInputs::read(&study.shared), console)
+}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use antsreg_console::UsageError;
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::Recipe;
+use antsreg_study::bias::Corrected;
 use antsreg_study::labels::{AtlasSource, Carrying, Fusion, LabelOptions, TargetFiles};
 use antsreg_study::pair::{Format, Labels, PairFiles, Writing};
 use antsreg_study::transforms::TransformFile;
@@ -74,6 +75,9 @@ pub struct Args {
     /// Moving image (NIfTI): it is aligned to the fixed one
     #[arg(short, long, value_name = "IMAGE", help_heading = "With a registration", requires = "fixed")]
     moving: Option<PathBuf>,
+    /// Remove the shading of all images (N4, as `bias` does by default) before they are registered
+    #[arg(long, help_heading = "Labels", conflicts_with = "apply")]
+    bias: bool,
     #[command(flatten)]
     report: ReportArgs,
     /// Print what would be done and the memory it would take, then stop
@@ -179,6 +183,8 @@ impl Args {
             channels: Vec::new(),
             fixed_mask: None,
             moving_mask: None,
+            carried: Vec::new(),
+            bias: if self.bias { Corrected::Both } else { Corrected::None },
             labels,
             start: self.registration.start(),
             prefix: self.output.clone(),
@@ -207,7 +213,7 @@ impl Args {
     /// How atlases are brought to a target and fused.
     fn options(&self, fusion: Fusion) -> Result<LabelOptions, UsageError> {
         let (recipe, start) = (self.recipe()?, self.registration.start());
-        Ok(LabelOptions { recipe, start, interpolation: self.interpolation, fusion })
+        Ok(LabelOptions { recipe, start, bias: self.bias, interpolation: self.interpolation, fusion })
     }
 
     /// The registration.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use antsreg_register::{Model, Stage};
+use antsreg_study::bias::Corrected;
 use antsreg_study::words::quoted;
 
 use super::job::Plan;
@@ -30,6 +31,9 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
         ("--moving-labels", &files.labels.moving),
     ];
     words.extend(optional.into_iter().filter_map(|(option, path)| Some((option, shown(path.as_deref()?)))));
+    if files.bias != Corrected::None {
+        words.push(("--bias=", name(&files.bias)));
+    }
     words.extend(files.labels.list.clone().map(|list| ("--label-list", list)));
     words.push(("--transform", name(&job.recipe.model)));
     words.push(("--initial-transform", inputs.fixed.start_file.to_string()));

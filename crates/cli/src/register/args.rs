@@ -6,6 +6,7 @@ use std::str::FromStr;
 use antsreg_console::UsageError;
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::syn::{Channel, Metric};
+use antsreg_study::bias::Corrected;
 use antsreg_study::pair::{ChannelFiles, Labels, PairFiles};
 use clap::ValueEnum;
 
@@ -47,6 +48,11 @@ pub struct Args {
     /// Moving voxels that count, on the grid of the moving image; as the fixed mask
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     moving_mask: Option<PathBuf>,
+    /// Remove the shading of the images (N4, as `bias` does by default) before they are registered; images that are written are
+    /// without it [default: none; without a value both]
+    #[arg(long, value_enum, value_name = "SIDES", num_args = 0..=1, require_equals = true, default_value_t,
+        hide_default_value = true, default_missing_value = "both", help_heading = "Input")]
+    bias: Corrected,
     /// Label map of the fixed image; with --moving-labels, their overlap after registration is printed and recorded
     #[arg(long, value_name = "IMAGE", help_heading = "Input", requires = "moving_labels")]
     fixed_labels: Option<PathBuf>,
@@ -138,6 +144,8 @@ impl Args {
             channels: self.channels.into_iter().map(|typed| typed.files).collect(),
             fixed_mask: self.fixed_mask,
             moving_mask: self.moving_mask,
+            carried: Vec::new(),
+            bias: self.bias,
             labels,
             start: self.registration.start(),
             report: self.report.path(|| PairFiles::usual_report(&self.output)),

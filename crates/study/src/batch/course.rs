@@ -8,8 +8,9 @@ use antsreg_core::report::{Observer, Report};
 use antsreg_pool::{BackgroundThreads, DeviceWorkers, StageThreads, Target, Worker};
 use antsreg_register::{Computed, Description, Options, Progress};
 
+use super::Steps;
 use crate::Error;
-use crate::pair::{Context, FixedInputs, Inputs, Names, PairFiles, Record, Seconds, write};
+use crate::pair::{Context, FixedInputs, Inputs, Names, PairFiles, Record, Seconds, write_with};
 
 /// A subject of a batch.
 #[derive(Debug, Clone)]
@@ -18,6 +19,8 @@ pub struct Job {
     pub name: String,
     /// The files of its registration.
     pub files: PairFiles,
+    /// The names of its outputs.
+    pub names: Names,
 }
 
 /// How a subject came out.
@@ -77,9 +80,10 @@ struct Passing<T> {
     what: Result<T, Error>,
 }
 
-/// A job that was computed, and the device.
-struct Registered {
+/// A job that was computed, what was prepared for it, and the device.
+struct Registered<T> {
     inputs: Inputs,
+    prepared: T,
     computed: Computed,
     device: Description,
 }
@@ -90,8 +94,9 @@ struct Registered {
 /// # Errors
 /// A thread that cannot be started; a device that cannot be used. A subject that fails is told to `progress` and noted in its
 /// row.
-pub fn run(
+pub fn run<S: Steps>(
     batch: &Batch,
+    steps: &S,
     jobs: Vec<(usize, Job)>,
     workers: &mut DeviceWorkers,
     threads: StageThreads,
@@ -106,21 +111,22 @@ pub fn run(
     let computing = Mutex::new(0.0);
     let read = |(place, job): (usize, Job)| {
         let began = Instant::now();
-        let what = Inputs::beside(batch.fixed.clone(), &job.files);
+        let read = || steps.read(batch.fixed.clone(), &job);
+        let what = if job.files.bias.moving() { background.run(read) } else { read() };
         let seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
-        if let Ok(inputs) = &what {
+        if let Ok((inputs, _)) = &what {
             inputs.warnings.iter().for_each(|warning| progress.warning(&job.name, warning));
         }
         Passing { place, job, seconds, what }
     };
-    let compute = |worker: &mut Worker, Passing { place, job, seconds, what }: Passing<Inputs>| {
+    let compute = |worker: &mut Worker, Passing { place, job, seconds, what }: Passing<(Inputs, S::Read)>| {
         let began = Instant::now();
-        let what = what.and_then(|inputs| register(worker, &target, &job, inputs, progress));
+        let what = what.and_then(|read| register(worker, steps, &target, &job, read, progress));
         *computing.lock().unwrap_or_else(PoisonError::into_inner) += began.elapsed().as_secs_f64();
         Passing { place, job, seconds, what }
     };
-    let write = |Passing { place, job, seconds, what }: Passing<Registered>| {
-        let what = what.and_then(|registered| background.run(|| finish(batch, &job, registered, seconds)));
+    let write = |Passing { place, job, seconds, what }: Passing<Registered<S::Prepared>>| {
+        let what = what.and_then(|registered| background.run(|| finish(batch, steps, &job, registered, seconds)));
         (place, job, what)
     };
     let mut ended = 0;
@@ -143,27 +149,35 @@ pub fn run(
 }
 
 /// The part of a registration that needs the device.
-fn register(
+fn register<S: Steps>(
     worker: &mut Worker,
+    steps: &S,
     target: &Arc<Target>,
     job: &Job,
-    inputs: Inputs,
+    (mut inputs, read): (Inputs, S::Read),
     progress: &dyn BatchProgress,
-) -> Result<Registered, Error> {
+) -> Result<Registered<S::Prepared>, Error> {
     let mut observer = Subject { progress, name: &job.name };
+    let prepared = steps.prepare(worker, &target.options, job, &mut inputs, read)?;
     let computed = worker.register(target, &inputs.moving, &mut observer);
     let computed = computed.map_err(|error| inputs.blame(&job.files, error))?;
-    Ok(Registered { inputs, computed, device: worker.description().clone() })
+    Ok(Registered { inputs, prepared, computed, device: worker.description().clone() })
 }
 
 /// The rest of a registration, and its files.
-fn finish(batch: &Batch, job: &Job, registered: Registered, seconds: Seconds) -> Result<Record, Error> {
-    let Registered { inputs, computed, device } = registered;
-    let found = computed.finish(inputs.sides(), batch.options)?;
-    let names = Names::new(&job.files, found.relaxed.is_some());
+fn finish<S: Steps>(
+    batch: &Batch,
+    steps: &S,
+    job: &Job,
+    registered: Registered<S::Prepared>,
+    seconds: Seconds,
+) -> Result<Record, Error> {
+    let Registered { mut inputs, prepared, computed, device } = registered;
+    let mut found = computed.finish(inputs.sides(), batch.options)?;
+    let further = steps.finish(job, &mut inputs, &mut found, prepared)?;
     let of = Context {
         files: &job.files,
-        names: &names,
+        names: &job.names,
         inputs: &inputs,
         options: batch.options,
         device: &device,
@@ -172,7 +186,7 @@ fn finish(batch: &Batch, job: &Job, registered: Registered, seconds: Seconds) ->
         device_memory: None,
         profile: None,
     };
-    Ok(write(&of, &found, seconds, Seconds::sum)?.record)
+    Ok(write_with(&of, &found, seconds, Seconds::sum, further)?.record)
 }
 
 /// Reports iterations under the subject's name.

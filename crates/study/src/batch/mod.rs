@@ -3,9 +3,11 @@
 mod course;
 mod page;
 mod resume;
+mod steps;
 mod summary;
 
 pub use course::{Batch, BatchProgress, Job, Row, Status, run};
-pub use page::{page, page_name};
+pub use page::{page, page_name, summary_name};
 pub use resume::finished;
+pub use steps::{Alone, Steps};
 pub use summary::write_summary;

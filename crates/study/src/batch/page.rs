@@ -17,10 +17,11 @@ const HEAD_BYTES: u64 = 64 << 10;
 type Figure = (&'static str, &'static str, usize, Worse, fn(&Record) -> Option<f64>);
 
 /// What is compared between subjects.
-const FIGURES: [Figure; 8] = [
+const FIGURES: [Figure; 9] = [
     ("correlation", "Correlation with the fixed image after registration.", 4, Worse::Low, |record| {
         record.similarity.correlation
     }),
+    ("brain, cm³", "Volume of the brain.", 0, Worse::Low, |record| Some(record.head.as_ref()?.brain_cm3)),
     ("mean Dice", "Overlap of the labels, mean over labels.", 4, Worse::Low, |record| {
         Some(record.overlap.as_ref()?.mean_dice)
     }),
@@ -134,6 +135,11 @@ fn facts(fixed: &Path, summary: &Path, command_line: &[String], rows: &[Row]) ->
         program: format!("antsreg-gpu {}", env!("CARGO_PKG_VERSION")),
         ..Facts::default()
     }
+}
+
+/// The name of the table of a batch.
+pub fn summary_name(folder: &Path) -> PathBuf {
+    folder.join("summary.csv")
 }
 
 /// The name of the page of a batch.

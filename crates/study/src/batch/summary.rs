@@ -13,7 +13,7 @@ use crate::pair::Record;
 type Figure = (&'static str, fn(&Record) -> Option<f64>);
 
 /// Columns with figures.
-const FIGURES: [Figure; 17] = [
+const FIGURES: [Figure; 18] = [
     ("seconds", |record| Some(record.seconds.total)),
     ("seconds_reading", |record| Some(record.seconds.read)),
     ("seconds_affine", |record| record.seconds.linear),
@@ -22,6 +22,7 @@ const FIGURES: [Figure; 17] = [
     ("affine_cost", |record| Some(record.linear.as_ref()?.cost)),
     ("correlation_at_start", |record| record.similarity.correlation_at_start),
     ("correlation", |record| record.similarity.correlation),
+    ("brain_cm3", |record| Some(record.head.as_ref()?.brain_cm3)),
     ("mean_jaccard", |record| Some(record.overlap.as_ref()?.mean_jaccard)),
     ("mean_dice", |record| Some(record.overlap.as_ref()?.mean_dice)),
     ("jacobian_minimum", |record| Some(record.jacobian.as_ref()?.warp.minimum)),

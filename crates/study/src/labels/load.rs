@@ -26,10 +26,10 @@ pub(super) struct LoadedAtlas {
 }
 
 impl LoadedAtlas {
-    /// Reads image, labels and mask.
-    fn read(atlas: &Atlas) -> Result<LoadedAtlas, Error> {
+    /// Reads image, labels and mask; removes the shading of the image if it is to be `corrected`.
+    fn read(atlas: &Atlas, corrected: bool) -> Result<LoadedAtlas, Error> {
         let read = || {
-            let image = inputs::image(&atlas.image)?;
+            let image = inputs::prepared_image(&atlas.image, corrected)?;
             let labels = inputs::labels_of(&atlas.labels, &atlas.image, &image.grid)?;
             let mask = atlas.mask.as_deref().map(|mask| inputs::mask(mask, &atlas.image, &image.grid)).transpose()?;
             let mask = mask.map_or(Mask::None, |mask| Mask::All(Arc::new(mask)));
@@ -40,16 +40,18 @@ impl LoadedAtlas {
     }
 }
 
-/// Reads all atlases. An atlas that cannot be used is an error; with `keep_going` it is left out.
+/// Reads all atlases, `corrected` for shading or not. An atlas that cannot be used is an error; with `keep_going` it is left out.
 ///
 /// # Errors
 /// An atlas that cannot be used; no usable atlas.
 pub(super) fn load(
     atlases: &[Atlas],
+    corrected: bool,
     keep_going: bool,
     progress: &dyn LabelsProgress,
 ) -> Result<Vec<LoadedAtlas>, Error> {
-    usable(atlases.par_iter().map(LoadedAtlas::read).collect(), atlases.len(), keep_going, progress)
+    let read = atlases.par_iter().map(|atlas| LoadedAtlas::read(atlas, corrected)).collect();
+    usable(read, atlases.len(), keep_going, progress)
 }
 
 /// The results of `of` atlases. With `keep_going` failed ones are left out.

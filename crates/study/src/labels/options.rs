@@ -15,6 +15,9 @@ pub struct LabelOptions {
     pub recipe: Recipe,
     /// Where each registration begins.
     pub start: StartFile,
+    /// Whether all images are corrected for shading before they are registered.
+    #[serde(default)]
+    pub bias: bool,
     /// Interpolation of the labels.
     pub interpolation: LabelInterpolation,
     /// The method of fusion.
@@ -26,6 +29,7 @@ impl Default for LabelOptions {
         LabelOptions {
             recipe: Recipe::new(Preset::default()),
             start: StartFile::default(),
+            bias: false,
             interpolation: LabelInterpolation::default(),
             fusion: Fusion::default(),
         }

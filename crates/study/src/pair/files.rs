@@ -8,6 +8,7 @@ use antsreg_register::Model;
 use antsreg_register::linear::Start;
 use serde::{Deserialize, Serialize};
 
+use crate::bias::Corrected;
 use crate::transforms::{TransformFile, read_affine};
 use crate::{Error, inputs};
 
@@ -27,6 +28,10 @@ pub struct PairFiles {
     pub fixed_mask: Option<PathBuf>,
     /// Moving voxels that count.
     pub moving_mask: Option<PathBuf>,
+    /// Further images of the moving side that take no part in the registration and are brought along.
+    pub carried: Vec<PathBuf>,
+    /// Which images are corrected for shading before they are registered.
+    pub bias: Corrected,
     /// Label maps.
     pub labels: Labels,
     /// Where the registration starts.
@@ -172,6 +177,8 @@ pub struct Names {
     pub labels: Option<PathBuf>,
     /// Overlap per label.
     pub overlap: Option<PathBuf>,
+    /// Files of what is done beside the registration.
+    pub further: Vec<PathBuf>,
     /// The page to judge the result by.
     pub report: Option<PathBuf>,
     /// The record.
@@ -196,6 +203,7 @@ impl Names {
             inverse_warped: volume("InverseWarped", warped && inverse),
             labels: volume("Labels", files.labels.moving.is_some()),
             overlap: files.labels.fixed.is_some().then(|| name("overlap.csv")),
+            further: Vec::new(),
             report: files.report.clone(),
             record: name("record.json"),
         }
@@ -204,9 +212,9 @@ impl Names {
     /// Every name, in the order in which they are written.
     pub fn all(&self) -> Vec<&Path> {
         let transforms = [&self.affine, &self.warp, &self.inverse_warp, &self.composite, &self.inverse_composite];
-        let others = [&self.warped, &self.inverse_warped, &self.labels, &self.overlap, &self.report];
-        let optional = transforms.into_iter().chain(others).flatten().map(PathBuf::as_path);
-        optional.chain([self.record.as_path()]).collect()
+        let others = [&self.warped, &self.inverse_warped, &self.labels, &self.overlap];
+        let optional = transforms.into_iter().chain(others).flatten().chain(&self.further).chain(&self.report);
+        optional.map(PathBuf::as_path).chain([self.record.as_path()]).collect()
     }
 
     /// Files of an earlier run under the same prefix that these outputs do not replace.
@@ -255,6 +263,6 @@ impl PairFiles {
     pub fn moving_inputs(&self) -> Vec<&Path> {
         let optional = [self.moving_mask.as_ref(), self.labels.moving.as_ref()];
         let images = std::iter::once(&self.moving).chain(self.channels.iter().map(|files| &files.moving));
-        images.chain(optional.into_iter().flatten()).map(PathBuf::as_path).collect()
+        images.chain(&self.carried).chain(optional.into_iter().flatten()).map(PathBuf::as_path).collect()
     }
 }

@@ -55,7 +55,7 @@ impl FixedInputs {
     /// A file that cannot be read or does not fit the image.
     pub fn read(files: &PairFiles) -> Result<FixedInputs, Error> {
         let identities = FileIdentity::of_all(files.fixed_inputs());
-        let image = inputs::image(&files.fixed)?;
+        let image = inputs::prepared_image(&files.fixed, files.bias.fixed())?;
         let on_grid = |path: &Path| inputs::mask(path, &files.fixed, &image.grid);
         let mask = files.fixed_mask.as_deref().map(on_grid).transpose()?;
         let labels = files.labels.fixed.as_deref();
@@ -64,7 +64,8 @@ impl FixedInputs {
             (Some(list), Some(path), Some(labels)) => Some(inputs::label_list_of(list, path, labels)?),
             (list, ..) => list.as_deref().map(inputs::label_list).transpose()?,
         };
-        let channels = files.channels.iter().map(|channel| aligned(&channel.fixed, &files.fixed, &image));
+        let channels =
+            files.channels.iter().map(|channel| aligned(&channel.fixed, files.bias.fixed(), &files.fixed, &image));
         let channels = channels.collect::<Result<Vec<_>, Error>>()?;
         let start = files.start.read()?;
         if let StartFile::File(file) = &files.start
@@ -118,14 +119,17 @@ impl Inputs {
     pub fn beside(fixed: FixedInputs, files: &PairFiles) -> Result<Inputs, Error> {
         let moving_files = FileIdentity::of_all(files.moving_inputs());
         let identities = [fixed.identities_of(files), moving_files].concat();
-        let moving = inputs::image(&files.moving)?;
+        let moving = inputs::prepared_image(&files.moving, files.bias.moving())?;
         let grids = [fixed.side.grid(), &moving.grid];
         inputs::check_alike([&files.fixed, &files.moving], grids)?;
         check_in_plane(&fixed.start_file, &fixed.start, grids)?;
         let mask = files.moving_mask.as_deref().map(|path| inputs::mask(path, &files.moving, &moving.grid));
         let labels = files.labels.moving.as_deref();
         let labels = labels.map(|path| inputs::labels_of(path, &files.moving, &moving.grid));
-        let channels = files.channels.iter().map(|channel| aligned(&channel.moving, &files.moving, &moving));
+        let channels = files
+            .channels
+            .iter()
+            .map(|channel| aligned(&channel.moving, files.bias.moving(), &files.moving, &moving));
         let channels = channels.collect::<Result<Vec<_>, Error>>()?;
         let (mask, moving_labels) = (mask.transpose()?, labels.transpose()?);
         let warnings = inputs::odd_header(&files.moving).into_iter().collect();
@@ -193,8 +197,8 @@ fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
 }
 
 /// Reads an image that may have a grid of its own, and lies where the first image of its side does.
-fn aligned(path: &Path, other: &Path, first: &Volume) -> Result<Volume, Error> {
-    let volume = inputs::image(path)?;
+fn aligned(path: &Path, corrected: bool, other: &Path, first: &Volume) -> Result<Volume, Error> {
+    let volume = inputs::prepared_image(path, corrected)?;
     check_aligned([path, other], [&volume.grid, &first.grid])?;
     Ok(volume)
 }

@@ -1,6 +1,7 @@
 //! One registration from files to files: read, registered, written.
 
 mod files;
+mod head;
 mod inputs;
 mod overlap;
 mod page;
@@ -9,6 +10,7 @@ mod volumes;
 mod write;
 
 pub use files::{ChannelFiles, Format, Labels, Names, PairFiles, StartFile, Writing};
+pub use head::{BrainRecord, CarriedRecord, HeadRecord};
 pub use inputs::{FixedInputs, Inputs};
 pub(crate) use inputs::{check_in_plane, name_files};
 pub use record::{
@@ -16,4 +18,4 @@ pub use record::{
     OverlapRecord, Parameters, Record, Seconds, SynLevel, SynRecord,
 };
 pub use volumes::{Masks, Named, SideVolumes};
-pub use write::{Context, Written, record, write, write_report};
+pub use write::{Context, Further, Written, record, write, write_report, write_with};

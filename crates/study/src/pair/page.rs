@@ -114,6 +114,9 @@ fn facts(record: &Record) -> Facts {
     if let Some(overlap) = &record.overlap {
         highlight(format!("{:.3}", overlap.mean_dice), "mean Dice of the labels");
     }
+    if let Some(head) = &record.head {
+        highlight(format!("{:.0} cm³", head.brain_cm3), "volume of the brain");
+    }
     if let Some(jacobian) = &record.jacobian {
         highlight(format!("{:.2} to {:.2}", jacobian.warp.minimum, jacobian.warp.maximum), "Jacobian of the warp");
         highlight(jacobian.warp.folded.to_string(), "folded voxels");
@@ -161,6 +164,16 @@ fn sections(record: &Record) -> Vec<Section> {
             overlap.as_ref().map(|overlap| ("mean Dice", four(overlap.mean_dice))),
             overlap.as_ref().map(|overlap| ("mean Jaccard", four(overlap.mean_jaccard))),
             overlap.as_ref().map(|overlap| ("total Dice", four(overlap.total_dice))),
+        ],
+    );
+    let brain = record.head.as_ref().and_then(|head| head.found.as_ref());
+    section(
+        "Brain",
+        vec![
+            record.head.as_ref().map(|head| ("volume", format!("{:.0} cm³", head.brain_cm3))),
+            brain.map(|brain| ("surface over that of a ball", format!("{:.2}", brain.surface_ratio))),
+            brain.map(|brain| ("correlation with the template's head", four(brain.correlation))),
+            brain.map(|brain| ("overlap with the template's brain", four(brain.agreement))),
         ],
     );
     let jacobian = jacobian.as_ref();
@@ -213,16 +226,22 @@ fn files(record: &Record) -> Vec<File> {
         path: path.display().to_string(),
         detail,
     };
-    let image = |role: &str, image: &ImageRecord| {
+    let bias = record.parameters.bias;
+    let image = |role: &str, image: &ImageRecord, corrected: bool| {
         let (shape, spacing) =
             (image.shape.map(|n| n.to_string()), image.spacing_mm.map(|mm| crate::geometry::rounded(mm).to_string()));
-        let detail = format!("{} voxels of {} mm, {}", shape.join(" × "), spacing.join(" × "), image.orientation);
+        let corrected = if corrected { ", shading removed" } else { "" };
+        let (shape, spacing) = (shape.join(" × "), spacing.join(" × "));
+        let detail = format!("{shape} voxels of {spacing} mm, {}{corrected}", image.orientation);
         file(role, &image.path, detail)
     };
-    let mut files = vec![image("fixed image", &inputs.fixed), image("moving image", &inputs.moving)];
+    let mut files =
+        vec![image("fixed image", &inputs.fixed, bias.fixed()), image("moving image", &inputs.moving, bias.moving())];
     for [fixed, moving] in &inputs.channels {
-        files.extend([image("fixed channel", fixed), image("moving channel", moving)]);
+        files.extend([image("fixed channel", fixed, bias.fixed()), image("moving channel", moving, bias.moving())]);
     }
+    let carried = record.head.iter().flat_map(|head| &head.carried);
+    files.extend(carried.map(|image| file("brought along", &image.path, String::new())));
     let others = [
         ("fixed mask", &inputs.fixed_mask),
         ("moving mask", &inputs.moving_mask),

@@ -12,7 +12,9 @@ use antsreg_register::{
 use serde::{Deserialize, Serialize};
 
 use super::files::{PairFiles, StartFile, Writing};
+use super::head::HeadRecord;
 use super::inputs::FixedInputs;
+use crate::bias::Corrected;
 use crate::{FileIdentity, WrittenFile, geometry};
 
 /// The whole record.
@@ -48,6 +50,9 @@ pub struct Record {
     pub warnings: Vec<String>,
     /// The same as data.
     pub doubts: Vec<Warning>,
+    /// What was done with a head before its brain was registered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<HeadRecord>,
     /// Overlap of the labels.
     pub overlap: Option<OverlapRecord>,
     /// Wall time of each part.
@@ -73,6 +78,9 @@ pub struct Record {
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
+    /// Which images were corrected for shading before they were registered.
+    #[serde(default)]
+    pub bias: Corrected,
     /// The registration.
     pub options: Options,
     /// Where the start was read from.
@@ -89,6 +97,7 @@ impl Parameters {
     /// Of a registration of these files.
     pub fn of(files: &PairFiles, fixed: &FixedInputs, options: &Options) -> Parameters {
         Parameters {
+            bias: files.bias,
             options: options.clone(),
             start: files.start.clone(),
             writing: files.writing.clone(),

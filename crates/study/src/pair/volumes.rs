@@ -83,6 +83,21 @@ impl Named {
     }
 }
 
+impl FixedInputs {
+    /// A side that was checked, a start and what messages and records call it. No file is known of them.
+    pub fn of_side(side: Side, start: Start, start_file: StartFile) -> FixedInputs {
+        FixedInputs {
+            side,
+            labels: None,
+            label_list: None,
+            start,
+            start_file,
+            identities: Vec::new(),
+            drawn: Arc::default(),
+        }
+    }
+}
+
 impl Inputs {
     /// Sides that were checked, of images of these names, with a start and what messages and records call it. No file is
     /// known of them.
@@ -98,15 +113,7 @@ impl Inputs {
         let grids = [fixed.grid(), moving.grid()];
         inputs::check_alike(names, grids)?;
         check_in_plane(&start_file, &start, grids)?;
-        let fixed = FixedInputs {
-            side: fixed,
-            labels: None,
-            label_list: None,
-            start,
-            start_file,
-            identities: Vec::new(),
-            drawn: Arc::default(),
-        };
+        let fixed = FixedInputs::of_side(fixed, start, start_file);
         Ok(Inputs { fixed, moving, moving_labels: None, warnings: Vec::new(), identities: Vec::new() })
     }
 }

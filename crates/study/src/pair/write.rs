@@ -9,6 +9,7 @@ use antsreg_core::overlap::Overlap;
 use antsreg_register::{Description, Options, Registration};
 
 use super::files::{Names, PairFiles};
+use super::head::HeadRecord;
 use super::inputs::Inputs;
 use super::overlap;
 use super::page;
@@ -52,6 +53,17 @@ pub struct Context<'a> {
     pub profile: Option<serde_json::Value>,
 }
 
+/// What is written and recorded beside a registration's own results.
+#[derive(Default)]
+pub struct Further<'a> {
+    /// Files, under the names that [`Names::further`] has.
+    pub files: Vec<(PathBuf, WritingFile<'a, Error>)>,
+    /// What was done with the moving head.
+    pub head: Option<HeadRecord>,
+    /// Doubts about that, in words.
+    pub warnings: Vec<String>,
+}
+
 /// Writes everything; the files appear at the end, together. `seconds` are those before the registration; `total` gives,
 /// from the seconds of all parts, those of the whole.
 ///
@@ -60,16 +72,31 @@ pub struct Context<'a> {
 pub fn write(
     of: &Context,
     found: &Registration,
-    mut seconds: Seconds,
+    seconds: Seconds,
     total: impl FnOnce(&Seconds) -> f64,
 ) -> Result<Written, Error> {
+    write_with(of, found, seconds, total, Further::default())
+}
+
+/// [`write`], with further files in the same set.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_with(
+    of: &Context,
+    found: &Registration,
+    mut seconds: Seconds,
+    total: impl FnOnce(&Seconds) -> f64,
+    further: Further,
+) -> Result<Written, Error> {
+    let Further { files, head, warnings } = further;
     seconds.add(found);
     let began = Instant::now();
     let mut outputs = Outputs::new();
     // Drawing uses the threads that compressing leaves idle.
     let (pictures, volumes) = rayon::join(
         || of.names.report.is_some().then(|| page::pictures(of.files, of.inputs, found)).transpose(),
-        || write_volumes(of, found, &mut outputs),
+        || write_volumes(of, found, files, &mut outputs),
     );
     volumes?;
     let pictures = pictures?;
@@ -77,7 +104,8 @@ pub fn write(
     seconds.outputs += began.elapsed().as_secs_f64();
     seconds.total = total(&seconds);
     let of_all = record(of, found, overlap.as_ref(), seconds);
-    let mut record = Record { files_written: written(&outputs)?, ..of_all };
+    let mut record = Record { files_written: written(&outputs)?, head, ..of_all };
+    record.warnings.splice(..0, warnings);
     if let (Some(name), Some(pictures)) = (&of.names.report, &pictures) {
         let html = page::page(&record, found, pictures)?;
         outputs.write(name, |path| Ok::<_, Error>(write_file(path, html.as_bytes())?))?;
@@ -108,8 +136,13 @@ fn written(outputs: &Outputs) -> Result<Vec<WrittenFile>, Error> {
     Ok(files.into_iter().map(|(path, bytes)| WrittenFile { path, bytes }).collect())
 }
 
-/// Writes transforms and images, all at once: each is encoded by many threads, but goes into its file by one.
-fn write_volumes(of: &Context, found: &Registration, outputs: &mut Outputs) -> Result<(), Error> {
+/// Writes transforms, images and `further` files, all at once: each is encoded by many threads, but goes into its file by one.
+fn write_volumes<'a>(
+    of: &'a Context,
+    found: &'a Registration,
+    further: Vec<(PathBuf, WritingFile<'a, Error>)>,
+    outputs: &mut Outputs,
+) -> Result<(), Error> {
     let Context { names, inputs, .. } = of;
     // ITK has two-dimensional transforms for slices across z; slices of another plane mean something in space only.
     let planar = inputs.sides().iter().all(|side| side.grid().is_slice_across_z());
@@ -140,6 +173,8 @@ fn write_volumes(of: &Context, found: &Registration, outputs: &mut Outputs) -> R
             all.push((name, Box::new(|path| Ok(nifti::write_volume(path, image)?))));
         }
     }
+    let (names, writings): (Vec<PathBuf>, Vec<_>) = further.into_iter().unzip();
+    all.extend(names.iter().map(PathBuf::as_path).zip(writings));
     outputs.write_all(all)
 }
 
@@ -177,6 +212,7 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
         coverage: found.coverage,
         warnings: found.warnings.iter().map(ToString::to_string).collect(),
         doubts: found.warnings.clone(),
+        head: None,
         overlap: overlap.map(OverlapRecord::from),
         seconds,
         peak_memory_bytes: crate::memory::peak(),

@@ -14,32 +14,44 @@ pub fn read(folder: &Path, suffixes: &[String]) -> Result<Vec<Subject>, Error> {
         let sessions = entries(&subject, "ses-")?;
         for place in std::iter::once(subject).chain(sessions) {
             let files = entries(&place.join("anat"), "sub-")?;
-            let is_image =
-                |file: &&PathBuf| [".nii", ".nii.gz"].iter().any(|end| file.to_string_lossy().ends_with(end));
-            let images: Vec<&PathBuf> = files.iter().filter(is_image).collect();
-            let without = |image: &Path, suffix: &str| {
-                let stem = stem(image);
-                stem.strip_suffix(suffix).and_then(|rest| rest.strip_suffix('_')).map(str::to_owned)
-            };
-            for image in &images {
+            for image in files.iter().filter(|file| is_image(file)) {
                 let Some(name) = without(image, &suffixes[0]) else { continue };
                 let other = |suffix: &String| {
-                    let of_suffix: Vec<&&PathBuf> =
-                        images.iter().filter(|image| without(image, suffix).is_some()).collect();
-                    let own = of_suffix.iter().find(|image| without(image, suffix).as_ref() == Some(&name));
-                    // With several acquisitions, names have further parts.
-                    match (own, of_suffix.as_slice()) {
-                        (Some(image), _) | (None, [image]) => image.to_path_buf(),
-                        _ => place.join("anat").join(format!("{name}_{suffix}.nii.gz")),
-                    }
+                    let there = among(&files, &name, suffix);
+                    there.unwrap_or_else(|| place.join("anat").join(format!("{name}_{suffix}.nii.gz")))
                 };
-                let images = std::iter::once(image.to_path_buf()).chain(suffixes[1..].iter().map(other)).collect();
+                let images = std::iter::once(image.clone()).chain(suffixes[1..].iter().map(other)).collect();
                 subjects.push(Subject { name, images, mask: None, labels: None });
             }
         }
     }
     let expected = format!("sub-*/anat/*_{}.nii.gz", suffixes[0]);
     if subjects.is_empty() { Err(Error::NoneFound { path: folder.into(), expected }) } else { Ok(subjects) }
+}
+
+/// The image with this suffix beside another one, if it is there.
+pub fn beside(image: &Path, suffix: &str) -> Option<PathBuf> {
+    let files = entries(image.parent()?, "sub-").ok()?;
+    let stem = stem(image);
+    let (name, _) = stem.rsplit_once('_')?;
+    among(&files, name, suffix)
+}
+
+/// The image of this name and suffix among those of a folder; with several acquisitions names have further parts, so the only
+/// one with the suffix counts too.
+fn among(files: &[PathBuf], name: &str, suffix: &str) -> Option<PathBuf> {
+    let of_suffix = || files.iter().filter(|file| is_image(file) && without(file, suffix).is_some());
+    let own = of_suffix().find(|file| without(file, suffix).as_deref() == Some(name));
+    own.or_else(|| of_suffix().next().filter(|_| of_suffix().count() == 1)).cloned()
+}
+
+fn is_image(file: &Path) -> bool {
+    [".nii", ".nii.gz"].iter().any(|end| file.to_string_lossy().ends_with(end))
+}
+
+/// The name of an image without the suffix, if it has that.
+fn without(image: &Path, suffix: &str) -> Option<String> {
+    stem(image).strip_suffix(suffix).and_then(|rest| rest.strip_suffix('_')).map(str::to_owned)
 }
 
 /// The entries of a folder whose names begin with `beginning`, sorted; none if the folder does not exist.

@@ -53,6 +53,14 @@ pub enum Error {
         /// What was expected.
         expected: String,
     },
+    /// Several subjects for names that begin the same.
+    #[error("{prefix}: names for one subject, found {found} subjects; expected a folder for them")]
+    OnePrefix {
+        /// The start of the names.
+        prefix: String,
+        /// Subjects.
+        found: usize,
+    },
     /// A name that cannot be the start of a file name.
     #[error("the subject of {} is called `{name}`, and names of files begin so; give another name", image.display())]
     Name {

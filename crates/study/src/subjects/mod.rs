@@ -8,6 +8,7 @@ mod table;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+pub(crate) use bids::beside;
 pub use error::Error;
 pub use size::largest_grid;
 
@@ -36,7 +37,7 @@ pub struct Listing {
 }
 
 /// The column of the image, if no channels are named.
-const IMAGE: &str = "image";
+pub(crate) const IMAGE: &str = "image";
 /// The BIDS suffix, if no channels are named.
 const SUFFIX: &str = "T1w";
 

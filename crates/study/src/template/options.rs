@@ -25,6 +25,9 @@ pub struct TemplateOptions {
     /// Margin around the foreground of the first subject on the grid of a template made from it, mm, within
     /// [`TemplateOptions::MARGIN_MM`].
     pub margin_mm: f64,
+    /// Whether the images of the subjects are corrected for shading when they are read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub bias: bool,
     /// How the values of the subjects at a voxel are averaged.
     pub average: Averaging,
     /// Interpolation of the subjects' images.
@@ -39,6 +42,7 @@ impl Default for TemplateOptions {
             sharpen: false,
             stop_below_voxels: 0.02,
             margin_mm: 10.0,
+            bias: false,
             average: Averaging::Mean,
             interpolation: Interpolation::Sinc,
         }

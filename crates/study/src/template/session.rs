@@ -111,7 +111,7 @@ impl Session {
         let files = &self.subject(subject).images;
         self.check_inputs(files)?;
         let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-        Ok(self.kept(subject, Arc::new(read_channels(&paths)?)))
+        Ok(self.kept(subject, Arc::new(read_channels(&paths, self.plan.options.bias)?)))
     }
 
     /// Checks that inputs have not changed since the plan was made.

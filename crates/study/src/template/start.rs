@@ -36,7 +36,7 @@ pub fn make(session: &Session) -> Result<Option<First>, Error> {
     let mut images: Vec<Volume> = match &session.plan.start {
         StartFrom::Images(files) => {
             let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-            let images = read_channels(&paths)?;
+            let images = read_channels(&paths, false)?;
             check_size(&images[0].grid, images.len())?;
             images.into_iter().map(Arc::unwrap_or_clone).collect()
         }

@@ -25,7 +25,8 @@ pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
     let Request { listing: Listing { subjects, channels }, options, .. } = request;
     check(request)?;
     folder::check(&request.folder, request.inputs())?;
-    let read: Vec<_> = subjects.clone().into_par_iter().map(PlannedSubject::read).collect();
+    let read: Vec<_> =
+        subjects.clone().into_par_iter().map(|subject| PlannedSubject::read(subject, options.bias)).collect();
     let (subjects, images): (Vec<PlannedSubject>, SubjectImages) = read.into_iter().unzip();
     let included: Vec<&PlannedSubject> = subjects.iter().filter(|subject| subject.left_out.is_none()).collect();
     let found = included.len();
@@ -123,7 +124,7 @@ fn start_images(files: &[PathBuf], channels: &[String]) -> Result<StartFrom, Err
         let (expected, found) = (channels.len(), files.len());
         return Err(TemplateError::Count { what: "images of the template, one a channel", expected, found }.into());
     }
-    read_channels(files)?;
+    read_channels(files, false)?;
     Ok(StartFrom::Images(records(files)?))
 }
 

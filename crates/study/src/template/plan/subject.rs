@@ -30,10 +30,10 @@ impl PlannedSubject {
         self.left_out.as_ref().map(|reason| format!("{} ({reason})", self.name))
     }
 
-    /// Reads a subject. A subject that cannot be read is left out.
-    pub(super) fn read(subject: Subject) -> (PlannedSubject, Option<Channels>) {
+    /// Reads a subject, its images `corrected` for shading or not. A subject that cannot be read is left out.
+    pub(super) fn read(subject: Subject, corrected: bool) -> (PlannedSubject, Option<Channels>) {
         let Subject { name, images, labels, .. } = subject;
-        match read(&images, labels.as_deref()) {
+        match read(&images, labels.as_deref(), corrected) {
             Ok((images, labels, volumes)) => (PlannedSubject { name, images, labels, left_out: None }, Some(volumes)),
             Err(error) => {
                 let unread = |path: PathBuf| FileRecord { path, bytes: 0, sha256: String::new() };
@@ -46,22 +46,22 @@ impl PlannedSubject {
 
 type Read = (Vec<FileRecord>, Option<FileRecord>, Channels);
 
-fn read(images: &[PathBuf], labels: Option<&Path>) -> Result<Read, Error> {
-    let volumes = read_channels(images)?;
+fn read(images: &[PathBuf], labels: Option<&Path>, corrected: bool) -> Result<Read, Error> {
+    let volumes = read_channels(images, corrected)?;
     if let Some(labels) = labels {
         inputs::labels_of(labels, &images[0], &volumes[0].grid)?;
     }
     Ok((records(images)?, labels.map(record).transpose()?, volumes))
 }
 
-/// Reads the channels of one subject, or of a template. They must lie on one grid.
+/// Reads the channels of one subject, or of a template, `corrected` for shading or not. They must lie on one grid.
 ///
 /// # Errors
 /// A file that cannot be read or lies on another grid.
-pub fn read_channels(paths: &[PathBuf]) -> Result<Channels, Error> {
+pub fn read_channels(paths: &[PathBuf], corrected: bool) -> Result<Channels, Error> {
     let mut volumes: Channels = Vec::with_capacity(paths.len());
     for path in paths {
-        let mut volume = inputs::image(path)?;
+        let mut volume = inputs::prepared_image(path, corrected)?;
         if let Some(first) = volumes.first() {
             inputs::check_grid(path, &volume.grid, &paths[0], &first.grid, "linear")?;
             volume.grid = first.grid.clone();

@@ -17,12 +17,13 @@ from pathlib import Path
 
 import environment
 
-if __name__ == "__main__":
-    environment.enter()
+try:
+    import nibabel as nib
+    import numpy as np
+except ImportError:  # Those of the environment that main() enters.
+    pass
 
-import nibabel as nib  # noqa: E402
-import numpy as np  # noqa: E402
-
+REQUIREMENTS = environment.SCRIPTS / "clients" / "requirements.txt"
 THREADS = "2"
 ARGUMENTS = ["-d", "3", "-s", "4", "-b", "[200]", "-c", "[50x50x50x50,1e-7]", "-r", "0"]
 ANTS = "import sys; from ants.internal import get_lib_fn; get_lib_fn('N4BiasFieldCorrection')(sys.argv[1:])"
@@ -78,6 +79,7 @@ def main():
     parser.add_argument("images", nargs="+", metavar="IMAGE[=MASK]")
     parser.add_argument("--truth", action="store_true", help="put known fields on the images that have masks")
     arguments = parser.parse_args()
+    environment.enter(REQUIREMENTS)
     good = True
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)

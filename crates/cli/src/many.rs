@@ -1,6 +1,7 @@
-//! Runs `batch`: everything is checked first, then all subjects are registered, then it is shown how it went.
+//! Runs many registrations to one fixed image: everything is checked first, then all subjects are registered, then it is shown
+//! how it went. `batch` and `normalise` are front ends of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -9,77 +10,124 @@ use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_core::report::Report;
 use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, StageThreads};
 use antsreg_register::{DeviceChoice, Grids, Options, Recipe};
-use antsreg_study::batch::{self, Batch, BatchProgress, Job, Row, Status};
-use antsreg_study::pair::{FixedInputs, Names, Parameters, Record};
+use antsreg_study::batch::{self, Batch, BatchProgress, Job, Row, Status, Steps};
+use antsreg_study::normalise::Dataset;
+use antsreg_study::pair::{FixedInputs, PairFiles, Parameters, Record};
 use antsreg_study::{Error as StudyError, subjects};
 use crossbeam_channel::Receiver;
 
-use super::args::{Args, Study};
-use super::show;
 use crate::device_notes;
 
-/// Runs `batch`.
-pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
-    let study = args.study()?;
-    let devices = devices(args, &study, console);
-    let opening = antsreg_pool::open(&devices, args.workers)?;
-    let fixed = FixedInputs::read(&study.shared)?;
+mod show;
+
+/// What all subjects share, and the subjects.
+pub struct Study {
+    /// The files of the fixed side, with empty names for the moving side.
+    pub shared: PairFiles,
+    /// The registration, but for its start, which may be in a file.
+    pub recipe: Recipe,
+    /// Each subject.
+    pub jobs: Vec<Job>,
+    /// Whether any registration has a mask.
+    pub masked: bool,
+}
+
+/// How a study is run.
+pub struct Order<'a> {
+    /// The devices that were typed.
+    pub devices: &'a Devices,
+    /// Registrations at a time on each device.
+    pub workers: Option<usize>,
+    /// Whether subjects that are done already are left out.
+    pub resume: bool,
+    /// Whether only the plan is shown.
+    pub dry_run: bool,
+    /// Folders that are made.
+    pub folders: Vec<PathBuf>,
+    /// What was typed as subjects: no output replaces it.
+    pub sources: &'a [PathBuf],
+    /// What is written about all subjects.
+    pub of_all: OfAll,
+}
+
+/// What is written about all subjects, as far as it is wanted.
+#[derive(Default)]
+pub struct OfAll {
+    /// The table.
+    pub summary: Option<PathBuf>,
+    /// The page, which lies in the folder of all output.
+    pub page: Option<PathBuf>,
+    /// The dataset that describes itself.
+    pub dataset: Option<Dataset>,
+}
+
+impl OfAll {
+    fn paths(&self) -> Vec<PathBuf> {
+        let own = [&self.summary, &self.page].into_iter().flatten().cloned();
+        own.chain(self.dataset.iter().flat_map(Dataset::files)).collect()
+    }
+}
+
+/// Runs a study with these steps. `read` reads the fixed side while devices are opened.
+pub fn run<S: Steps>(
+    study: &Study,
+    order: &Order,
+    steps: &S,
+    read: impl FnOnce() -> Result<FixedInputs, StudyError>,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    let devices = devices(study, order, console);
+    let opening = antsreg_pool::open(&devices, order.workers)?;
+    let fixed = read()?;
     let recipe = Recipe { start: fixed.start, ..study.recipe.clone() };
     let options = recipe.options(fixed.side.grid().shape)?;
     // Finds what no subject could change: levels that do not fit the image, for instance.
     options.check()?;
     options.check_levels(fixed.side.grid())?;
-    let mut workers = DeviceWorkers::new::<CliError>(opening, || Ok(needed_bytes(&study, &fixed, &options)))?;
+    let mut workers = DeviceWorkers::new::<CliError>(opening, || Ok(needed_bytes(study, &fixed, &options)))?;
     let threads = StageThreads::for_workers(workers.workers());
-    let mut rows: Vec<Row> = study.jobs.iter().map(|job| row(args, &study, job, &fixed, &options)).collect();
-    if args.dry_run {
+    let mut rows: Vec<Row> = study.jobs.iter().map(|job| row(order, job, &fixed, &options)).collect();
+    if order.dry_run {
         let workers = workers.all()?;
         device_notes::show(&workers.notes(), console);
-        let plan = show::Plan { study: &study, fixed: &fixed, options: &options, devices: &workers.devices() };
+        let plan = show::Plan { study, fixed: &fixed, options: &options, devices: &workers.devices() };
         return antsreg_console::output::print(&show::plan(&plan, threads, &rows));
     }
-    outputs::make_folder(&args.output)?;
+    order.folders.iter().try_for_each(|folder| outputs::make_folder(folder))?;
     let jobs = study.jobs.iter().cloned().enumerate();
     let jobs: Vec<(usize, Job)> = jobs.filter(|(place, _)| rows[*place].status != Status::Skipped).collect();
-    check_outputs(args, &study, &jobs, &rows)?;
+    check_outputs(study, order, &jobs, &rows)?;
     let (began, count) = (Instant::now(), jobs.len());
     let command_line = command_line();
     let of = Batch { fixed: &fixed, options: &options, threads: console.threads, command_line: &command_line };
     let progress =
         Lines { notes: workers.notes(), count, iterations: console.wants_iterations(), console: Mutex::new(console) };
-    let busy = batch::run(&of, jobs, &mut workers, threads, &progress, &mut rows)?;
+    let busy = batch::run(&of, steps, jobs, &mut workers, threads, &progress, &mut rows)?;
     let wall = began.elapsed().as_secs_f64();
-    let mut outputs = Outputs::new();
-    outputs.write::<CliError>(&args.summary(), |path| Ok(batch::write_summary(path, &rows)?))?;
-    if let Some(page) = args.page() {
-        let html = batch::page(&args.output, &study.shared.fixed, &args.summary(), &command_line, &rows)?;
-        outputs.write::<CliError>(&page, |path| Ok(outputs::write_file(path, html.as_bytes())?))?;
-    }
-    for path in outputs.commit()? {
+    for path in write_of_all(study, &order.of_all, &command_line, &rows)? {
         progress.console().note(format_args!("wrote {}", path.display()));
     }
-    end(args, &rows, wall, busy)
+    end(order, &rows, wall, busy)
 }
 
 /// The devices: the CPU for `auto` where no GPU has the window of the correlation.
-fn devices(args: &Args, study: &Study, console: &mut Console) -> Devices {
-    let auto = args.registration.device == Devices::default();
+fn devices(study: &Study, order: &Order, console: &mut Console) -> Devices {
+    let auto = *order.devices == Devices::default();
     match study.recipe.too_wide_for_gpu(study.masked).filter(|_| auto) {
         Some(reason) => {
             console.note(format_args!("device: cpu, because {reason}"));
             Devices::One(DeviceChoice::Cpu)
         }
-        None => args.registration.device.clone(),
+        None => order.devices.clone(),
     }
 }
 
 /// The row of a job before it is done: skipped if it need not be done again.
-fn row(args: &Args, study: &Study, job: &Job, fixed: &FixedInputs, options: &Options) -> Row {
-    let names = Names::new(&job.files, study.recipe.model.is_deformable());
+fn row(order: &Order, job: &Job, fixed: &FixedInputs, options: &Options) -> Row {
     let parameters = Parameters::of(&job.files, fixed, options);
-    let record = args.resume.then(|| batch::finished(&job.files, &names, fixed, &parameters)).flatten();
+    let record = order.resume.then(|| batch::finished(&job.files, &job.names, fixed, &parameters)).flatten();
     let status = if record.is_some() { Status::Skipped } else { Status::Failed("not begun".into()) };
-    Row { subject: job.name.clone(), status, record, names }
+    Row { subject: job.name.clone(), status, record, names: job.names.clone() }
 }
 
 /// Memory that a GPU must have for the largest subject, bytes.
@@ -98,24 +146,47 @@ fn needed_bytes(study: &Study, fixed: &FixedInputs, options: &Options) -> u64 {
 }
 
 /// Refuses a folder that takes no files, and outputs that are inputs of any subject: of those that are done already, too.
-fn check_outputs(args: &Args, study: &Study, jobs: &[(usize, Job)], rows: &[Row]) -> Result<(), CliError> {
-    let (summary, page) = (args.summary(), args.page());
+fn check_outputs(study: &Study, order: &Order, jobs: &[(usize, Job)], rows: &[Row]) -> Result<(), CliError> {
     let own = study.jobs.iter().flat_map(|job| job.files.inputs());
     let shared = study.shared.fixed_inputs();
-    let inputs = own.chain(shared).chain(args.subjects.iter().map(PathBuf::as_path));
+    let inputs = own.chain(shared).chain(order.sources.iter().map(PathBuf::as_path));
     let written = jobs.iter().flat_map(|(place, _)| rows[*place].names.all());
-    Ok(outputs::check(std::iter::once(summary.as_path()).chain(page.as_deref()).chain(written), inputs)?)
+    let of_all = order.of_all.paths();
+    Ok(outputs::check(of_all.iter().map(PathBuf::as_path).chain(written), inputs)?)
+}
+
+/// Writes the table and the page of all subjects, and what their dataset says about itself.
+fn write_of_all(
+    study: &Study,
+    of_all: &OfAll,
+    command_line: &[String],
+    rows: &[Row],
+) -> Result<Vec<PathBuf>, CliError> {
+    let mut outputs = Outputs::new();
+    if let Some(summary) = &of_all.summary {
+        outputs.write::<CliError>(summary, |path| Ok(batch::write_summary(path, rows)?))?;
+    }
+    if let (Some(page), Some(summary)) = (&of_all.page, &of_all.summary) {
+        let folder = page.parent().unwrap_or(Path::new(""));
+        let html = batch::page(folder, &study.shared.fixed, summary, command_line, rows)?;
+        outputs.write::<CliError>(page, |path| Ok(outputs::write_file(path, html.as_bytes())?))?;
+    }
+    let mut written = outputs.commit()?;
+    if let Some(dataset) = &of_all.dataset {
+        written.extend(dataset.write()?);
+    }
+    Ok(written)
 }
 
 /// Shows how it went, and fails where a subject has.
-fn end(args: &Args, rows: &[Row], wall: f64, busy: f64) -> Result<(), CliError> {
+fn end(order: &Order, rows: &[Row], wall: f64, busy: f64) -> Result<(), CliError> {
     let failed: Vec<String> =
         rows.iter().filter(|row| matches!(row.status, Status::Failed(_))).map(|row| row.subject.clone()).collect();
     antsreg_console::output::print(&show::outcome(rows, wall, busy))?;
     if failed.is_empty() {
         return Ok(());
     }
-    Err(CliError::SomeFailed { failed, of: rows.len(), summary: args.summary() })
+    Err(CliError::SomeFailed { failed, of: rows.len(), summary: order.of_all.summary.clone() })
 }
 
 /// Shows the progress of a batch as lines.

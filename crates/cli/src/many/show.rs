@@ -1,4 +1,4 @@
-//! The plan and the outcome of `batch` in words.
+//! The plan and the outcome of many registrations in words.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use antsreg_study::batch::{Row, Status};
 use antsreg_study::geometry;
 use antsreg_study::pair::{FixedInputs, Record, Seconds};
 
-use super::args::Study;
+use super::Study;
 use crate::pair;
 
 /// What would be done.

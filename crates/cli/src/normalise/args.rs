@@ -1,0 +1,130 @@
+//! The options of `normalise`, as typed, and the request that they amount to.
+
+use std::path::PathBuf;
+
+use antsreg_console::{CliError, UsageError};
+use antsreg_register::Interpolation;
+use antsreg_study::normalise::{self, Output, Request, Shard, Space};
+
+use crate::options::RegistrationArgs;
+use crate::values;
+
+/// Bring raw scans of heads to a template.
+///
+/// Of each scan the shading is removed (N4), the brain is found, and the brain is registered to the template's. What is written
+/// are derivatives as BIDS names them, with a page for each scan to judge its result by, and one for all.
+///
+/// A scan that fails is named with its reason and the others are done; the exit code is then 3.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_long_help = AFTER, group = clap::ArgGroup::new("place").args(["output", "prefix"]).required(true))]
+pub struct Args {
+    /// Scans, T1-weighted as a rule: BIDS folders; images (NIfTI), further ones of the same head joined by commas; or tables
+    /// (.csv) with the columns image and, if wanted, subject and mask (of its brain)
+    #[arg(value_name = "SCAN", required = true, help_heading = "Input")]
+    pub scans: Vec<PathBuf>,
+    /// Further images of each head, brought along rigidly: suffixes in BIDS folders, columns of tables [default: T2w,FLAIR of
+    /// BIDS folders where they are there]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
+    also: Vec<String>,
+    /// Do not remove the shading: it is removed already
+    #[arg(long, help_heading = "Input")]
+    no_bias: bool,
+    /// Template: a brain, or a head with --template-mask [default: the head of MNI152NLin2009cAsym at 2 mm, built in]
+    #[arg(short = 'f', long, value_name = "IMAGE", help_heading = "Template")]
+    template: Option<PathBuf>,
+    /// The brain of the template: voxels above 0.5, on its grid
+    #[arg(long, value_name = "IMAGE", requires = "template", help_heading = "Template")]
+    template_mask: Option<PathBuf>,
+    /// What the template's space is called in names of files [default: MNI152NLin2009cAsym, or the template's name]
+    #[arg(long, value_name = "NAME", requires = "template", value_parser = values::label, help_heading = "Template")]
+    space: Option<String>,
+
+    /// Folder for a dataset of derivatives, made if it does not exist
+    #[arg(short, long, value_name = "FOLDER", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Start of all output names, folder included, of one scan, instead of a dataset
+    #[arg(long, value_name = "PREFIX", value_parser = values::prefix, help_heading = "Output")]
+    prefix: Option<String>,
+    /// Leave out scans whose files are all there, made of the same files by the same parameters
+    #[arg(long, help_heading = "Output")]
+    pub resume: bool,
+    /// Do the Kth of N shares of the scans, for engines; the table and the page of all are left to a last call with --resume
+    #[arg(long, value_name = "K/N", conflicts_with = "prefix", help_heading = "Output")]
+    pub shard: Option<Shard>,
+    /// Do not write the pages to judge the results by
+    #[arg(long, help_heading = "Output")]
+    no_report: bool,
+    /// How images are read between voxels
+    #[arg(short = 'n', long, value_enum, default_value_t, value_name = "HOW", help_heading = "Output")]
+    interpolation: Interpolation,
+    /// Print what would be done and the memory it would take, then stop
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+
+    /// Scans at a time on each device [default: 3 on a GPU, 1 on the processor]
+    #[arg(long, value_name = "N", value_parser = values::workers, help_heading = "Registration")]
+    pub workers: Option<usize>,
+    #[command(flatten)]
+    pub registration: RegistrationArgs,
+}
+
+const AFTER: &str = "\
+Output, in FOLDER/sub-LABEL[/ses-LABEL]/anat, each name after sub-LABEL and the other entities of the scan:
+  desc-preproc_T1w.nii.gz                the head without its shading
+  desc-brain_mask.nii.gz                 its brain
+  space-SPACE_desc-preproc_T1w.nii.gz    the head in the template's space
+  space-SPACE_desc-brain_mask.nii.gz     its brain there
+  from-T1w_to-SPACE_mode-image_xfm.h5    what brings images of the head to the template (ITK), and the reverse
+  desc-preproc_T2w.nii.gz and so on      further images on the grid of the scan, and in the template's space
+and in FOLDER:
+  sub-LABEL.html                         a page of pictures and figures to judge a scan's result by
+  report.html, summary.csv               all scans: small pictures, outliers, room for verdicts; figures
+  logs/sub-LABEL_record.json             parameters, versions, times, figures
+With --prefix the same files are PREFIXdesc-preproc_T1w.nii.gz and so on, PREFIXreport.html and PREFIXrecord.json.
+
+Exit code: 3 if scans failed and all others are done.
+
+Examples:
+  antsreg-gpu normalise study/ -o study/derivatives/antsreg --device cuda:all
+  antsreg-gpu normalise sub-01_T1w.nii.gz --prefix out/sub-01_
+  antsreg-gpu normalise t1.nii.gz,flair.nii.gz -f template.nii.gz --template-mask brain.nii.gz --prefix out/a_
+  antsreg-gpu normalise study/ -o out --shard 1/3
+  antsreg-gpu normalise study/ -o out --resume";
+
+impl Args {
+    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    pub fn first_gpus(&self) -> Option<usize> {
+        self.registration.device.first_gpus(false)
+    }
+
+    /// What was typed. Options without effect are refused.
+    pub fn request(&self) -> Result<Request, CliError> {
+        let scans = normalise::list(&self.scans, &self.also)?;
+        if !self.also.is_empty() && self.scans.iter().all(|source| antsreg_study::subjects::is_image(source)) {
+            let with = "scans that are neither in a table nor in a folder".into();
+            return Err(UsageError::NoEffect { option: "--also", with }.into());
+        }
+        let recipe = self.registration.recipe()?;
+        self.registration.check_metrics(&recipe)?;
+        let output = match (&self.output, &self.prefix) {
+            (Some(folder), _) => Output::Dataset(folder.clone()),
+            (None, prefix) => Output::Prefix(prefix.clone().unwrap_or_default()),
+        };
+        Ok(Request {
+            scans,
+            shard: self.shard,
+            output,
+            space: Space::new(self.template.clone(), self.template_mask.clone(), self.space.clone()),
+            bias: !self.no_bias,
+            recipe,
+            start: self.registration.start(),
+            interpolation: self.interpolation,
+            page: self.report(),
+        })
+    }
+
+    /// Whether pages are wanted.
+    pub fn report(&self) -> bool {
+        !self.no_report
+    }
+}

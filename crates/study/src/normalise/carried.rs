@@ -1,0 +1,58 @@
+//! Further images of a head, brought to its scan rigidly.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use antsreg_core::{AffineTransform, Volume};
+use antsreg_pool::Worker;
+use antsreg_register::linear::Start;
+use antsreg_register::{Grids, Options, Preset, Recipe, Side, register};
+
+use crate::Error;
+use crate::pair::{CarriedRecord, StartFile, name_files};
+
+/// A further image of a head.
+#[derive(Debug)]
+pub struct Carried {
+    /// Its file.
+    pub path: PathBuf,
+    /// The suffix of its derivatives.
+    pub suffix: String,
+    /// The image.
+    pub image: Arc<Volume>,
+    /// Maps points of the scan to points of the image, RAS mm.
+    pub rigid: AffineTransform,
+}
+
+impl Carried {
+    /// What records say.
+    pub fn record(&self) -> CarriedRecord {
+        let matrix = self.rigid.to_homogeneous();
+        let rows = std::array::from_fn(|row| std::array::from_fn(|column| matrix[(row, column)]));
+        CarriedRecord { path: self.path.clone(), rigid_ras: rows }
+    }
+}
+
+/// A rigid registration by normalised mutual information, from where the headers place the images.
+fn options(scan: &Side) -> Result<Options, Error> {
+    let recipe = Recipe { start: Start::Headers, images: None, ..Recipe::new(Preset::Multimodal) };
+    Ok(recipe.options(scan.grid().shape)?)
+}
+
+/// Finds where an image lies on a scan: the map of the scan's points to those of the image, RAS mm.
+///
+/// # Errors
+/// Images that do not overlap; a device that fails.
+pub fn align(
+    worker: &mut Worker,
+    scan: &Arc<Volume>,
+    image: &Arc<Volume>,
+    names: [&Path; 2],
+) -> Result<AffineTransform, Error> {
+    let sides = [scan, image].map(|image| Side::new(image.clone()));
+    let options = options(&sides[0])?;
+    let bytes = options.device_bytes(&Grids::of([&sides[0], &sides[1]]));
+    let found = worker.with_device(bytes, |device| register(&sides[0], &sides[1], &options, device, &mut ()));
+    let grids = [&scan.grid, &image.grid];
+    Ok(found.map_err(|error| name_files(error, names, grids, &StartFile::Headers))?.affine)
+}

@@ -1,0 +1,62 @@
+//! A dataset of derivatives: what its folder says about itself.
+
+use std::path::{Path, PathBuf};
+
+use antsreg_core::io::outputs::{Outputs, write_file};
+use serde_json::json;
+
+use super::listing::Scan;
+use crate::Error;
+
+/// The version of BIDS whose names are used.
+const BIDS: &str = "1.9.0";
+
+/// Files that BIDS has no names for.
+const IGNORED: &str = "*.html\nlogs/\nsummary.csv\n*_xfm.*\n";
+
+/// The folder of a dataset of derivatives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dataset {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The dataset that all scans are from, if they are from one.
+    raw: Option<PathBuf>,
+}
+
+impl Dataset {
+    /// The dataset of the derivatives of scans.
+    pub fn of(folder: &Path, scans: &[Scan]) -> Dataset {
+        let first = scans.first().and_then(|scan| scan.root.clone());
+        let raw = first.filter(|root| scans.iter().all(|scan| scan.root.as_ref() == Some(root)));
+        Dataset { folder: folder.into(), raw }
+    }
+
+    /// The files that describe the dataset.
+    pub fn files(&self) -> [PathBuf; 2] {
+        ["dataset_description.json", ".bidsignore"].map(|name| self.folder.join(name))
+    }
+
+    /// Writes them.
+    ///
+    /// # Errors
+    /// Files that cannot be written.
+    pub fn write(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut description = json!({
+            "Name": "Normalised heads",
+            "BIDSVersion": BIDS,
+            "DatasetType": "derivative",
+            "GeneratedBy": [{ "Name": "antsreg-gpu", "Version": env!("CARGO_PKG_VERSION") }],
+        });
+        let absolute = self.raw.as_deref().and_then(|raw| std::path::absolute(raw).ok());
+        if let (Some(raw), Some(object)) = (absolute, description.as_object_mut()) {
+            object.insert("DatasetLinks".into(), json!({ "raw": format!("file://{}", raw.display()) }));
+        }
+        let [path, ignored] = self.files();
+        let wrap = |source| Error::Json { path: path.clone(), source };
+        let text = serde_json::to_string_pretty(&description).map_err(wrap)? + "\n";
+        let mut outputs = Outputs::new();
+        outputs.write(&path, |path| Ok::<_, Error>(write_file(path, text.as_bytes())?))?;
+        outputs.write(&ignored, |path| Ok::<_, Error>(write_file(path, IGNORED.as_bytes())?))?;
+        Ok(outputs.commit()?)
+    }
+}

@@ -1,0 +1,80 @@
+//! The scans of a study, and further images of the same heads.
+
+use std::path::{Path, PathBuf};
+
+use super::names::{label, suffix_of};
+use crate::Error;
+use crate::subjects::{self, Subject};
+use crate::words::stem;
+
+/// Further images that are looked for in BIDS folders, unless others are named.
+const USUAL: [&str; 2] = ["T2w", "FLAIR"];
+
+/// A scan of a head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    /// The name of the subject, or of its scan where it has several.
+    pub name: String,
+    /// The image.
+    pub image: PathBuf,
+    /// The mask of its brain, if that is known.
+    pub mask: Option<PathBuf>,
+    /// Further images of the same head and session, and the suffixes of their derivatives.
+    pub carried: Vec<(String, PathBuf)>,
+    /// The BIDS folder that it is from.
+    pub root: Option<PathBuf>,
+}
+
+/// The scans of each source, in order: BIDS folders, tables (`.csv`), or images, further ones of the same head joined by
+/// commas. `also` are the further images' suffixes in BIDS folders, and columns in tables; without any, T2w and FLAIR of
+/// BIDS folders where they are there.
+///
+/// # Errors
+/// Those of [`subjects::list`].
+pub fn list(sources: &[PathBuf], also: &[String]) -> Result<Vec<Scan>, Error> {
+    let mut scans = Vec::new();
+    for source in sources {
+        let one = std::slice::from_ref(source);
+        if source.is_dir() {
+            let found = subjects::list(one, &[])?.subjects;
+            scans.extend(found.into_iter().map(|subject| of_folder(subject, source, also)));
+        } else if subjects::is_image(source) {
+            scans.extend(subjects::list(one, &[])?.subjects.into_iter().map(of_images));
+        } else {
+            let columns: Vec<String> =
+                std::iter::once(subjects::IMAGE).chain(also.iter().map(String::as_str)).map(Into::into).collect();
+            let columns = if also.is_empty() { &[][..] } else { &columns };
+            scans.extend(subjects::list(one, columns)?.subjects.into_iter().map(|subject| of_table(subject, also)));
+        }
+    }
+    Ok(scans)
+}
+
+fn scan(subject: Subject, carried: Vec<(String, PathBuf)>, root: Option<PathBuf>) -> Scan {
+    let image = subject.images.into_iter().next().unwrap_or_default();
+    Scan { name: subject.name, image, mask: subject.mask, carried, root }
+}
+
+fn of_folder(subject: Subject, root: &Path, also: &[String]) -> Scan {
+    let image = subject.images[0].clone();
+    let usual = || USUAL.map(str::to_owned).to_vec();
+    let wanted = if also.is_empty() { usual() } else { also.to_vec() };
+    let carried = wanted.into_iter().filter_map(|suffix| {
+        let beside = subjects::beside(&image, &suffix)?;
+        Some((suffix, beside))
+    });
+    let carried = carried.collect();
+    scan(subject, carried, Some(root.into()))
+}
+
+fn of_images(subject: Subject) -> Scan {
+    let further = subject.images[1..].iter();
+    let suffix = |image: &PathBuf| suffix_of(image).map_or_else(|| label(&stem(image)), str::to_owned);
+    let carried = further.map(|image| (suffix(image), image.clone())).collect();
+    scan(subject, carried, None)
+}
+
+fn of_table(subject: Subject, also: &[String]) -> Scan {
+    let carried = also.iter().map(|name| label(name)).zip(subject.images[1..].iter().cloned()).collect();
+    scan(subject, carried, None)
+}

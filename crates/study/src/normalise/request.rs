@@ -1,0 +1,154 @@
+//! A request as plain data, and the batch that it amounts to.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use antsreg_register::{Interpolation, Recipe, WarpedImages};
+
+use super::listing::Scan;
+use super::names::{BidsName, Derivatives, Place};
+use super::space::Space;
+use super::steps::{Normalising, Task};
+use super::{Dataset, Shard};
+use crate::batch::Job;
+use crate::bias::Corrected;
+use crate::pair::{FixedInputs, Format, Labels, PairFiles, StartFile, Writing};
+use crate::subjects;
+use crate::{Error, brain};
+
+/// Where derivatives go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Into a dataset as BIDS wants it.
+    Dataset(PathBuf),
+    /// Those of one scan beside each other, under names that begin so.
+    Prefix(String),
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The scans, all of them.
+    pub scans: Vec<Scan>,
+    /// The share of them that is done; `None` for all.
+    pub shard: Option<Shard>,
+    /// Where derivatives go.
+    pub output: Output,
+    /// The space that heads are brought to.
+    pub space: Space,
+    /// Whether shading is removed.
+    pub bias: bool,
+    /// The registration of the brains.
+    pub recipe: Recipe,
+    /// Where it starts.
+    pub start: StartFile,
+    /// How images are read between voxels.
+    pub interpolation: Interpolation,
+    /// Whether pages are made.
+    pub page: bool,
+}
+
+/// The batch that a request amounts to.
+#[derive(Debug)]
+pub struct Normalisation {
+    /// The files that all scans share, with empty names for those of a scan.
+    pub shared: PairFiles,
+    /// The registration.
+    pub recipe: Recipe,
+    /// Each scan.
+    pub jobs: Vec<Job>,
+    /// What is done with it beside its registration.
+    pub steps: Normalising,
+    /// The dataset that is written, if it is one.
+    pub dataset: Option<Dataset>,
+    /// The space.
+    space: Space,
+}
+
+impl Request {
+    /// The batch.
+    ///
+    /// # Errors
+    /// Several scans for one prefix; scans whose derivatives would have the same names; a program whose template is damaged.
+    pub fn plan(&self) -> Result<Normalisation, Error> {
+        let (place, dataset) = match &self.output {
+            Output::Dataset(folder) => (Place::Dataset(folder.clone()), Some(Dataset::of(folder, &self.scans))),
+            Output::Prefix(prefix) if self.scans.len() == 1 => (Place::Prefix(prefix.clone()), None),
+            Output::Prefix(prefix) => {
+                return Err(subjects::Error::OnePrefix { prefix: prefix.clone(), found: self.scans.len() }.into());
+            }
+        };
+        let mut tasks = BTreeMap::new();
+        let mut jobs = Vec::new();
+        let mut starts: BTreeMap<String, &Scan> = BTreeMap::new();
+        for (number, scan) in self.scans.iter().enumerate() {
+            let derivatives =
+                Derivatives::new(place.clone(), BidsName::of(&scan.name, &scan.image), &self.space.name);
+            if let Some(first) = starts.insert(derivatives.start().to_lowercase(), scan) {
+                return Err(subjects::Error::Twice {
+                    names: [first, scan].map(|one| one.name.clone()),
+                    images: [first, scan].map(|one| one.image.clone()),
+                }
+                .into());
+            }
+            if !self.shard.is_none_or(|shard| shard.has(number)) {
+                continue;
+            }
+            let suffixes: Vec<String> = scan.carried.iter().map(|(suffix, _)| suffix.clone()).collect();
+            let names = derivatives.names(&suffixes, self.page);
+            let carried = scan.carried.iter().map(|(_, path)| path.clone()).collect();
+            let moving = [Some(scan.image.clone()), scan.mask.clone()];
+            let mut files = self.files(moving, carried, derivatives.start());
+            files.report.clone_from(&names.report);
+            jobs.push(Job { name: scan.name.clone(), files, names });
+            tasks.insert(scan.name.clone(), Task { scan: scan.clone(), derivatives });
+        }
+        let images = WarpedImages { interpolation: self.interpolation, warped: false, inverse_warped: false };
+        let recipe = Recipe { images: Some(images), inverse_warp: true, ..self.recipe.clone() };
+        let steps = Normalising {
+            template: brain::built_in_template(None)?,
+            space: self.space.clone(),
+            interpolation: self.interpolation,
+            tasks,
+        };
+        let shared = self.files([None, None], Vec::new(), String::new());
+        Ok(Normalisation { shared, recipe, jobs, steps, dataset, space: self.space.clone() })
+    }
+
+    fn files(&self, [moving, moving_mask]: [Option<PathBuf>; 2], carried: Vec<PathBuf>, prefix: String) -> PairFiles {
+        PairFiles {
+            fixed: self.space.path(),
+            moving: moving.unwrap_or_default(),
+            channels: Vec::new(),
+            fixed_mask: self.space.mask().map(Into::into),
+            moving_mask,
+            carried,
+            bias: if self.bias { Corrected::Moving } else { Corrected::None },
+            labels: Labels::default(),
+            start: self.start.clone(),
+            prefix,
+            writing: Writing { format: Format::NiiGz, composite: true, ..Writing::default() },
+            report: None,
+        }
+    }
+}
+
+impl Normalisation {
+    /// Reads the fixed side: the template's brain.
+    ///
+    /// # Errors
+    /// Files that cannot be read or do not fit each other.
+    pub fn fixed(&self) -> Result<FixedInputs, Error> {
+        let (side, identities) = self.space.read()?;
+        let start = &self.shared.start;
+        let mut fixed = FixedInputs::of_side(side, start.read()?, start.clone());
+        fixed.identities = identities;
+        Ok(fixed)
+    }
+
+    /// Folders that must exist before anything is written.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let of_jobs = self.steps.tasks.values().flat_map(|task| task.derivatives.folders());
+        self.dataset.iter().map(|dataset| dataset.folder.clone()).chain(of_jobs).collect()
+    }
+}

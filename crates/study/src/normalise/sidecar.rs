@@ -1,0 +1,36 @@
+//! What stands beside an image in a dataset: how it was made.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::listing::Scan;
+use super::space::Space;
+
+/// The image of the built-in template as TemplateFlow has it.
+const BUILT_IN: &str =
+    "https://templateflow.s3.amazonaws.com/tpl-MNI152NLin2009cAsym/tpl-MNI152NLin2009cAsym_res-02_T1w.nii.gz";
+
+/// A file of a scan as metadata name it: by its place in the BIDS dataset that it is from.
+pub fn source(scan: &Scan, file: &Path) -> String {
+    let below = scan.root.as_deref().and_then(|root| file.strip_prefix(root).ok());
+    below.map_or_else(|| file.display().to_string(), |below| format!("bids:raw:{}", below.display()))
+}
+
+/// Of an image of the head, made of these sources; on the grid of the template if a space is given.
+pub fn image(sources: &[String], space: Option<&Space>) -> Value {
+    with_reference(json!({ "Sources": sources, "SkullStripped": false }), space)
+}
+
+/// Of a mask of the brain.
+pub fn mask(sources: &[String], space: Option<&Space>) -> Value {
+    with_reference(json!({ "Sources": sources, "Type": "Brain" }), space)
+}
+
+fn with_reference(mut value: Value, space: Option<&Space>) -> Value {
+    if let (Some(space), Some(object)) = (space, value.as_object_mut()) {
+        let reference = space.template.as_ref().map_or(BUILT_IN.into(), |(path, _)| path.display().to_string());
+        object.insert("SpatialReference".into(), reference.into());
+    }
+    value
+}

@@ -1,0 +1,60 @@
+//! The space that heads are brought to.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use antsreg_heads::brain::{Contrast, without_skull};
+use antsreg_register::Side;
+
+use super::names::label;
+use crate::words::stem;
+use crate::{Error, FileIdentity, brain, inputs};
+
+/// The name of the built-in template's space in BIDS.
+const BUILT_IN: &str = "MNI152NLin2009cAsym";
+
+/// The space that heads are brought to: a template's brain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Space {
+    /// What the space is called in names of files: letters and digits.
+    pub name: String,
+    /// The template, and the mask of its brain; `None` for the built-in one. Without a mask it is a brain already.
+    pub template: Option<(PathBuf, Option<PathBuf>)>,
+}
+
+impl Space {
+    /// The space of a template, or of the built-in one; `name` is what it is called, or else what the file is.
+    pub fn new(template: Option<PathBuf>, mask: Option<PathBuf>, name: Option<String>) -> Space {
+        let usual = template.as_deref().map_or(BUILT_IN.into(), |template| label(&stem(template)));
+        Space { name: name.unwrap_or(usual), template: template.map(|template| (template, mask)) }
+    }
+
+    /// What the fixed image is called in records and messages: its file, or the space.
+    pub fn path(&self) -> PathBuf {
+        self.template.as_ref().map_or_else(|| self.name.clone().into(), |(template, _)| template.clone())
+    }
+
+    /// The mask of the template's brain.
+    pub fn mask(&self) -> Option<&Path> {
+        self.template.as_ref()?.1.as_deref()
+    }
+
+    /// The template's brain, 0 elsewhere, and the files as they were when they were read.
+    ///
+    /// # Errors
+    /// Files that cannot be read or do not fit each other.
+    pub fn read(&self) -> Result<(Side, Vec<FileIdentity>), Error> {
+        let Some((template, mask)) = &self.template else {
+            let built_in = brain::built_in_template(Some(Contrast::T1))?;
+            return Ok((Side::new(without_skull(built_in.head(), built_in.brain())), Vec::new()));
+        };
+        let identities =
+            FileIdentity::of_all([Some(template), mask.as_ref()].into_iter().flatten().map(PathBuf::as_path));
+        let image = inputs::image(template)?;
+        let image = match mask {
+            Some(mask) => without_skull(&image, &inputs::mask(mask, template, &image.grid)?),
+            None => image,
+        };
+        Ok((Side::new(Arc::new(image)), identities))
+    }
+}

@@ -1,0 +1,184 @@
+//! What is done with a head beside the registration of its brain.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use antsreg_core::io::outputs::{Writing, write_file};
+use antsreg_core::io::{itk, nifti};
+use antsreg_core::{LabelVolume, Transform, TransformChain, Volume};
+use antsreg_heads::brain::{Template, without_skull};
+use antsreg_kernels::apply::{self, LabelInterpolation};
+use antsreg_pool::Worker;
+use antsreg_register::{Grids, Interpolation, Options, Registration, Side};
+use serde_json::Value;
+
+use super::carried::{Carried, align};
+use super::listing::Scan;
+use super::names::Derivatives;
+use super::sidecar::{self, source};
+use super::space::Space;
+use crate::batch::{Job, Steps};
+use crate::pair::{BrainRecord, FixedInputs, Further, HeadRecord, Inputs};
+use crate::{Error, brain, inputs};
+
+/// A scan, and the names of its derivatives.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// The scan.
+    pub scan: Scan,
+    /// Its derivatives.
+    pub derivatives: Derivatives,
+}
+
+/// The steps of a normalisation: the brain is found before the registration, and the whole head is brought over after it.
+#[derive(Debug)]
+pub struct Normalising {
+    /// The head by which brains are found.
+    pub template: Template,
+    /// The space that heads are brought to.
+    pub space: Space,
+    /// How images are read between voxels.
+    pub interpolation: Interpolation,
+    /// Each scan, by the name of its job.
+    pub tasks: BTreeMap<String, Task>,
+}
+
+/// A head whose brain was found.
+#[derive(Debug)]
+pub struct Prepared {
+    head: Arc<Volume>,
+    mask: Arc<Volume>,
+    record: HeadRecord,
+    warnings: Vec<String>,
+    carried: Vec<Carried>,
+}
+
+impl Normalising {
+    fn task(&self, job: &Job) -> &Task {
+        &self.tasks[&job.name]
+    }
+}
+
+impl Steps for Normalising {
+    type Read = Vec<Arc<Volume>>;
+    type Prepared = Prepared;
+
+    fn read(&self, fixed: FixedInputs, job: &Job) -> Result<(Inputs, Vec<Arc<Volume>>), Error> {
+        let inputs = Inputs::beside(fixed, &job.files)?;
+        let image = |path: &PathBuf| inputs::prepared_image(path, job.files.bias.moving()).map(Arc::new);
+        let further = job.files.carried.iter().map(image).collect::<Result<_, _>>()?;
+        Ok((inputs, further))
+    }
+
+    fn prepare(
+        &self,
+        worker: &mut Worker,
+        options: &Options,
+        job: &Job,
+        inputs: &mut Inputs,
+        further: Vec<Arc<Volume>>,
+    ) -> Result<Prepared, Error> {
+        let head = inputs.moving.image.volume()?.clone();
+        let given = inputs.moving.mask.of_stage(0).cloned();
+        let mut warnings = Vec::new();
+        let (mask, found) = match given {
+            Some(mask) => (mask, None),
+            None => {
+                let side = Side::new(self.template.head().clone());
+                let bytes = options.device_bytes(&Grids::of([&side, &inputs.moving]));
+                let find = |device: &_| brain::find(&job.files.moving, &head, &self.template, device, &mut ());
+                let found = worker.with_device(bytes, find)?;
+                warnings.extend(found.doubts.iter().map(ToString::to_string));
+                let record = BrainRecord::from(&found);
+                (Arc::new(found.mask), Some(record))
+            }
+        };
+        let mut carried = Vec::new();
+        for (image, (suffix, path)) in further.into_iter().zip(&self.task(job).scan.carried) {
+            let rigid = align(worker, &head, &image, [&job.files.moving, path])?;
+            carried.push(Carried { path: path.clone(), suffix: suffix.clone(), image, rigid });
+        }
+        inputs.moving = Side::new(without_skull(&head, &mask));
+        let inside = mask.voxels.iter().filter(|inside| **inside > 0.5).count();
+        let record = HeadRecord {
+            brain_cm3: inside as f64 * head.grid.spacing.product() / 1000.0,
+            found,
+            carried: carried.iter().map(Carried::record).collect(),
+        };
+        Ok(Prepared { head, mask, record, warnings, carried })
+    }
+
+    fn finish<'a>(
+        &'a self,
+        job: &'a Job,
+        inputs: &mut Inputs,
+        found: &mut Registration,
+        prepared: Prepared,
+    ) -> Result<Further<'a>, Error> {
+        let Prepared { head, mask, record, warnings, carried } = prepared;
+        let Task { scan, derivatives } = self.task(job);
+        let grid = inputs.fixed.side.grid().clone();
+        let onto = |image: &Volume, chain: &TransformChain, grid| {
+            apply::resample(image, grid, chain, self.interpolation.into(), 0.0)
+        };
+        found.warped = Some(onto(&head, &found.forward, &grid));
+        let voxels = mask.voxels.iter().map(|inside| i32::from(*inside > 0.5)).collect();
+        let mask = LabelVolume { grid: head.grid.clone(), voxels };
+        let in_space = apply::resample_labels(&mask, &grid, &found.forward, LabelInterpolation::GenericLabel);
+        let centre = head.centre_of_mass().unwrap_or_else(|| head.grid.centre());
+        // Pages show the head, not the brain alone.
+        inputs.moving = Side::new(head.clone());
+
+        let mut files = Files::default();
+        let of_scan = [source(scan, &scan.image)];
+        let space = Some(&self.space);
+        let suffix = derivatives.suffix();
+        files.image(derivatives.image(suffix), sidecar::image(&of_scan, None), Some(volume(head.clone())));
+        files.image(derivatives.image_in_space(suffix), sidecar::image(&of_scan, space), None);
+        files.image(derivatives.mask(), sidecar::mask(&of_scan, None), Some(labels(mask)));
+        files.image(derivatives.mask_in_space(), sidecar::mask(&of_scan, space), Some(labels(in_space)));
+        for Carried { path, suffix, image, rigid } in carried {
+            let sources = [source(scan, &path)];
+            let to_image = TransformChain::from(vec![Transform::Affine(rigid)]);
+            let on_scan = onto(&image, &to_image, &head.grid);
+            let mut chain = found.forward.clone();
+            chain.steps.extend(to_image.steps);
+            let on_template = onto(&image, &chain, &grid);
+            files.image(derivatives.image(&suffix), sidecar::image(&sources, None), Some(volume(Arc::new(on_scan))));
+            let in_space = Some(volume(Arc::new(on_template)));
+            files.image(derivatives.image_in_space(&suffix), sidecar::image(&sources, space), in_space);
+            let write = Box::new(move |path: &Path| Ok(itk::write_affine(path, &rigid, centre)?));
+            files.0.push((derivatives.to_scan(&suffix), write));
+        }
+        Ok(Further { files: files.0, head: Some(record), warnings })
+    }
+}
+
+/// Files to write.
+#[derive(Default)]
+struct Files<'a>(Vec<(PathBuf, Writing<'a, Error>)>);
+
+impl<'a> Files<'a> {
+    /// Adds an image, unless others write it, and what stands beside it.
+    fn image(&mut self, path: PathBuf, beside: Value, write: Option<Writing<'a, Error>>) {
+        self.0.push((Derivatives::sidecar(&path), json(beside)));
+        self.0.extend(write.map(|write| (path, write)));
+    }
+}
+
+fn volume<'a>(volume: Arc<Volume>) -> Writing<'a, Error> {
+    Box::new(move |path| Ok(nifti::write_volume(path, &volume)?))
+}
+
+fn labels<'a>(labels: LabelVolume) -> Writing<'a, Error> {
+    Box::new(move |path| Ok(nifti::write_labels(path, &labels)?))
+}
+
+fn json<'a>(value: Value) -> Writing<'a, Error> {
+    Box::new(move |path| {
+        let text =
+            serde_json::to_string_pretty(&value).map_err(|source| Error::Json { path: path.into(), source })?;
+        Ok(write_file(path, (text + "\n").as_bytes())?)
+    })
+}

@@ -1,0 +1,140 @@
+//! `normalise`: raw scans of heads to a template, on the built-in head in other places.
+
+use antsreg_core::io::nifti;
+use antsreg_core::{AffineTransform, Transform, TransformChain};
+use antsreg_heads::brain::{Contrast, Template};
+use antsreg_kernels::apply::{Interpolation, resample};
+use antsreg_tests::{Workplace, grid};
+use nalgebra::{Matrix3, Rotation3, Vector3};
+use serde_json::Value;
+
+/// Quick registrations: what is checked is files.
+const QUICK: &str = "--device cpu --preset fast";
+
+/// Writes the built-in head, turned and shaded, on a grid of 4 mm.
+fn write_head(place: &Workplace, contrast: Contrast, angle: f64, name: &str) {
+    let template = Template::built_in(Some(contrast)).expect("the built-in head");
+    let head = template.head();
+    let turn = Rotation3::from_euler_angles(angle, -0.5 * angle, 0.1).into_inner();
+    let centre = head.grid.centre().coords;
+    let affine = AffineTransform { matrix: turn, translation: centre + Vector3::new(3.0, -5.0, 4.0) };
+    let onto = grid(4.0, [0.0; 3], Matrix3::identity());
+    let chain = TransformChain::from(vec![Transform::Affine(affine)]);
+    let mut image = resample(head, &onto, &chain, Interpolation::Linear, 0.0);
+    let nx = onto.shape[0];
+    for (n, voxel) in image.voxels.iter_mut().enumerate() {
+        *voxel *= 1.0 + 0.3 * (n % nx) as f32 / nx as f32;
+    }
+    let path = place.path(name);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    nifti::write_volume(&path, &image).expect("written");
+}
+
+/// Names below a folder, sorted; hidden ones too.
+fn names(place: &Workplace, folder: &str) -> Vec<String> {
+    fn walk(folder: &std::path::Path, names: &mut Vec<String>, below: &str) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let entry = entry.expect("an entry");
+            let name = format!("{below}{}", entry.file_name().to_string_lossy());
+            match entry.path().is_dir() {
+                true => walk(&entry.path(), names, &format!("{name}/")),
+                false => names.push(name),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&place.path(folder), &mut found, "");
+    found.sort();
+    found
+}
+
+fn json(place: &Workplace, name: &str) -> Value {
+    serde_json::from_slice(&place.read(name)).expect(name)
+}
+
+#[test]
+fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
+    let place = Workplace::new();
+    write_head(&place, Contrast::T1, 0.1, "raw/sub-01/ses-a/anat/sub-01_ses-a_run-1_T1w.nii.gz");
+    write_head(&place, Contrast::T2, 0.15, "raw/sub-01/ses-a/anat/sub-01_ses-a_T2w.nii.gz");
+    write_head(&place, Contrast::T1, -0.1, "raw/sub-02/anat/sub-02_T1w.nii.gz");
+    let whole = place.succeed(&format!("normalise raw -o whole {QUICK}"));
+    assert!(whole.stdout.contains("2 done, 0 skipped, 0 failed"), "{}", whole.stdout);
+    let first = "sub-01/ses-a/anat/sub-01_ses-a_run-1_";
+    let space = "MNI152NLin2009cAsym";
+    let mut expected = vec![
+        ".bidsignore".to_owned(),
+        "dataset_description.json".into(),
+        "logs/sub-01_ses-a_run-1_record.json".into(),
+        "logs/sub-02_record.json".into(),
+        "report.html".into(),
+        "sub-01_ses-a_run-1.html".into(),
+        "sub-02.html".into(),
+        "summary.csv".into(),
+        format!("{first}from-T2w_to-T1w_mode-image_xfm.txt"),
+    ];
+    for (start, suffixes) in [(first, &["T1w", "T2w"][..]), ("sub-02/anat/sub-02_", &["T1w"])] {
+        let mut images = vec!["desc-brain_mask".to_owned()];
+        images.extend(suffixes.iter().map(|suffix| format!("desc-preproc_{suffix}")));
+        for image in images {
+            for in_space in [String::new(), format!("space-{space}_")] {
+                expected.extend(["json", "nii.gz"].map(|extension| format!("{start}{in_space}{image}.{extension}")));
+            }
+        }
+        for [from, to] in [["T1w", space], [space, "T1w"]] {
+            expected.push(format!("{start}from-{from}_to-{to}_mode-image_xfm.h5"));
+        }
+    }
+    expected.sort();
+    assert_eq!(names(&place, "whole"), expected);
+    // The head lies where the template does, and so does its brain.
+    let record = json(&place, "whole/logs/sub-02_record.json");
+    let correlation = record["similarity"]["correlation"].as_f64().expect("a number");
+    assert!(correlation > 0.9, "correlation {correlation}");
+    let volume = record["head"]["brain_cm3"].as_f64().expect("a number");
+    assert!((1500.0..2300.0).contains(&volume), "{volume} cm³");
+    let rigid = &json(&place, "whole/logs/sub-01_ses-a_run-1_record.json")["head"]["carried"][0]["rigid_ras"];
+    assert!(rigid[0][0].as_f64().expect("a number") > 0.98, "{rigid}");
+    let sidecar = json(&place, &format!("whole/{first}space-{space}_desc-preproc_T1w.json"));
+    assert_eq!(sidecar["Sources"][0], "bids:raw:sub-01/ses-a/anat/sub-01_ses-a_run-1_T1w.nii.gz");
+    assert_eq!(sidecar["SkullStripped"], false);
+    assert_eq!(json(&place, "whole/dataset_description.json")["DatasetType"], "derivative");
+
+    // Two shares, and a last call for what is about all: the same bytes but for times.
+    for shard in ["1/2", "2/2"] {
+        place.succeed(&format!("normalise raw -o parts {QUICK} --shard {shard}"));
+        assert!(!place.path("parts/summary.csv").exists(), "a share tells of all");
+    }
+    let last = place.succeed(&format!("normalise raw -o parts {QUICK} --resume"));
+    assert!(last.stdout.contains("0 done, 2 skipped, 0 failed"), "{}", last.stdout);
+    assert_eq!(names(&place, "parts"), expected);
+    for name in expected {
+        let varies = name.ends_with(".html") || name.ends_with("record.json") || name == "summary.csv";
+        let same = place.read(&format!("whole/{name}")) == place.read(&format!("parts/{name}"));
+        assert!(varies || same, "{name} differs");
+    }
+    // A page that is missing is made again, with its scan.
+    std::fs::remove_file(place.path("parts/sub-02.html")).expect("removed");
+    let last = place.succeed(&format!("normalize raw -o parts {QUICK} --resume"));
+    assert!(last.stdout.contains("1 done, 1 skipped, 0 failed"), "{}", last.stdout);
+}
+
+#[test]
+fn one_scan_with_a_mask_and_a_template_of_ones_own() {
+    let place = Workplace::with_pair();
+    place.file("t.csv", b"image,mask\nm.nii.gz,fl.nii.gz\n");
+    place.succeed(&format!("normalise t.csv -f f.nii.gz --space own --no-bias --no-report --prefix one_ {QUICK}"));
+    let record = json(&place, "one_record.json");
+    assert!(record["head"]["found"].is_null(), "a mask that is given is not looked for");
+    assert!(place.path("one_space-own_desc-preproc_T1w.nii.gz").exists() && !place.path("one_report.html").exists());
+    for (line, message) in [
+        ("normalise f.nii.gz m.nii.gz --prefix one_", "expected a folder"),
+        ("normalise f.nii.gz -o o --also T2w", "--also"),
+        ("normalise f.nii.gz -o o --template-mask f.nii.gz", "--template"),
+        ("normalise f.nii.gz", "--output"),
+        ("normalise f.nii.gz -o o --shard 3/2", "K/N"),
+    ] {
+        let told = place.refuse(2, line);
+        assert!(told.contains(message), "`{message}` is missing in: {told}");
+    }
+}
