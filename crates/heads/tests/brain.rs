@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
-use antsreg_heads::brain::{self, Contrast, Error, Extraction, Template};
+use antsreg_heads::brain::{self, Contrast, Error, Extraction, Kind, Template, kind, without_skull};
 use antsreg_kernels::apply::{Interpolation, resample};
 use antsreg_register::Device;
 use nalgebra::{Point3, Rotation3, Vector3};
@@ -127,4 +127,22 @@ fn what_is_no_head_or_no_template_is_refused() {
     assert!(matches!(Template::new(head.clone(), none), Err(Error::TemplateEmpty)));
     let other = Volume::filled(Grid::axis_aligned([3, 4, 5], [8.0; 3]), 1.0);
     assert!(matches!(Template::new(head, other), Err(Error::TemplateGrid { .. })));
+}
+
+#[test]
+fn heads_and_brains_are_told_apart() {
+    let template = Template::built_in(None).expect("undamaged");
+    for (contrast, head) in template.heads() {
+        assert_eq!(kind(head), Kind::Head, "{contrast}");
+        assert_eq!(kind(&without_skull(head, template.brain())), Kind::Brain, "{contrast}");
+    }
+    // A head whose background is noise, and the top of a brain.
+    let (head, mask) = made(&head_grid([4.0, 2.0, 3.0]), &AffineTransform::identity());
+    assert_eq!(kind(&head), Kind::Head);
+    let mut top = without_skull(&head, &mask);
+    let count = top.voxels.len() * 5 / 8;
+    top.voxels[..count].fill(0.0);
+    assert_eq!(kind(&top), Kind::Unclear);
+    assert_eq!(kind(&Volume::filled(Grid::axis_aligned([60, 60, 1], [4.0; 3]), 1.0)), Kind::Unclear);
+    assert_eq!(kind(&Volume::filled(head.grid, 1.0)), Kind::Unclear);
 }

@@ -8,7 +8,9 @@ use antsreg_core::{DisplacementField, Volume};
 use antsreg_kernels::apply;
 use antsreg_register::{self as register, Description, Resident};
 use antsreg_study::bias::Corrected;
-use antsreg_study::pair::{Context, Format, Labels, Names, PairFiles, Seconds, Writing, record, write, write_report};
+use antsreg_study::pair::{
+    BrainChoice, Context, Format, Labels, Names, PairFiles, Seconds, Writing, record, write, write_report,
+};
 use pyo3::prelude::*;
 
 use crate::chain::Chain;
@@ -237,6 +239,7 @@ impl Registration {
             bias: Corrected::None,
             labels: Labels::default(),
             start: inputs.fixed.start_file.clone(),
+            brain: BrainChoice::None,
             prefix: prefix.to_owned(),
             writing: Writing {
                 warped: writing.warped && found.warped.is_some(),

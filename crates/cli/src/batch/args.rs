@@ -7,7 +7,7 @@ use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::syn::Channel;
 use antsreg_study::batch::Job;
 use antsreg_study::bias::Corrected;
-use antsreg_study::pair::{ChannelFiles, Labels, Names, PairFiles};
+use antsreg_study::pair::{BrainChoice, ChannelFiles, Labels, Names, PairFiles};
 use antsreg_study::subjects::{self, Listing, Subject};
 
 use crate::many::Study;
@@ -179,6 +179,7 @@ impl Args {
                 interpolation: self.label_interpolation.unwrap_or_default(),
             },
             start: self.registration.start(),
+            brain: BrainChoice::None,
             report: (!self.no_report).then(|| PairFiles::usual_report(&prefix)),
             prefix,
             writing: self.writing.writing(),

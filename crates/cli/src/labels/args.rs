@@ -7,7 +7,7 @@ use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::Recipe;
 use antsreg_study::bias::Corrected;
 use antsreg_study::labels::{AtlasSource, Carrying, Fusion, LabelOptions, TargetFiles};
-use antsreg_study::pair::{Format, Labels, PairFiles, Writing};
+use antsreg_study::pair::{BrainChoice, Format, Labels, PairFiles, Writing};
 use antsreg_study::transforms::TransformFile;
 
 use super::fusion::FusionArgs;
@@ -78,6 +78,17 @@ pub struct Args {
     /// Remove the shading of all images (N4, as `bias` does by default) before they are registered
     #[arg(long, help_heading = "Labels", conflicts_with = "apply")]
     bias: bool,
+    /// Whose brain is extracted and registered in place of the whole head
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "SIDES",
+        help_heading = "With a registration",
+        requires = "moving",
+        conflicts_with = "atlas"
+    )]
+    brain: BrainChoice,
     #[command(flatten)]
     report: ReportArgs,
     /// Print what would be done and the memory it would take, then stop
@@ -187,6 +198,7 @@ impl Args {
             bias: if self.bias { Corrected::Both } else { Corrected::None },
             labels,
             start: self.registration.start(),
+            brain: self.brain,
             prefix: self.output.clone(),
             writing: Writing { format: self.format, ..written.writing() },
             report: self.report.path(|| PairFiles::usual_report(&self.output)),

@@ -35,6 +35,7 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
         words.push(("--bias=", name(&files.bias)));
     }
     words.extend(files.labels.list.clone().map(|list| ("--label-list", list)));
+    words.push(("--brain", name(&files.brain)));
     words.push(("--transform", name(&job.recipe.model)));
     words.push(("--initial-transform", inputs.fixed.start_file.to_string()));
     words.push(("--device", fitted.device.description().choice().to_string()));

@@ -17,7 +17,7 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
     let names = Names::new(&job.files, job.recipe.model.is_deformable());
     check(job, &names)?;
     let choice = choose(job, console)?;
-    let (inputs, options, opened) = read_and_open(job, choice, console)?;
+    let (mut inputs, options, opened) = read_and_open(job, choice, console)?;
     let opening = opened.seconds;
     let fitted = fit(job, choice, opened, &options, &inputs, console)?;
     if job.dry_run {
@@ -34,6 +34,8 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
     if job.profile {
         Profile::start(&device);
     }
+    console.watch(|watcher| inputs.extract_brains(&job.files, &device, watcher))?;
+    show::brains(&job.files, &inputs, console);
     let [fixed, moving] = inputs.sides();
     let computed = console.watch(|watcher| compute(fixed, moving, &options, &device, watcher));
     let computed = computed.map_err(|error| inputs.blame(&job.files, error))?;

@@ -2,14 +2,34 @@
 
 use std::fmt::Write;
 
+use antsreg_console::Console;
 use antsreg_register::{Options, PlannedMemory, Stage, syn};
 use antsreg_study::geometry;
-use antsreg_study::pair::Record;
+use antsreg_study::pair::{BrainChoice, Inputs, PairFiles, Record};
 
 use super::command::command;
 use super::job::Plan;
 use crate::options::{Shown, linear, syn as syn_options};
 use crate::{table, values};
+
+/// Tells of which sides the brain was extracted, and what is doubtful about it.
+pub fn brains(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
+    let sides = [("fixed", &files.fixed), ("moving", &files.moving)];
+    for ((side, path), skull) in sides.into_iter().zip(&inputs.skulls) {
+        let Some(skull) = skull else { continue };
+        let brain = &skull.record;
+        let because = if files.brain == BrainChoice::Auto {
+            ": the other image shows a brain without a skull (--brain none leaves it as it is)"
+        } else {
+            ""
+        };
+        console.note(format_args!(
+            "{side} image: its brain is registered, {:.0} cm³, found by {}{because}",
+            brain.volume_cm3, brain.found.contrast
+        ));
+        brain.doubts.iter().for_each(|doubt| console.warn(format_args!("{}: {doubt}", path.display())));
+    }
+}
 
 /// What would be done, ending in the command line that says all of it.
 pub fn plan(plan: &Plan, threads: usize) -> String {

@@ -7,7 +7,7 @@ use antsreg_console::UsageError;
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::syn::{Channel, Metric};
 use antsreg_study::bias::Corrected;
-use antsreg_study::pair::{ChannelFiles, Labels, PairFiles};
+use antsreg_study::pair::{BrainChoice, ChannelFiles, Labels, PairFiles};
 use clap::ValueEnum;
 
 use crate::options::{RegistrationArgs, ReportArgs, WritingArgs};
@@ -53,6 +53,9 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "SIDES", num_args = 0..=1, require_equals = true, default_value_t,
         hide_default_value = true, default_missing_value = "both", help_heading = "Input")]
     bias: Corrected,
+    /// Whose brain is extracted and registered in place of the whole head; what is written shows the head
+    #[arg(long, value_enum, default_value_t, value_name = "SIDES", help_heading = "Input")]
+    brain: BrainChoice,
     /// Label map of the fixed image; with --moving-labels, their overlap after registration is printed and recorded
     #[arg(long, value_name = "IMAGE", help_heading = "Input", requires = "moving_labels")]
     fixed_labels: Option<PathBuf>,
@@ -131,6 +134,13 @@ impl Args {
             return Err(UsageError::NoEffect { option: "--channel", with });
         }
         self.registration.check_metrics(&recipe)?;
+        let masked = [("fixed", &self.fixed_mask), ("moving", &self.moving_mask)];
+        let of = [BrainChoice::Fixed, BrainChoice::Moving];
+        for ((side, mask), of) in masked.into_iter().zip(of) {
+            if mask.is_some() && [of, BrainChoice::Both].contains(&self.brain) {
+                return Err(UsageError::NoEffect { option: "--brain", with: format!("--{side}-mask") });
+            }
+        }
         (recipe.images, recipe.inverse_warp) = (Some(self.writing.images()), self.writing.writing().inverse);
         let labels = Labels {
             fixed: self.fixed_labels,
@@ -148,6 +158,7 @@ impl Args {
             bias: self.bias,
             labels,
             start: self.registration.start(),
+            brain: self.brain,
             report: self.report.path(|| PairFiles::usual_report(&self.output)),
             prefix: self.output,
             writing: self.writing.writing(),

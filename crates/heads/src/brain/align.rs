@@ -11,13 +11,16 @@ use antsreg_register::linear::{self, Search, Start};
 use antsreg_register::syn::{self, Metric};
 use antsreg_register::{Device, Interpolation, Options, Preset, Progress, Side, Stage, WarpedImages, register};
 
+use super::window::Window;
 use super::{Contrast, Error, Template};
 
 /// Where the template's brain lies in an image.
 pub struct Aligned {
     /// The contrast of the template that the image is most alike.
     pub contrast: Contrast,
-    /// The share of each voxel of the image that is the template's brain.
+    /// The part of the image around the brain.
+    pub window: Window,
+    /// The share of each voxel in the window that is the template's brain.
     pub prior: Volume,
     /// The affine of the template's points to those of the image, RAS mm.
     pub affine: AffineTransform,
@@ -25,13 +28,17 @@ pub struct Aligned {
     pub correlation: f64,
 }
 
-/// Images at least so alike are compared by their local correlation, others by mutual information. A contrast by which an
-/// image is at least so alike is taken without trying the others.
-const ALIKE: f64 = 0.35;
+/// Images at least so alike are compared by their local correlation, others by mutual information.
+const ALIKE: f64 = 0.2;
+/// A contrast by which an image is at least so alike is taken without trying the others.
+const SURE: f64 = 0.5;
 /// Volumes of heads over that of the template that are plausible.
 const SIZES: RangeInclusive<f64> = 0.4..=1.7;
 /// The finest level of the registration of the heads as wholes, mm: that of what is near the brain is finer.
 const WHOLE_MM: f64 = 4.0;
+
+/// What is looked at around the brain, mm: the deformation moves its edge, and the surroundings tell its intensities.
+const MARGIN_MM: f64 = 25.0;
 
 /// Registers an image to the template and brings its brain back.
 pub fn align(
@@ -56,9 +63,11 @@ pub fn align(
     };
     let fixed = Side::new(head.clone()).with_mask(template.near().clone());
     let found = register(&fixed, &moving, &options, device, progress)?;
-    let prior = apply::resample(template.brain(), &image.grid, &found.backward, apply::Interpolation::Linear, 0.0);
+    let window = Window::around(&image.grid, template.brain(), &found.affine, MARGIN_MM).ok_or(Error::Nowhere)?;
+    let onto = window.grid(&image.grid);
+    let prior = apply::resample(template.brain(), &onto, &found.backward, apply::Interpolation::Linear, 0.0);
     let correlation = found.warped.as_ref().map_or(0.0, |warped| correlation(head, warped, template));
-    Ok(Aligned { contrast, prior, affine: found.affine, correlation })
+    Ok(Aligned { contrast, window, prior, affine: found.affine, correlation })
 }
 
 /// An affine registration of an image to the template.
@@ -76,7 +85,7 @@ struct Placed<'a> {
 
 impl Placed<'_> {
     fn is_sure(&self) -> bool {
-        self.plausible && self.similarity >= ALIKE
+        self.plausible && self.similarity >= SURE
     }
 }
 

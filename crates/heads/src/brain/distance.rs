@@ -3,11 +3,15 @@
 use antsreg_core::Grid;
 use rayon::prelude::*;
 
+/// Lines that a thread does at a time: neighbours in memory.
+const LINES: usize = 64;
+
 /// The distance of each voxel's centre to the nearest centre of the set, mm; infinite where the set is empty.
 pub fn distance_mm(grid: &Grid, set: &[bool]) -> Vec<f32> {
-    let mut squares: Vec<f32> = set.iter().map(|inside| if *inside { 0.0 } else { f32::INFINITY }).collect();
-    for axis in 0..3 {
-        along(grid.shape, axis, grid.spacing[axis] as f32, &mut squares);
+    let mut squares: Vec<f32> = set.par_iter().map(|inside| if *inside { 0.0 } else { f32::INFINITY }).collect();
+    // Each pass goes along the slowest axis and leaves it as the fastest: after three, the order is that of the start.
+    for axis in [2, 1, 0] {
+        squares = along_slowest(&squares, grid.shape[axis], grid.spacing[axis] as f32);
     }
     squares.into_par_iter().map(f32::sqrt).collect()
 }
@@ -23,49 +27,54 @@ pub fn signed_distance_mm(grid: &Grid, set: &[bool]) -> Vec<f32> {
         .collect()
 }
 
-/// For every line of voxels along an axis: the lower envelope of the parabolas over its voxels.
-fn along(shape: [usize; 3], axis: usize, spacing: f32, squares: &mut [f32]) {
-    let length = shape[axis];
-    let stride: usize = shape[..axis].iter().product();
-    let line = |values: &[f32], out: &mut [f32]| {
-        let mut tops: Vec<usize> = Vec::with_capacity(length);
-        let mut from: Vec<f32> = Vec::with_capacity(length);
-        for n in (0..length).filter(|n| values[*n].is_finite()) {
-            let mut begins = f32::NEG_INFINITY;
-            while let Some(&top) = tops.last() {
-                let (a, b) = (top as f32 * spacing, n as f32 * spacing);
-                begins = ((values[n] + b * b) - (values[top] + a * a)) / (2.0 * (b - a));
-                if begins > from[tops.len() - 1] {
-                    break;
-                }
-                tops.pop();
-                from.pop();
-                begins = f32::NEG_INFINITY;
-            }
-            tops.push(n);
-            from.push(begins);
-        }
-        let mut at = 0;
-        for (n, out) in out.iter_mut().enumerate() {
-            let place = n as f32 * spacing;
-            while at + 1 < tops.len() && from[at + 1] < place {
-                at += 1;
-            }
-            *out = tops.get(at).map_or(f32::INFINITY, |top| {
-                let apart = place - *top as f32 * spacing;
-                values[*top] + apart * apart
-            });
-        }
-    };
-    // Blocks in which the axis is the slowest.
-    squares.par_chunks_mut(stride * length).for_each(|block| {
-        let (mut values, mut out) = (vec![0.0; length], vec![0.0; length]);
-        for inner in 0..stride {
-            (0..length).for_each(|n| values[n] = block[n * stride + inner]);
-            line(&values, &mut out);
-            (0..length).for_each(|n| block[n * stride + inner] = out[n]);
+/// For every line of voxels along the slowest axis: the least of the squares plus the squared distance along the line. The axis
+/// is the fastest of the result.
+fn along_slowest(squares: &[f32], length: usize, spacing: f32) -> Vec<f32> {
+    let lines = squares.len() / length;
+    let mut all = vec![0.0; squares.len()];
+    all.par_chunks_mut(length * LINES).enumerate().for_each(|(block, block_out)| {
+        let mut values = vec![0.0; length];
+        let (mut tops, mut from) = (Vec::with_capacity(length), Vec::with_capacity(length));
+        for (n, out) in block_out.chunks_mut(length).enumerate() {
+            let line = block * LINES + n;
+            values.iter_mut().enumerate().for_each(|(at, value)| *value = squares[at * lines + line]);
+            lower_envelope(&values, spacing, (&mut tops, &mut from), out);
         }
     });
+    all
+}
+
+/// The lower envelope of the parabolas over the voxels of a line. `tops` are the voxels whose parabolas it has, `from` where
+/// each of these begins, mm.
+fn lower_envelope(values: &[f32], spacing: f32, (tops, from): (&mut Vec<usize>, &mut Vec<f32>), out: &mut [f32]) {
+    tops.clear();
+    from.clear();
+    for n in (0..values.len()).filter(|n| values[*n].is_finite()) {
+        let mut begins = f32::NEG_INFINITY;
+        while let Some(&top) = tops.last() {
+            let (a, b) = (top as f32 * spacing, n as f32 * spacing);
+            begins = ((values[n] + b * b) - (values[top] + a * a)) / (2.0 * (b - a));
+            if begins > from[tops.len() - 1] {
+                break;
+            }
+            tops.pop();
+            from.pop();
+            begins = f32::NEG_INFINITY;
+        }
+        tops.push(n);
+        from.push(begins);
+    }
+    let mut at = 0;
+    for (n, out) in out.iter_mut().enumerate() {
+        let place = n as f32 * spacing;
+        while at + 1 < tops.len() && from[at + 1] < place {
+            at += 1;
+        }
+        *out = tops.get(at).map_or(f32::INFINITY, |top| {
+            let apart = place - *top as f32 * spacing;
+            values[*top] + apart * apart
+        });
+    }
 }
 
 #[cfg(test)]

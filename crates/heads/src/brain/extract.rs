@@ -48,23 +48,23 @@ pub fn extract(
     if head.grid.is_slice() {
         return Err(Error::Slice(head.grid.shape));
     }
-    let Aligned { contrast, prior, affine, correlation } = align(head, template, device, progress)?;
+    let Aligned { contrast, window, prior, affine, correlation } = align(head, template, device, progress)?;
     let head_to_template = affine.inverse().ok_or(Error::Nowhere)?;
     let before: Vec<bool> = prior.voxels.iter().map(|share| *share > 0.5).collect();
     if !before.contains(&true) {
         return Err(Error::Nowhere);
     }
-    let (inside, probability) = refine(head, &before)?;
+    let (inside, probability) = refine(&window.cut(head), &before, correlation)?;
     let count = |set: &[bool]| set.iter().filter(|inside| **inside).count();
     let both = before.iter().zip(&inside).filter(|(a, b)| **a && **b).count();
     let agreement = 2.0 * both as f64 / (count(&before) + count(&inside)) as f64;
     let volume_cm3 = count(&inside) as f64 * head.grid.spacing.product() / 1000.0;
-    let surface_ratio = surface_ratio(&head.grid, &inside);
+    let surface_ratio = surface_ratio(&prior.grid, &inside);
     let held = share_inside(template, head, &affine);
-    let volume = |voxels| Volume { grid: head.grid.clone(), voxels };
+    let mask: Vec<f32> = inside.iter().map(|inside| if *inside { 1.0 } else { 0.0 }).collect();
     Ok(Extraction {
-        mask: volume(inside.iter().map(|inside| if *inside { 1.0 } else { 0.0 }).collect()),
-        probability: volume(probability),
+        mask: window.paste(&mask, &head.grid),
+        probability: window.paste(&probability, &head.grid),
         contrast,
         head_to_template,
         volume_cm3,

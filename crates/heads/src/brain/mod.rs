@@ -5,13 +5,16 @@ mod distance;
 mod doubt;
 mod error;
 mod extract;
+mod kind;
 mod packed;
 mod refine;
 mod regions;
 mod surface;
 mod template;
+mod window;
 
 pub use doubt::Doubt;
 pub use error::Error;
 pub use extract::{Extraction, extract, without_skull};
+pub use kind::{Kind, kind};
 pub use template::{Contrast, Template};

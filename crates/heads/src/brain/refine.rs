@@ -10,10 +10,12 @@ use super::regions::{fill_holes, keep_largest};
 
 /// How far the edge may move, mm.
 const BAND_MM: f32 = 6.0;
-/// How far the registration's edge is off, as a standard deviation, mm.
-const EDGE_MM: f32 = 1.5;
+/// How far the registration's edge is off, as a standard deviation, mm: of images that are alike, and of those that are not.
+const EDGE_MM: [f32; 2] = [0.5, 2.0];
+/// What the correlation lacks to 1 where images are not alike.
+const UNLIKE: f64 = 0.1;
 /// How far the edge of a brain lies outside the registration's, mm: the fluid at its surface is thinner in a mean of heads.
-const OUTWARD_MM: f32 = 0.8;
+const OUTWARD_MM: f32 = 0.7;
 /// What says how bright brain is: voxels so deep inside the edge, mm.
 const INSIDE_MM: f32 = 3.0;
 /// What says how bright the rest is: voxels so far outside, mm.
@@ -25,7 +27,7 @@ const BINS_SIGMA: f64 = 1.5;
 /// Shares below this are not told from zero.
 const LEAST_SHARE: f64 = 1e-4;
 /// The most that one voxel's intensity says, as the logarithm of odds.
-const MOST_ODDS: f64 = 1.5;
+const MOST_ODDS: f64 = 2.0;
 /// How much intensities count beside the registration.
 const INTENSITY_WEIGHT: f32 = 1.0;
 /// Standard deviation of the smoothing of what intensities say, mm.
@@ -35,14 +37,24 @@ const OPENING_MM: f32 = 2.0;
 /// What is put back around what is left, mm, beside a voxel: corners are farther away than faces.
 const BACK_MM: f32 = 2.5;
 
-/// Whether each voxel is brain, and how probable that is, by the image and by a brain that was registered to it.
-pub fn refine(image: &Volume, registered: &[bool]) -> Result<(Vec<bool>, Vec<f32>), Error> {
+/// The most that a voxel outside the brain is given as its probability.
+const BELOW_HALF: f32 = 0.49;
+
+/// Whether each voxel is brain, and how probable that is, by the image and by a brain that was registered to it with this
+/// correlation. The more alike the images are, the less the intensities move the edge.
+pub fn refine(image: &Volume, registered: &[bool], correlation: f64) -> Result<(Vec<bool>, Vec<f32>), Error> {
+    let unlike = ((1.0 - correlation) / UNLIKE).clamp(0.0, 1.0) as f32;
+    let [least_mm, most_mm] = EDGE_MM;
+    let edge_mm = least_mm + unlike * (most_mm - least_mm);
     let grid = &image.grid;
     let depth = signed_distance_mm(grid, registered);
     let odds = smooth(image, odds(image, &depth))?;
     // Twice the depth over the deviation: the logarithm of the odds of a logistic edge, nearly.
-    let score: Vec<f32> =
-        depth.iter().zip(&odds).map(|(mm, odds)| (mm + OUTWARD_MM) / EDGE_MM + INTENSITY_WEIGHT * odds).collect();
+    let score: Vec<f32> = depth
+        .iter()
+        .zip(&odds)
+        .map(|(mm, odds)| (mm + unlike * OUTWARD_MM) / edge_mm + INTENSITY_WEIGHT * odds)
+        .collect();
     let inside: Vec<bool> =
         depth.iter().zip(&score).map(|(mm, score)| *mm > BAND_MM || (*mm >= -BAND_MM && *score > 0.0)).collect();
     let mut kept: Vec<bool> = signed_distance_mm(grid, &inside).into_iter().map(|mm| mm > OPENING_MM).collect();
@@ -57,7 +69,7 @@ pub fn refine(image: &Volume, registered: &[bool]) -> Result<(Vec<bool>, Vec<f32
         match (mm.abs() > BAND_MM, brain) {
             (true, _) => f32::from(u8::from(*brain)),
             (false, true) => share.max(0.5),
-            (false, false) => share.min(0.5),
+            (false, false) => share.min(BELOW_HALF),
         }
     };
     let probabilities = score.iter().zip(&depth).zip(&brain).map(probability).collect();

@@ -12,7 +12,7 @@ use super::steps::{Normalising, Task};
 use super::{Dataset, Shard};
 use crate::batch::Job;
 use crate::bias::Corrected;
-use crate::pair::{FixedInputs, Format, Labels, PairFiles, StartFile, Writing};
+use crate::pair::{BrainChoice, FixedInputs, Format, Labels, PairFiles, StartFile, Writing};
 use crate::subjects;
 use crate::{Error, brain};
 
@@ -126,6 +126,7 @@ impl Request {
             bias: if self.bias { Corrected::Moving } else { Corrected::None },
             labels: Labels::default(),
             start: self.start.clone(),
+            brain: BrainChoice::None,
             prefix,
             writing: Writing { format: Format::NiiGz, composite: true, ..Writing::default() },
             report: None,

@@ -8,6 +8,7 @@ use antsreg_register::Model;
 use antsreg_register::linear::Start;
 use serde::{Deserialize, Serialize};
 
+use super::skulls::BrainChoice;
 use crate::bias::Corrected;
 use crate::transforms::{TransformFile, read_affine};
 use crate::{Error, inputs};
@@ -36,6 +37,8 @@ pub struct PairFiles {
     pub labels: Labels,
     /// Where the registration starts.
     pub start: StartFile,
+    /// Of which sides the brain is extracted and registered.
+    pub brain: BrainChoice,
     /// Start of all output names, folder included.
     pub prefix: String,
     /// Which images and warps are written, and how.

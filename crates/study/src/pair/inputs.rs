@@ -11,6 +11,7 @@ use antsreg_report::Reference;
 use nalgebra::Point3;
 
 use super::files::{PairFiles, StartFile};
+use super::skulls::Skull;
 use crate::transforms::check_of_volumes;
 use crate::{Error, FileIdentity, geometry, inputs};
 
@@ -42,6 +43,8 @@ pub struct Inputs {
     pub moving: Side,
     /// Labels of the moving image.
     pub moving_labels: Option<LabelVolume>,
+    /// The fixed and the moving side whose brain was extracted: the images of that side are those of the brain.
+    pub skulls: [Option<Skull>; 2],
     /// Warnings about headers.
     pub warnings: Vec<String>,
     /// All files of both sides, as they were when they were read.
@@ -133,7 +136,14 @@ impl Inputs {
         let channels = channels.collect::<Result<Vec<_>, Error>>()?;
         let (mask, moving_labels) = (mask.transpose()?, labels.transpose()?);
         let warnings = inputs::odd_header(&files.moving).into_iter().collect();
-        Ok(Inputs { moving: side(moving, channels, mask), fixed, moving_labels, warnings, identities })
+        Ok(Inputs {
+            moving: side(moving, channels, mask),
+            fixed,
+            moving_labels,
+            skulls: [None, None],
+            warnings,
+            identities,
+        })
     }
 
     /// Both sides.

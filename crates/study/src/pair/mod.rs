@@ -6,6 +6,7 @@ mod inputs;
 mod overlap;
 mod page;
 mod record;
+mod skulls;
 mod volumes;
 mod write;
 
@@ -17,5 +18,6 @@ pub use record::{
     Consistency, DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, JacobianSummary, LinearLevel, LinearRecord,
     OverlapRecord, Parameters, Record, Seconds, SynLevel, SynRecord,
 };
+pub use skulls::{BrainChoice, ExtractedRecord, Skull};
 pub use volumes::{Masks, Named, SideVolumes};
 pub use write::{Context, Further, Written, record, write, write_report, write_with};

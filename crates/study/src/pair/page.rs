@@ -27,13 +27,13 @@ pub fn pictures(files: &PairFiles, inputs: &Inputs, found: &Registration) -> Res
         Some(reference) => reference,
         None => {
             let mask = side.mask.of_stage(0).map(AsRef::as_ref);
-            let reference = Reference::new(side.image.volume()?, mask)?;
+            let reference = Reference::new(inputs.shown(0)?, mask)?;
             drawn.get_or_init(|| reference)
         }
     };
     let before = TransformChain::from(vec![Transform::Affine(found.start)]);
     let compared = Compared {
-        image: inputs.moving.image.volume()?,
+        image: inputs.shown(1)?,
         before: Some(&before),
         after: &found.forward,
         warp: found.warp(),

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::files::{PairFiles, StartFile, Writing};
 use super::head::HeadRecord;
 use super::inputs::FixedInputs;
+use super::skulls::{BrainChoice, ExtractedRecord};
 use crate::bias::Corrected;
 use crate::{FileIdentity, WrittenFile, geometry};
 
@@ -73,6 +74,9 @@ pub struct Record {
     /// and where a warp would fold.
     #[serde(default)]
     pub displacements_rounded_to_mm: Option<f64>,
+    /// The brains that were extracted of the fixed and the moving image, and registered in place of the whole heads.
+    #[serde(default)]
+    pub brains: [Option<ExtractedRecord>; 2],
 }
 
 /// What was asked for.
@@ -91,6 +95,9 @@ pub struct Parameters {
     pub label_interpolation: LabelInterpolation,
     /// Labels that count in the overlap; `None` for all.
     pub label_list: Option<Vec<i32>>,
+    /// Of which sides the brain was to be extracted.
+    #[serde(default)]
+    pub brain: BrainChoice,
 }
 
 impl Parameters {
@@ -103,6 +110,7 @@ impl Parameters {
             writing: files.writing.clone(),
             label_interpolation: files.labels.interpolation,
             label_list: fixed.label_list.clone().filter(|_| files.labels.list.is_some()),
+            brain: files.brain,
         }
     }
 }

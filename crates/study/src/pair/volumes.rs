@@ -114,6 +114,13 @@ impl Inputs {
         inputs::check_alike(names, grids)?;
         check_in_plane(&start_file, &start, grids)?;
         let fixed = FixedInputs::of_side(fixed, start, start_file);
-        Ok(Inputs { fixed, moving, moving_labels: None, warnings: Vec::new(), identities: Vec::new() })
+        Ok(Inputs {
+            fixed,
+            moving,
+            moving_labels: None,
+            skulls: [None, None],
+            warnings: Vec::new(),
+            identities: Vec::new(),
+        })
     }
 }

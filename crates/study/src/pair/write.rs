@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use antsreg_core::Volume;
 use antsreg_core::io::outputs::{Outputs, Writing as WritingFile, write_file};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::overlap::Overlap;
@@ -17,6 +18,7 @@ use super::record::{
     DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, LinearRecord, OverlapRecord, Parameters, Record,
     Seconds, SynRecord,
 };
+use super::skulls::{self, Skull};
 use crate::{Error, WrittenFile};
 
 /// The files that were written, and what they say.
@@ -147,6 +149,7 @@ fn write_volumes<'a>(
     // ITK has two-dimensional transforms for slices across z; slices of another plane mean something in space only.
     let planar = inputs.sides().iter().all(|side| side.grid().is_slice_across_z());
     let (affine, centre) = (&found.affine, inputs.fixed.centre()?);
+    let heads = heads(of, found);
     let mut all: Vec<(&Path, WritingFile<Error>)> = Vec::new();
     if let Some(name) = &names.affine {
         all.push((
@@ -168,14 +171,30 @@ fn write_volumes<'a>(
             all.push((name, Box::new(move |path| Ok(itk::write_warp(path, field)?))));
         }
     }
-    for (name, image) in [(&names.warped, &found.warped), (&names.inverse_warped, &found.inverse_warped)] {
-        if let (Some(name), Some(image)) = (name, image) {
+    let images =
+        [(&names.warped, &found.warped, &heads[0]), (&names.inverse_warped, &found.inverse_warped, &heads[1])];
+    for (name, image, head) in images {
+        if let (Some(name), Some(image)) = (name, head.as_ref().or(image.as_ref())) {
             all.push((name, Box::new(|path| Ok(nifti::write_volume(path, image)?))));
         }
     }
     let (names, writings): (Vec<PathBuf>, Vec<_>) = further.into_iter().unzip();
     all.extend(names.iter().map(PathBuf::as_path).zip(writings));
     outputs.write_all(all)
+}
+
+/// The warped and the inversely warped image of whole heads, where their brains were registered.
+fn heads(of: &Context, found: &Registration) -> [Option<Volume>; 2] {
+    let Some(wanted) = of.options.images else { return [None, None] };
+    let [fixed, moving] = of.inputs.sides().map(|side| side.grid());
+    let resampled = |skull: &Option<Skull>, onto, chain| {
+        skull.as_ref().map(|skull| skulls::resampled(skull, onto, chain, wanted.interpolation))
+    };
+    let [of_fixed, of_moving] = &of.inputs.skulls;
+    [
+        resampled(of_moving, fixed, &found.forward).filter(|_| found.warped.is_some()),
+        resampled(of_fixed, moving, &found.backward).filter(|_| found.inverse_warped.is_some()),
+    ]
 }
 
 /// The record of a registration, before any file is written.
@@ -222,5 +241,6 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
         files_read: inputs.identities.clone(),
         files_written: Vec::new(),
         displacements_rounded_to_mm: found.step_mm.map(f64::from),
+        brains: inputs.skulls.each_ref().map(|skull| skull.as_ref().map(|skull| skull.record.clone())),
     }
 }

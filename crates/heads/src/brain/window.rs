@@ -1,0 +1,99 @@
+//! The part of an image in which a brain is looked for.
+
+use antsreg_core::{AffineTransform, Grid, Volume};
+use nalgebra::{Point3, Vector3};
+use rayon::prelude::*;
+
+/// A box of voxels of a grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    whole: [usize; 3],
+    low: [usize; 3],
+    shape: [usize; 3],
+}
+
+impl Window {
+    /// The voxels of a grid around the brain (above 0.5) of a template, whose points an affine maps to those of the grid, and at
+    /// most `margin_mm` from its box. `None` where no voxel is.
+    pub fn around(grid: &Grid, brain: &Volume, affine: &AffineTransform, margin_mm: f64) -> Option<Window> {
+        let [nx, ny, _] = brain.grid.shape;
+        let index = grid.world_to_voxel().after(affine).after(&brain.grid.voxel_to_world());
+        let none = (Vector3::repeat(f64::INFINITY), Vector3::repeat(f64::NEG_INFINITY));
+        let inside = brain.voxels.iter().enumerate().filter(|(_, share)| **share > 0.5);
+        let (low, high) = inside.fold(none, |(low, high), (n, _)| {
+            let voxel = Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / nx / ny) as f64);
+            let at = index.apply(&voxel).coords;
+            (low.inf(&at), high.sup(&at))
+        });
+        let margin = grid.spacing.map(|mm| margin_mm / mm);
+        let (low, high) = ((low - margin).map(f64::floor), (high + margin).map(f64::ceil));
+        let holds = |axis: usize| low[axis] < grid.shape[axis] as f64 && high[axis] >= 0.0 && low[axis] <= high[axis];
+        if !(0..3).all(holds) {
+            return None;
+        }
+        let low = [0, 1, 2].map(|axis| low[axis].max(0.0) as usize);
+        let shape = [0, 1, 2].map(|axis| (high[axis] as usize + 1).min(grid.shape[axis]) - low[axis]);
+        Some(Window { whole: grid.shape, low, shape })
+    }
+
+    /// The part of a volume in this window.
+    pub fn cut(&self, volume: &Volume) -> Volume {
+        let (width, rows) = (self.shape[0], self.shape[1]);
+        let mut voxels = vec![0.0; self.shape.iter().product()];
+        voxels.par_chunks_mut(width).enumerate().for_each(|(row, part)| {
+            let first = self.first(row % rows, row / rows);
+            part.copy_from_slice(&volume.voxels[first..first + width]);
+        });
+        Volume { grid: self.grid(&volume.grid), voxels }
+    }
+
+    /// The grid of the part of a grid in this window.
+    pub fn grid(&self, whole: &Grid) -> Grid {
+        let low = Point3::from(Vector3::from(self.low.map(|n| n as f64)));
+        Grid { shape: self.shape, origin: whole.voxel_to_world().apply(&low), ..whole.clone() }
+    }
+
+    /// A volume on the whole grid from its part in this window; 0 elsewhere.
+    pub fn paste(&self, part: &[f32], whole: &Grid) -> Volume {
+        let (width, rows) = (self.shape[0], self.shape[1]);
+        let mut volume = Volume::filled(whole.clone(), 0.0);
+        for (row, part) in part.chunks(width).enumerate() {
+            let first = self.first(row % rows, row / rows);
+            volume.voxels[first..first + width].copy_from_slice(part);
+        }
+        volume
+    }
+
+    /// The index in the whole of the first voxel of a row of the window.
+    fn first(&self, y: usize, z: usize) -> usize {
+        ((self.low[2] + z) * self.whole[1] + self.low[1] + y) * self.whole[0] + self.low[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_where_it_was() {
+        let grid = Grid::axis_aligned([9, 8, 7], [1.0, 2.0, 3.0]);
+        let voxels = (1..=grid.len()).map(|n| n as f32).collect();
+        let image = Volume { grid: grid.clone(), voxels };
+        let mut brain = Volume::filled(Grid::axis_aligned([3, 3, 3], [2.0; 3]), 0.0);
+        brain.voxels[13] = 1.0;
+        // The voxel of the brain, at 2 mm, comes to 5 mm: with the margin from 3.1 to 6.9 mm.
+        let affine = AffineTransform { translation: Vector3::repeat(3.0), ..AffineTransform::identity() };
+        let window = Window::around(&grid, &brain, &affine, 1.9).expect("within the grid");
+        assert_eq!((window.low, window.shape), ([3, 1, 1], [5, 4, 3]));
+        let part = window.cut(&image);
+        assert_eq!(part.grid.origin, Point3::new(3.0, 2.0, 3.0));
+        let pasted = window.paste(&part.voxels, &grid);
+        for n in 0..grid.len() {
+            let at = [n % 9, n / 9 % 8, n / 72];
+            let inside = (3..8).contains(&at[0]) && (1..5).contains(&at[1]) && (1..4).contains(&at[2]);
+            assert_eq!(pasted.voxels[n], if inside { image.voxels[n] } else { 0.0 }, "{at:?}");
+        }
+        let far = AffineTransform { translation: Vector3::repeat(90.0), ..AffineTransform::identity() };
+        assert_eq!(Window::around(&grid, &brain, &far, 1.9), None);
+    }
+}
