@@ -31,7 +31,7 @@ from docs.site import tracked
 #: Documents of the past keep the commands of their time.
 PAGES = ["*.md", ":!docs/history", ":!third_party", ":!.github", ":!crates"]
 PROGRAM = REPOSITORY / "target" / "debug" / "antsreg-gpu"
-UNDERSTANDS = ["cargo", "run", "--quiet", "--locked", "--package", "antsreg-cli", "--example", "understands"]
+UNDERSTANDS = PROGRAM.parent / "examples" / "understands"
 PYTHON = REPOSITORY / ".venv" / "python" / "bin" / "python"
 
 MARKED = re.compile(
@@ -44,7 +44,7 @@ BUILT_IN = {"export", "cd", "set"}
 #: Programs that may be run: those that write nothing outside the scratch folder.
 RUNNABLE = BUILT_IN | {"antsreg-gpu", "antsRegistration", "antsApplyTransforms", "cat", "head", "ls", "mkdir"}
 #: Programs of others, and of this repository's environments, whose words are not checked.
-FOREIGN = {"pip", "apptainer", "snakemake", "python3", "python", "pdoc", "cargo", "timeout", "rm", "cargo-mutants"}
+FOREIGN = {"cp", "pip", "apptainer", "snakemake", "python3", "python", "pdoc", "cargo", "timeout", "rm", "cargo-mutants"}
 
 
 @dataclass
@@ -210,7 +210,7 @@ def check_command(words: list[str]) -> str | None:
     """What is wrong with one command, as far as it can be seen without running it."""
     program = words[0]
     if program == "antsreg-gpu":
-        done = subprocess.run([*UNDERSTANDS, "--", *words], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        done = subprocess.run([UNDERSTANDS, *words], cwd=REPOSITORY, capture_output=True, text=True, check=False)
         return (done.stderr or "not understood") if done.returncode else None
     script = REPOSITORY / (words[1] if program in {"python3", "python"} and len(words) > 1 else program)
     if script.is_file() and script.is_relative_to(REPOSITORY):
