@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The program and every word of the command.
+/// The path of the program, and all words of its command line after the program's name.
 static COMMAND: OnceLock<(Option<PathBuf>, Vec<String>)> = OnceLock::new();
 
 /// Stores the program's path and the words of the command line, the program's name first.
 pub fn remember(program: Option<PathBuf>, words: &[OsString]) {
     let words = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    // A process runs one command, so the first one is kept.
+    // A process runs one command, so only the first command line is kept.
     let _ = COMMAND.set((program, words));
 }
 
@@ -19,7 +19,7 @@ pub fn command_line() -> Vec<String> {
     COMMAND.get().map(|(_, words)| words.clone()).unwrap_or_default()
 }
 
-/// The path by which this program was started, if it is known.
+/// The path by which this program was started; `None` if unknown.
 pub fn program() -> Option<&'static Path> {
     COMMAND.get()?.0.as_deref()
 }

@@ -25,12 +25,12 @@ pub enum CliError {
     /// A part of another program's command line that is not supported.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A command of another program failed.
+    /// A command of another program (of ANTs, FSL or c3d) that this program serves failed.
     #[error("{command}: {source}")]
     Foreign {
-        /// Its name.
+        /// Name of the command.
         command: &'static str,
-        /// Why.
+        /// The error that ended the command.
         source: Box<CliError>,
     },
     /// The threads could not be started.
@@ -42,37 +42,37 @@ pub enum CliError {
     /// A file could not be written.
     #[error("{}: could not be written: {source}", path.display())]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: std::io::Error,
     },
     /// Standard output was closed or is full.
     #[error("standard output: {0}")]
     Stdout(#[source] std::io::Error),
-    /// An output cannot be written.
+    /// An output file cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// An output name without a known extension.
     #[error("{}: unknown file extension, expected {expected}", path.display())]
     OutputExtension {
-        /// The name.
+        /// The output name.
         path: PathBuf,
-        /// Extensions that are possible.
+        /// Extensions of names that this output can have.
         expected: &'static str,
     },
-    /// The name of the log is that of another kind of file.
+    /// The file named as log exists and is not a log.
     #[error("{}: is no log of this program, and would be lost; give another name for the log", path.display())]
     NotALog {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// A value that does not fit into an integer type.
+    /// A voxel value that does not fit into an integer type.
     #[error("{}: {value:e} does not fit into 32 bits; leave --integer out", path.display())]
     NoInteger {
-        /// The image.
+        /// Path of the image.
         path: PathBuf,
-        /// The value.
+        /// The voxel value.
         value: f32,
     },
     /// Transforms that cannot form a chain.
@@ -81,10 +81,10 @@ pub enum CliError {
     /// Two volumes lie on different grids.
     #[error(transparent)]
     Grid(#[from] antsreg_core::GridMismatch),
-    /// The logarithm of a determinant that is not positive.
+    /// The logarithm of the Jacobian determinant was asked for, and some determinants are not positive.
     #[error("{}: folds in {folded} voxels, which have no logarithm; leave --logarithm out", path.display())]
     Folded {
-        /// The warp.
+        /// Path of the warp.
         path: PathBuf,
         /// Number of voxels whose determinant is not positive.
         folded: usize,
@@ -92,55 +92,55 @@ pub enum CliError {
     /// Files that cannot be used, or a study that cannot continue.
     #[error("{source}{advice}", advice = advice::of_study(.source))]
     Study {
-        /// What is wrong.
+        /// The error of the study.
         source: Box<study::Error>,
     },
     /// A registration was refused or failed.
     #[error("{source}{advice}", advice = advice::of_register(.source))]
     Register {
-        /// What is wrong.
+        /// The error of the registration.
         source: Box<register::Error>,
     },
-    /// Too little memory.
+    /// Too little free main memory.
     #[error("{what} {shortage}")]
     Memory {
-        /// The work that needs it.
+        /// The work that needs the memory.
         what: String,
         /// Needed and available memory.
         shortage: antsreg_core::memory::Shortage,
     },
-    /// Some subjects failed; the others are done.
+    /// Some subjects failed; the results of the other subjects were written.
     #[error("{} of {of} subjects failed: {}; {}", failed.len(), first(failed, ", "), reasons(summary.as_deref()))]
     SomeFailed {
-        /// Their names.
+        /// Names of the subjects that failed.
         failed: Vec<String>,
-        /// Number of subjects.
+        /// Number of all subjects.
         of: usize,
-        /// The table of all subjects, if one was written.
+        /// The table of all subjects; `None` if no table was written.
         summary: Option<PathBuf>,
     },
     /// A template was made without some of its subjects.
     #[error("{} of {all} subjects left out, the template is of the others: {}", subjects.len(), first(subjects, "; "))]
     LeftOut {
-        /// Their names and reasons.
+        /// Names of the subjects that were left out, each with the reason.
         subjects: Vec<String>,
-        /// Number of subjects.
+        /// Number of all subjects.
         all: usize,
     },
-    /// Some atlases failed; the others were used.
+    /// Some atlases failed; the labels come from the other atlases.
     #[error("{failed} of the {of} atlases could not be used; the results are made without them")]
     AtlasesLeftOut {
         /// Number of atlases that failed.
         failed: usize,
-        /// Number of atlases.
+        /// Number of all atlases.
         of: usize,
     },
-    /// Some volumes of a series could not be aligned; the others are corrected.
+    /// Some volumes of a series could not be aligned; the other volumes are corrected.
     #[error("{count} of {of} volumes could not be aligned; the others are corrected")]
     VolumesLeftOut {
-        /// How many failed.
+        /// Number of volumes that could not be aligned.
         count: usize,
-        /// Volumes of the series.
+        /// Number of volumes of the series.
         of: usize,
     },
     /// Some pairs of atlases could not be registered; the scores are those of the other pairs.
@@ -221,7 +221,7 @@ impl CliError {
     }
 }
 
-/// Where the reasons of failures are.
+/// The text that says where the reasons of the failures are listed.
 fn reasons(summary: Option<&Path>) -> String {
     summary.map_or("the reasons stand above".into(), |summary| format!("the reasons are in {}", summary.display()))
 }
@@ -239,7 +239,7 @@ fn of_study(error: &study::Error) -> u8 {
     }
 }
 
-/// The exit code of an error of a template.
+/// The exit code for an error of building a template.
 fn of_template(error: &study::template::Error) -> u8 {
     use study::template::Error::*;
     match error {

@@ -28,10 +28,10 @@ pub struct Messages {
     pub log: Option<PathBuf>,
 }
 
-/// Where messages are written, and which ones.
+/// Writes messages to standard error and to the log, at the requested level of detail.
 #[derive(Debug)]
 pub struct Console {
-    /// Number of threads.
+    /// Number of threads that compute.
     pub threads: usize,
     style: Style,
     verbose: bool,
@@ -76,7 +76,7 @@ impl Console {
         Ok(Console { threads, style, verbose: messages.verbose, log, began: Instant::now() })
     }
 
-    /// Prints a message of one line.
+    /// Prints a message that takes one line.
     pub fn note(&mut self, text: impl Display) {
         if self.style != Style::Quiet {
             say(&text);
@@ -84,7 +84,7 @@ impl Console {
         self.write_log(&text);
     }
 
-    /// Prints a warning, also when quiet.
+    /// Prints a warning, even if the user asked for quiet.
     pub fn warn(&mut self, text: impl Display) {
         say(format_args!("warning: {text}"));
         self.write_log(&format_args!("warning: {text}"));
@@ -95,7 +95,7 @@ impl Console {
         self.began.elapsed()
     }
 
-    /// Runs stages and shows their progress.
+    /// Runs the stages of a registration and shows their progress.
     pub fn watch<T>(&mut self, run: impl FnOnce(&mut Watcher) -> T) -> T {
         let mut watcher = Watcher { console: self, bar: None, last: None, since: Instant::now() };
         let value = run(&mut watcher);
@@ -103,7 +103,7 @@ impl Console {
         value
     }
 
-    /// Whether iterations are shown or logged.
+    /// Whether the iterations of a registration are shown or logged.
     pub fn wants_iterations(&self) -> bool {
         self.verbose || self.log.is_some()
     }
@@ -141,7 +141,7 @@ fn holds_something_else(path: &Path) -> bool {
     }
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(13).read_to_end(&mut start));
-    // The format in which `write_log` begins a line.
+    // The format in which `write_log` begins each line of a log.
     let is_log = std::str::from_utf8(&start).ok().and_then(|start| start.strip_suffix(" s  "));
     read.is_ok() && !start.is_empty() && is_log.is_none_or(|seconds| seconds.trim().parse::<f64>().is_err())
 }
@@ -150,9 +150,9 @@ fn holds_something_else(path: &Path) -> bool {
 pub struct Watcher<'a> {
     console: &'a mut Console,
     bar: Option<ProgressBar>,
-    /// The last report.
+    /// The last report received.
     last: Option<Report>,
-    /// Start of the level, or of the step of a search.
+    /// Start time of the level, or of the step of the linear search.
     since: Instant,
 }
 
@@ -205,7 +205,7 @@ impl Observer for Watcher<'_> {
             bar.set_message(format!("{}, energy {:.6}", report.step, report.energy));
         }
         self.console.iteration(None, report);
-        // A step of a search is reported once, at its end.
+        // A step of the linear search is reported once, when it ends.
         if report.step.stage() == Stage::Linear {
             self.end_level();
         }
@@ -225,7 +225,7 @@ impl Progress for Watcher<'_> {
     }
 }
 
-/// An iteration as text.
+/// The report of an iteration as one line of text.
 fn line(report: &Report) -> String {
     format!(
         "{} {}/{}, {}: iteration {} of {}, energy {:.6}",

@@ -17,7 +17,7 @@ Served by antsreg-gpu. Words act in turn on a stack of 4 × 4 matrices, which ma
 mm but for those of FSL.
 ";
 
-/// What the words have made so far.
+/// The state after the words read so far: the stack of matrices, and the two grids of FSL's convention.
 #[derive(Default)]
 struct State {
     stack: Vec<Matrix4<f64>>,

@@ -5,19 +5,19 @@ use antsreg_register::Description;
 
 use crate::settings::Settings;
 
-/// A call of a command.
+/// A call of a command of another program.
 #[derive(Debug)]
 pub struct Call {
     /// The command's name.
     pub name: &'static str,
-    /// Its arguments.
+    /// The arguments of the command.
     pub arguments: Vec<String>,
-    /// What the environment says.
+    /// Settings from environment variables.
     pub settings: Settings,
 }
 
 impl Call {
-    /// Where progress is shown: warnings alone unless verbose.
+    /// The console for messages: only warnings unless `verbose`.
     ///
     /// # Errors
     /// None that a console without a log has.
@@ -26,7 +26,7 @@ impl Call {
         Console::new(&Messages { quiet: !verbose, verbose: false, log: None }, threads)
     }
 
-    /// A message on standard error.
+    /// Prints a message on standard error.
     pub fn note(&self, text: &str) {
         say(format_args!("{}: {text}", self.name));
     }

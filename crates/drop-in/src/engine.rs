@@ -7,26 +7,26 @@ use antsreg_register::{
 
 use crate::call::Call;
 
-/// What a command registers.
+/// The input of a registration: images with masks, and options.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The fixed and the moving side.
+    /// The fixed and the moving side of the registration.
     pub sides: [Side; 2],
-    /// The registration.
+    /// The options of the registration.
     pub options: Options,
 }
 
-/// The result of a task.
+/// A task with its result.
 pub struct Done {
-    /// What was registered.
+    /// The task that was registered.
     pub task: Task,
-    /// The result.
+    /// The result of the registration.
     pub found: Registration,
     /// The device that computed.
     pub device: Description,
 }
 
-/// Reads a task while the device gets ready, and runs it.
+/// Reads the inputs while the device is being opened, then runs the registration.
 ///
 /// # Errors
 /// Those of `read`; a registration that is refused or fails.
@@ -60,7 +60,7 @@ pub fn register(
     let computed = console.watch(|watcher| compute(sides[0], sides[1], options, &device, watcher))?;
     let description = device.description().clone();
     let found = std::thread::scope(|scope| {
-        // A driver takes a while to release a device.
+        // The device is released on another thread, since the driver takes a while.
         scope.spawn(|| drop(device));
         computed.finish(sides, options)
     })?;

@@ -27,7 +27,7 @@ pub fn exec(name: &str, arguments: &[OsString], refused: CliError) -> CliError {
     refuse(format!("and {} could not be run: {error}", next.display()))
 }
 
-/// The first program of a name in these folders that is not this one.
+/// The first program called `name` in these folders other than the running program.
 fn next_on_path(name: &str, folders: impl Iterator<Item = PathBuf>, own: Option<&Path>) -> Option<PathBuf> {
     let own = own.and_then(|own| own.canonicalize().ok());
     let is_other = |path: &PathBuf| {

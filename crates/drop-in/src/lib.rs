@@ -35,14 +35,14 @@ pub struct Args {
     words: Vec<OsString>,
 }
 
-/// A command of another program as it was called.
+/// A call of a command of another program: its name and its arguments.
 pub struct Invocation {
     command: &'static Command,
     arguments: Vec<OsString>,
 }
 
 impl Args {
-    /// The command that was named.
+    /// The command and arguments that were given.
     ///
     /// # Errors
     /// A name that is not served.

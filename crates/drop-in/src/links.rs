@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let folder = args.folder.canonicalize().map_err(wrap(&args.folder))?;
     let wanted = |name: &&'static str| args.only.is_empty() || args.only.iter().any(|only| only == name);
     let links: Vec<PathBuf> = served::names().filter(wanted).map(|name| folder.join(name)).collect();
-    // Before the first is made: all or none.
+    // All names are checked before the first link is made, so that all links are made or none.
     if let Some(taken) = links.iter().find(|link| is_taken(link, &own)) {
         let why = "exists and is no link to antsreg-gpu";
         return Err(Refusal::new(taken.display(), why).instead("give another folder, or remove it").into());

@@ -6,22 +6,22 @@ use crate::call::Call;
 use crate::suite::Suite;
 use crate::{ants, c3d_affine_tool, fsl};
 
-/// A command of another program.
+/// A command of another program that this program serves.
 pub struct Command {
-    /// The name by which it is called.
+    /// Name of the command.
     pub name: &'static str,
-    /// The programs it belongs to.
+    /// The family of programs to which the command belongs.
     pub suite: Suite,
-    /// Translates the arguments and runs.
+    /// The function that translates the arguments and runs the command.
     pub run: fn(&Call) -> Result<(), CliError>,
     /// Translates the arguments alone, and looks at no image; none where they are a few words in a row.
     pub read: Option<Reader>,
 }
 
-/// Translates arguments.
+/// A function that parses arguments without running the command.
 type Reader = fn(&[String]) -> Result<(), Refusal>;
 
-/// All commands that are served.
+/// All commands that this program serves.
 pub const COMMANDS: &[Command] = &[
     ants("antsAffineInitializer", ants::affine_initializer::run).reading(ants::affine_initializer::read),
     ants("antsAI", ants::ai::run).reading(ants::ai::read),
@@ -58,7 +58,7 @@ impl Command {
     }
 }
 
-/// The command of a name.
+/// The served command called `name`; `None` if the name is not served.
 pub fn command(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
 }

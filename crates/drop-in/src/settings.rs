@@ -8,26 +8,26 @@ use antsreg_register::DeviceChoice;
 
 use crate::suite::Suite;
 
-/// The device, as `--device` takes it.
+/// The environment variable that chooses the device, with the values of `--device`.
 const DEVICE: &str = "ANTSREG_DEVICE";
 /// Whether the next program of a name runs what is refused here.
 const FALLBACK: &str = "ANTSREG_FALLBACK";
-/// Threads that a command may use at most.
+/// Largest number of threads of a command.
 const MOST_THREADS: usize = 1024;
 
-/// What the environment says.
+/// Settings from environment variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// The device that computes.
     pub device: DeviceChoice,
-    /// Threads that compute.
+    /// Number of threads that compute.
     pub threads: usize,
     /// Whether the next program of the command's name runs what is refused here.
     pub fallback: bool,
 }
 
 impl Settings {
-    /// The settings of a command of these programs.
+    /// The settings of a command of this family of programs.
     ///
     /// # Errors
     /// A device or a switch that is not understood.
@@ -49,13 +49,13 @@ impl Settings {
             Some("1") => true,
             Some(other) => return Err(Refusal::new(format!("{FALLBACK}={other}"), "expected 0 or 1")),
         };
-        // As those programs do, what is no number is passed over.
+        // As in ANTs and FSL, a value that is no number is ignored.
         let count = |name: &&str| given(name)?.trim().parse().ok().filter(|count: &usize| *count > 0);
         let threads = suite.threads().iter().find_map(count).unwrap_or_else(threads::available);
         Ok(Settings { device, threads: threads.min(MOST_THREADS), fallback })
     }
 
-    /// How many of the first GPUs can be used.
+    /// The number of GPUs that may be used, counted from the first GPU.
     pub fn first_gpus(&self) -> Option<usize> {
         Devices::One(self.device).first_gpus(true)
     }

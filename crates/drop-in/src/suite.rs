@@ -3,7 +3,7 @@
 /// Programs that share conventions of their environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suite {
-    /// ANTs, and other programs on ITK.
+    /// ANTs, and other programs based on ITK.
     Ants,
     /// FSL.
     Fsl,

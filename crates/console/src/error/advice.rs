@@ -65,7 +65,7 @@ fn of_template(error: &TemplateError) -> String {
     }
 }
 
-/// Advice for an error of a registration; the end of its message.
+/// What the user can do about an error of a registration, as the end of the error message.
 pub fn of_register(error: &RegisterError) -> &'static str {
     match error {
         RegisterError::DeviceMemory(_) => "; free some, or compute in main memory with --device cpu",
@@ -88,7 +88,7 @@ fn of_recipe(error: &RecipeError) -> &'static str {
     }
 }
 
-/// Advice for a warning about a result; the end of its message.
+/// What the user can do about a warning about a result, as the end of the warning.
 pub fn of_warning(warning: &Warning) -> &'static str {
     match warning {
         // If the affine stage is the cause, options of that stage may help.

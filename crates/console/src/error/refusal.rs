@@ -2,15 +2,15 @@
 
 use std::fmt::Display;
 
-/// A part of a command line that is not supported.
+/// The error that refuses a command line because a part of it is not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{option}: {why}{}", instead.as_deref().map_or(String::new(), |instead| format!("; {instead}")))]
 pub struct Refusal {
-    /// The option and its value, as given.
+    /// The refused option and its value, as given.
     pub option: String,
-    /// What was expected and found, or what is not supported.
+    /// The reason: what was expected and what was found, or what is not supported.
     pub why: String,
-    /// What can be used instead.
+    /// What the user can give instead of the refused option.
     pub instead: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl Refusal {
         Refusal::new(option, "is not served by antsreg-gpu").instead(instead)
     }
 
-    /// Adds what can be used instead.
+    /// Adds what the user can give instead of the refused option.
     #[must_use]
     pub fn instead(self, instead: impl Display) -> Refusal {
         Refusal { instead: Some(instead.to_string()), ..self }

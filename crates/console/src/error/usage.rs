@@ -6,9 +6,9 @@ pub enum UsageError {
     /// An option that has no effect.
     #[error("{option} has no effect with {with}; leave one of them out")]
     NoEffect {
-        /// The option.
+        /// Name of the option without effect.
         option: &'static str,
-        /// The other option or value that makes it ineffective.
+        /// The other option or value that makes the option ineffective.
         with: String,
     },
     /// A shrink factor larger than the image.
@@ -16,17 +16,17 @@ pub enum UsageError {
         "shrink factor {factor} leaves fewer than {least} voxels of the {extent} along an axis; give a smaller one"
     )]
     Shrink {
-        /// The factor.
+        /// The shrink factor.
         factor: usize,
-        /// The shortest axis of the image.
+        /// Voxels along the shortest axis of the image.
         extent: usize,
-        /// Least number of voxels after shrinking.
+        /// Least number of voxels along an axis after shrinking.
         least: usize,
     },
-    /// More than one device for one registration.
+    /// More than one device was given for a single registration.
     #[error("--device {asked}: several devices are for batch, where each takes some of the subjects; name one here")]
     SeveralDevices {
-        /// The devices as given.
+        /// The list of devices, as given.
         asked: String,
     },
     /// The number of label maps differs from the number of subjects.
@@ -40,9 +40,9 @@ pub enum UsageError {
     /// An option is missing.
     #[error("{option} is needed {why}")]
     Missing {
-        /// The option.
+        /// Name of the missing option.
         option: &'static str,
-        /// Why it is needed.
+        /// Why the option is needed.
         why: &'static str,
     },
     /// The name of a folder instead of a prefix of file names.

@@ -24,7 +24,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     search::run(call, &parse(words)?, false)
 }
 
-/// Reads the arguments alone.
+/// Parses the arguments without running the command.
 ///
 /// # Errors
 /// A refusal.
@@ -43,7 +43,7 @@ fn parse(words: &[String]) -> Result<Request, Refusal> {
             _ => Err(Refusal::new(format!("{name} {word}"), "expected a number")),
         },
     };
-    // Named for their errors alone.
+    // These two numbers are not used: they are read only to report errors in them.
     number(0, "SEARCH_FACTOR", 0.0)?;
     number(3, "ITERATIONS", 0.0)?;
     let fraction = number(1, "RADIAN_FRACTION", 0.1)?;

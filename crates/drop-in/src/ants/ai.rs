@@ -42,7 +42,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     search::run(call, &request(&given)?, verbose)
 }
 
-/// Reads the arguments alone.
+/// Parses the arguments without running the command.
 ///
 /// # Errors
 /// A refusal.

@@ -19,7 +19,7 @@ Served by antsreg-gpu. Tables have the columns x, y and z in LPS mm, of slices x
 written with all their digits, whatever --precision says.
 ";
 
-/// All flags.
+/// All flags of `antsApplyTransformsToPoints`.
 const FLAGS: &[Flag] = &[
     flag('d', "dimensionality"),
     flag('p', "precision"),
@@ -61,7 +61,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Reads the arguments alone.
+/// Parses the arguments without running the command.
 ///
 /// # Errors
 /// A refusal.
@@ -69,7 +69,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
     transform_files(&words::parse(words, FLAGS)?).map(drop)
 }
 
-/// The name of a table.
+/// The name of a table of points.
 fn table(flag: &str, value: Option<&Value>) -> Result<PathBuf, Refusal> {
     let value = value.ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing: the name of a .csv file"))?;
     let path = PathBuf::from(&value.text);

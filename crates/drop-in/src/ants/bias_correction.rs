@@ -36,7 +36,7 @@ const FLAGS: &[Flag] = &[
     flag('v', "verbose"),
 ];
 
-/// Everything that was asked for.
+/// The request: all options and file names of a command line.
 #[derive(Debug, PartialEq)]
 struct Request {
     dimension: Option<u8>,
@@ -49,7 +49,7 @@ struct Request {
     field: Option<PathBuf>,
 }
 
-/// Reads the arguments alone.
+/// Parses the arguments without running the command.
 ///
 /// # Errors
 /// A refusal.
@@ -123,7 +123,7 @@ impl Request {
 
 /// The parameters of N4, and ANTs' defaults where a flag is not given.
 fn options<'a>(last: impl Fn(&'static str) -> Option<&'a Value>) -> Result<Options, Refusal> {
-    // A value in brackets, or the first one without them.
+    // The value at a position of the brackets; without brackets, the whole value stands for the first position.
     let part = |flag: &'static str, place: usize| {
         let value = last(flag)?;
         value.parameter(place).or_else(|| (place == 0 && value.parameters.is_none()).then_some(value.name.as_str()))
@@ -136,7 +136,7 @@ fn options<'a>(last: impl Fn(&'static str) -> Option<&'a Value>) -> Result<Optio
         options.iterations = text.split('x').map(|part| number("--convergence", part)).collect::<Result<_, _>>()?;
     }
     if let Some(text) = part("convergence", 1) {
-        // A threshold below 0 is never reached, nor is 0.
+        // Neither a threshold below 0 nor a threshold of 0 is ever reached.
         options.threshold = number::<f64>("--convergence", text)?.max(0.0);
     }
     if let Some(text) = part("bspline-fitting", 1).filter(|order| *order != "3") {

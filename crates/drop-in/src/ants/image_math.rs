@@ -49,7 +49,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     if !antsreg_study::transforms::is_nifti(output) {
         return Err(Refusal::not_served(output.display(), "use a name that ends in .nii.gz or .nii").into());
     }
-    // ANTs' scripts truncate images in place.
+    // The output may replace the input, since scripts of ANTs truncate images in place.
     outputs::check([output], [] as [&Path; 0])?;
     let mut image = GridRule::Itk.read_volume(input)?;
     if let Some((darkest, brightest)) = quantiles(&image.voxels, low, high) {

@@ -6,7 +6,7 @@ use antsreg_study::apply::{Reading, Sigma};
 
 use super::words::Value;
 
-/// Names without parameters.
+/// Names of interpolations that take no parameters.
 const PLAIN: &[(&str, Reading)] = &[
     ("Linear", Reading::Linear),
     ("NearestNeighbor", Reading::Nearest),
@@ -59,7 +59,7 @@ fn sigma(text: &str) -> Option<Sigma> {
     let numbers = text.split('x').map(str::parse).collect::<Result<Vec<f64>, _>>().ok()?;
     let sigma = match numbers[..] {
         [x, y, z] => [x, y, z],
-        // Of slices; the third axis is one voxel deep.
+        // Two sizes are given for slices; the third axis is one voxel deep.
         [x, y] => [x, y, x],
         [first, ..] => [first; 3],
         [] => return None,

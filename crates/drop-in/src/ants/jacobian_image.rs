@@ -17,7 +17,7 @@ CreateJacobianDeterminantImage DIMENSION FIELD OUTPUT [LOGARITHM=0] [GEOMETRIC=0
 Served by antsreg-gpu. The determinants are those of differences between voxels, whatever GEOMETRIC says.
 ";
 
-/// Determinants below this, as those of folds, have the logarithm of it.
+/// Least determinant whose logarithm is taken. Smaller determinants, as those of folds, get the logarithm of this value.
 const LEAST: f32 = 0.001;
 
 /// Runs `CreateJacobianDeterminantImage`.

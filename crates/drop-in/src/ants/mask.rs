@@ -8,7 +8,7 @@ use antsreg_core::{Grid, TransformChain, Volume};
 use antsreg_kernels::apply;
 use antsreg_study as study;
 
-/// Reads a mask, 1 above ½, onto the grid of its image.
+/// Reads a mask and resamples it on the grid of its image: 1 where the mask is above ½, else 0.
 ///
 /// # Errors
 /// A file that cannot be read; a mask that is empty there.

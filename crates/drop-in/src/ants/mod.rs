@@ -24,7 +24,7 @@ use std::path::Path;
 use antsreg_console::Refusal;
 use antsreg_core::Grid;
 
-/// The dimension that a command is called for: 2 or 3.
+/// The number of image dimensions given to a command: 2 or 3.
 fn dimension(word: &str) -> Result<u8, Refusal> {
     match word {
         "2" => Ok(2),

@@ -13,30 +13,30 @@ use antsreg_study::inputs;
 use crate::call::Call;
 use crate::engine::{self, Done, Task};
 
-/// What is searched for.
+/// A request to search for an affine transform between two images.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// Whether the images have two dimensions.
     pub slices: bool,
-    /// The image that stays.
+    /// Path of the fixed image.
     pub fixed: PathBuf,
-    /// The image that is brought to it.
+    /// Path of the moving image.
     pub moving: PathBuf,
-    /// Fixed and moving voxels that count.
+    /// Masks of the fixed and the moving image.
     pub masks: [Option<PathBuf>; 2],
-    /// The affine that is written, fixed to moving points.
+    /// Output file of the affine transform from fixed to moving points.
     pub output: PathBuf,
-    /// Degrees of freedom.
+    /// Degrees of freedom of the transform.
     pub dof: Dof,
-    /// What is minimised.
+    /// The cost function that is minimised.
     pub cost: Cost,
     /// Rotations from the headers' axes that are looked at, ± degrees.
     pub range_degrees: f64,
-    /// Whether the principal axes are aligned too.
+    /// Whether the search also starts from aligned principal axes.
     pub principal_axes: bool,
 }
 
-/// Searches and writes the transform.
+/// Searches for the transform and writes it.
 ///
 /// # Errors
 /// A refusal; a registration that fails.

@@ -13,10 +13,10 @@ Served by antsreg-gpu: -d 2|3  -f FIXED  -m MOVING  -o PREFIX  -t t|r|a|s|sr|so 
 -f and -m, several times, are further pairs for SyN. -i and -x may be given several times, as in ANTs' scripts.
 ";
 
-/// A volume with an axis longer than this begins coarser.
+/// Voxels along an axis beyond which a volume begins at a coarser level.
 const LARGE_AXIS: usize = 256;
 
-/// Which of both scripts.
+/// The two scripts that this module serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
     /// `antsRegistrationSyN.sh`: down to full resolution, by cross-correlation.
@@ -25,7 +25,7 @@ enum Script {
     Quick,
 }
 
-/// The options of both scripts.
+/// The options of either script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Options {
     dimension: String,
@@ -36,7 +36,7 @@ struct Options {
     initial: Vec<String>,
     masks: Vec<String>,
     threads: Option<usize>,
-    /// Radius of cross-correlation, or bins of mutual information.
+    /// Radius of cross-correlation in voxels, or number of bins of mutual information.
     size: String,
     step: String,
     single: bool,
@@ -83,7 +83,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
     registration::read(&arguments(&parse(words, Script::Full)?, Script::Full, false)?)
 }
 
-/// Those of `antsRegistrationSyNQuick.sh`.
+/// Parses the arguments of `antsRegistrationSyNQuick.sh` without running the script.
 ///
 /// # Errors
 /// A refusal.
@@ -143,7 +143,7 @@ fn parse(words: &[String], script: Script) -> Result<Options, Refusal> {
     Ok(options)
 }
 
-/// The arguments of `antsRegistration`.
+/// The arguments of `antsRegistration` that correspond to the options of the script.
 fn arguments(options: &Options, script: Script, large: bool) -> Result<Vec<String>, Refusal> {
     let transform = options.transform.as_str();
     let linear: &[&str] = match transform {

@@ -9,37 +9,37 @@ use antsreg_console::{CliError, Refusal, output::print};
 
 use super::version::print_version;
 
-/// A flag of a command, by its two names.
+/// A flag of a command: its short and its long name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Flag {
-    /// The letter after one dash.
+    /// The letter after a single dash; `None` if the flag has only a long name.
     pub short: Option<char>,
     /// The name after two dashes.
     pub long: &'static str,
 }
 
-/// A flag as given, with its values.
+/// A flag of a command line with its values.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Given {
     /// The flag's long name.
     pub flag: &'static str,
-    /// One value or more.
+    /// The values of the flag; at least one.
     pub values: Vec<Value>,
 }
 
-/// A value: a name, a group in brackets, or both.
+/// A value of a flag: a name, a group in brackets, or a name followed by a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
-    /// The value as typed, without spaces in brackets.
+    /// The text of the value, without spaces in brackets.
     pub text: String,
-    /// What precedes the bracket, or the whole value.
+    /// The text before the bracket, or the whole value without brackets.
     pub name: String,
     /// The parts of the group in brackets; `None` without brackets.
     pub parameters: Option<Vec<String>>,
 }
 
 impl Value {
-    /// Reads a value.
+    /// Splits the text of a value into its name and its parameters.
     pub fn parse(text: &str) -> Value {
         let group = text.strip_suffix(']').and_then(|rest| rest.split_once('['));
         let (name, parameters) = match group {
@@ -50,28 +50,28 @@ impl Value {
         Value { text: text.to_owned(), name: name.trim().to_owned(), parameters }
     }
 
-    /// A part of the group, if it is there and not empty.
+    /// The parameter at `place` of the group in brackets; `None` if missing or empty.
     pub fn parameter(&self, place: usize) -> Option<&str> {
         self.parameters.as_ref()?.get(place).map(String::as_str).filter(|part| !part.is_empty())
     }
 
-    /// Whether the name is this one, in any case.
+    /// Whether the name of the value is `name`, regardless of case.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
 }
 
-/// The flag of this name, short or long.
+/// A flag with a short and a long name.
 pub const fn flag(short: char, long: &'static str) -> Flag {
     Flag { short: Some(short), long }
 }
 
-/// The flag that has a long name alone.
+/// A flag with only a long name.
 pub const fn long(long: &'static str) -> Flag {
     Flag { short: None, long }
 }
 
-/// The flags that every command has.
+/// The flags that every command of ANTs has.
 const OF_ALL: &[Flag] = &[long("version"), flag('h', "short-help"), long("help")];
 
 /// Reads the command line of a command with these flags, beside those that every command has; answers what asks for the usage or the
@@ -116,17 +116,17 @@ pub fn positional<'a>(
     Ok(Some(arguments))
 }
 
-/// All values of a flag.
+/// All values of a flag on a command line, in order.
 pub fn all<'a>(given: &'a [Given], flag: &'a str) -> impl DoubleEndedIterator<Item = &'a Value> {
     given.iter().filter(move |given| given.flag == flag).flat_map(|given| &given.values)
 }
 
-/// The last value of a flag, which ANTs takes where one is expected.
+/// The last value of a flag, which ANTs takes where it expects one value.
 pub fn last<'a>(given: &'a [Given], flag: &'a str) -> Option<&'a Value> {
     all(given, flag).next_back()
 }
 
-/// A switch, 0 or 1.
+/// Reads a switch, which must be 0 or 1.
 ///
 /// # Errors
 /// Another text.
@@ -138,7 +138,7 @@ pub fn switch(option: &str, text: &str) -> Result<bool, Refusal> {
     }
 }
 
-/// Reads a command line of these flags.
+/// Splits a command line into flags and their values.
 ///
 /// # Errors
 /// A flag that the command does not have; a word that belongs to none; a bracket that is not closed.
@@ -169,7 +169,7 @@ pub fn parse(arguments: &[String], flags: &'static [Flag]) -> Result<Vec<Given>,
     Ok(all)
 }
 
-/// Whether a word is a flag and no negative number.
+/// Whether a word is a flag and not a negative number.
 fn is_flag(word: &str) -> bool {
     word.starts_with('-') && word.len() > 1 && !word.starts_with(|c: char| c.is_ascii_digit()) && !is_number(word)
 }
@@ -178,7 +178,7 @@ fn is_number(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
-/// The arguments, those of one group in brackets joined.
+/// The arguments, with the words of each group in brackets joined to one argument.
 fn regrouped(arguments: &[String]) -> Result<Vec<String>, Refusal> {
     let mut words = Vec::new();
     let mut open: Option<String> = None;

@@ -45,7 +45,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     if inverse && second.is_some() {
         return Err(Refusal::new("-inverse", "does not go with -concat").into());
     }
-    // FSL replaces the input where it is told to.
+    // The output may replace an input, as in FSL.
     outputs::check(&output, [] as [&Path; 0])?;
     let mut matrix = fsl::read_numbers(&input)?;
     if let Some(second) = second {

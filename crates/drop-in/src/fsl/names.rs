@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use antsreg_console::Refusal;
 
-/// The variable that gives the format of outputs.
+/// The environment variable that gives the format of output images.
 const OUTPUT_TYPE: &str = "FSLOUTPUTTYPE";
 
-/// Extensions of images, in the order in which they are looked for.
+/// Extensions of image files, in the order in which they are tried.
 const EXTENSIONS: [&str; 6] = [".nii.gz", ".nii", ".hdr.gz", ".hdr", ".img.gz", ".img"];
 
 /// The file of an image that is read: of this name, or of this name and an extension.
@@ -42,12 +42,12 @@ fn output_as(name: &str, format: Option<&str>) -> Result<PathBuf, Refusal> {
     Ok(PathBuf::from(format!("{}{extension}", stem(name))))
 }
 
-/// A name without the extension of an image.
+/// The name of an image file without its extension.
 pub fn stem(name: &str) -> &str {
     EXTENSIONS.iter().find_map(|extension| name.strip_suffix(extension)).unwrap_or(name)
 }
 
-/// A file that must be there.
+/// The path of an input file that must exist.
 ///
 /// # Errors
 /// No such file.

@@ -27,7 +27,7 @@ Served by antsreg-gpu, with the options of ANTs' own. -o also takes [FIELD,1], D
 and CompositeTransform[FILE.h5]; -e takes 0 to 5; -u takes char, uchar, short, int, float and double.
 ";
 
-/// Reads the arguments alone.
+/// Parses the arguments without running the command.
 ///
 /// # Errors
 /// A refusal.
@@ -85,7 +85,7 @@ fn image(request: &Request, chain: &TransformChain, path: &Path, outputs: &mut O
     outputs.write(path, |path| opened.write(chain, path).map_err(CliError::from))
 }
 
-/// The chain as one field on the grid of the reference.
+/// Writes the chain of transforms as one displacement field on the grid of the reference image.
 fn field(request: &Request, chain: &TransformChain, path: &Path, outputs: &mut Outputs) -> Result<(), CliError> {
     let field = apply::compose(&reference(request)?, chain);
     outputs.write(path, |path| match itk::is_composite(path) {
@@ -97,7 +97,7 @@ fn field(request: &Request, chain: &TransformChain, path: &Path, outputs: &mut O
     })
 }
 
-/// The chain, or its inverse, as one affine map.
+/// Writes the chain of transforms, or the inverse of the chain, as one affine map.
 fn affine(
     request: &Request,
     chain: &TransformChain,
@@ -127,7 +127,7 @@ fn composite(path: &Path, chain: &TransformChain, slices: bool) -> Result<(), Cl
     Ok(itk::write_composite(path, chain, Point3::origin(), dimensions)?)
 }
 
-/// The grid of the reference; of a series, that of its volumes.
+/// The grid of the reference image; of a series, the grid of one volume.
 fn reference(request: &Request) -> Result<Grid, CliError> {
     let Some(path) = &request.reference else {
         return Err(Refusal::new("--reference-image", "is missing: an image whose grid the output gets").into());

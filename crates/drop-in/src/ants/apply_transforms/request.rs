@@ -11,7 +11,7 @@ use antsreg_study::transforms::{TransformFile, is_nifti};
 use crate::ants::interpolation;
 use crate::ants::words::{self, Flag, Given, Value, flag, long, switch};
 
-/// All flags.
+/// All flags of `antsApplyTransforms`.
 pub const FLAGS: &[Flag] = &[
     flag('d', "dimensionality"),
     flag('e', "input-image-type"),
@@ -28,51 +28,51 @@ pub const FLAGS: &[Flag] = &[
     flag('v', "verbose"),
 ];
 
-/// Everything that was asked for.
+/// The request: all options and file names of a command line.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Whether the images have two dimensions.
     pub slices: bool,
-    /// The image to carry.
+    /// The image to resample.
     pub input: Option<PathBuf>,
-    /// What it holds.
+    /// Contents of the input image: scalars, vectors, tensors or a series.
     pub kind: Kind,
     /// The image whose grid the output gets.
     pub reference: Option<PathBuf>,
-    /// What is written.
+    /// The output: an image, a displacement field or a transform.
     pub output: Option<Output>,
     /// The transforms as listed: a point of the reference goes through the first one first.
     pub transforms: Vec<TransformFile>,
     /// How the image is read between voxels.
     pub reading: Reading,
-    /// Value of voxels that come from outside.
+    /// Value of output voxels that lie outside the input image.
     pub outside: f32,
-    /// How values of images are stored.
+    /// Storage type of the voxels of output images.
     pub stored: Stored,
-    /// How values of fields are stored.
+    /// Storage type of the vectors of output fields.
     pub float_type: Stored,
 }
 
-/// What is written.
+/// The output that the command writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// The image, carried.
+    /// The resampled image, in this file.
     Image(PathBuf),
-    /// The transforms as one displacement field.
+    /// All transforms as one displacement field, in this file.
     Field(PathBuf),
-    /// The transforms as one affine map.
+    /// All transforms as one affine map.
     Affine {
-        /// Its file.
+        /// Path of the output file.
         path: PathBuf,
-        /// Whether the inverse is written.
+        /// Whether the inverse of the affine map is written.
         inverted: bool,
     },
-    /// The transforms, each for itself, in one file.
+    /// All transforms one after the other in one composite file.
     Composite(PathBuf),
 }
 
 impl Output {
-    /// The file.
+    /// Path of the output file.
     pub fn path(&self) -> &Path {
         match self {
             Output::Image(path) | Output::Field(path) | Output::Affine { path, .. } | Output::Composite(path) => path,
@@ -103,7 +103,7 @@ impl Output {
         output.checked(&shown)
     }
 
-    /// Refuses a name of a format that is not written.
+    /// Refuses an output name whose format cannot be written.
     fn checked(self, shown: &str) -> Result<Output, Refusal> {
         let extension = self.path().extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let (fits, expected) = match &self {

@@ -10,7 +10,7 @@ use antsreg_core::io::outputs::Outputs;
 use antsreg_core::{LabelVolume, Volume};
 use antsreg_study::transforms::is_nifti;
 
-/// Images and label maps on the grid of a target.
+/// Images and label maps of the atlases, on the grid of the target.
 pub struct Atlases {
     images: Vec<Volume>,
     labels: Vec<LabelVolume>,
@@ -30,18 +30,18 @@ impl Atlases {
         Ok(Atlases { images, labels })
     }
 
-    /// The atlases, as the fusion takes them.
+    /// The image and label map of each atlas, as borrowed by the fusion.
     pub fn all(&self) -> Vec<Atlas<'_>> {
-        // One map stands for all of them where there are none.
+        // Without label maps, one empty label map stands for those of all atlases.
         self.images.iter().zip(self.labels.iter().cycle()).map(|(image, labels)| Atlas { image, labels }).collect()
     }
 
-    /// The label maps.
+    /// The label maps of the atlases.
     pub fn maps(&self) -> Vec<&LabelVolume> {
         self.labels.iter().collect()
     }
 
-    /// All labels inside a region, but 0, in ascending order.
+    /// All labels inside a region except 0, in ascending order.
     pub fn labels_within(&self, region: Option<&[bool]>) -> Vec<i32> {
         let inside = |voxel: usize| region.is_none_or(|region| region.get(voxel).is_some_and(|inside| *inside));
         let voxels = self.labels.iter().flat_map(|map| map.voxels.iter().enumerate());
@@ -55,13 +55,13 @@ impl Atlases {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Numbered {
     before: String,
-    /// Digits at least, filled with zeros.
+    /// Least number of digits; shorter numbers are filled with zeros.
     digits: usize,
     after: String,
 }
 
 impl Numbered {
-    /// Reads a name; `None` where it has no place for a number.
+    /// Reads a file name with a place for a number, such as `%02d`; `None` for a name without such a place.
     ///
     /// # Errors
     /// More than one place, or one of another form than `%d` and `%04d`.
@@ -76,21 +76,21 @@ impl Numbered {
         Ok(Some(Numbered { before: before.into(), digits, after: after.into() }))
     }
 
-    /// The name with a number.
+    /// The file name with the number filled in.
     pub fn with(&self, number: i32) -> PathBuf {
         let Numbered { before, digits, after } = self;
         PathBuf::from(format!("{before}{number:0digits$}{after}"))
     }
 }
 
-/// The files of a fusion; those that are asked for.
+/// The output files of a fusion; `None` for a file that was not asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FusedFiles {
-    /// The fused labels.
+    /// File of the fused label map.
     pub labels: Option<PathBuf>,
-    /// The fused intensities.
+    /// File of the fused image.
     pub intensities: Option<PathBuf>,
-    /// The share of the vote of each label but 0.
+    /// Files of the posteriors: for each label except 0, the share of the vote.
     pub posteriors: Option<Numbered>,
 }
 
@@ -100,7 +100,7 @@ impl FusedFiles {
         self.labels.iter().chain(&self.intensities).map(PathBuf::as_path).collect()
     }
 
-    /// The files of the posteriors of these labels.
+    /// The file names of the posteriors of `labels`.
     pub fn posteriors(&self, labels: &[i32]) -> Vec<PathBuf> {
         self.posteriors.iter().flat_map(|name| labels.iter().map(|label| name.with(*label))).collect()
     }
@@ -130,7 +130,7 @@ impl FusedFiles {
     }
 }
 
-/// A name that images are written to.
+/// Checks the name of an image to write.
 ///
 /// # Errors
 /// A name of another format.

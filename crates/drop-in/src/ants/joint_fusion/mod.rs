@@ -25,7 +25,7 @@ antsJointFusion -d 3 -t TARGET -g ATLAS … [-l LABELS …] -o LABELS | [LABELS,
 Served by antsreg-gpu: one image a side. Atlases must lie on the target's grid. Without -l, -o INTENSITIES.
 ";
 
-/// Reads the arguments alone.
+/// Parses the arguments without running the command.
 ///
 /// # Errors
 /// A refusal.

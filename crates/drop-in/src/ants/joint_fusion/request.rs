@@ -8,7 +8,7 @@ use antsreg_console::Refusal;
 use super::files::{FusedFiles, Numbered, image_name};
 use crate::ants::words::{self, Flag, Given, Value, flag};
 
-/// All flags, those that are refused too.
+/// All flags of `antsJointFusion`, including the flags that are refused.
 pub const FLAGS: &[Flag] = &[
     flag('d', "image-dimensionality"),
     flag('t', "target-image"),
@@ -28,21 +28,21 @@ pub const FLAGS: &[Flag] = &[
     flag('v', "verbose"),
 ];
 
-/// Everything that was asked for.
+/// The request: all options and file names of a command line.
 pub struct Request {
-    /// The image that gets labels.
+    /// The target: the image that gets labels.
     pub target: PathBuf,
-    /// The atlases' images.
+    /// The image of each atlas.
     pub images: Vec<PathBuf>,
-    /// Their label maps; none where intensities alone are fused.
+    /// The label map of each atlas; empty where only intensities are fused.
     pub labels: Vec<PathBuf>,
-    /// Where labels are fused.
+    /// The mask of the voxels where labels are fused.
     pub mask: Option<PathBuf>,
-    /// The parameters of the method.
+    /// The parameters of joint label fusion.
     pub options: JointOptions,
-    /// What is written.
+    /// Names of the output files.
     pub output: FusedFiles,
-    /// What is replaced by something of this program.
+    /// Options of ANTs that this program replaces by its own methods, in words.
     pub replaced: Vec<String>,
 }
 
@@ -121,7 +121,7 @@ fn output(value: &Value, has_labels: bool) -> Result<FusedFiles, Refusal> {
         return Ok(files);
     }
     let named = |place: usize| value.parameter(place);
-    // One image a side, so intensities have the number 1.
+    // Each atlas has one image, so the fused intensities have the number 1.
     let intensities =
         named(1).map(|text| Ok(Numbered::parse(text)?.map_or_else(|| text.into(), |name| name.with(1))));
     files.intensities = intensities.transpose()?.map(|path: PathBuf| image_name(path)).transpose()?;
@@ -136,7 +136,7 @@ fn output(value: &Value, has_labels: bool) -> Result<FusedFiles, Refusal> {
     Ok(files)
 }
 
-/// The one image of a side.
+/// The file of a flag that takes one image, since only one image of each atlas is supported.
 fn alone(value: &Value) -> Result<PathBuf, Refusal> {
     match &value.parameters {
         Some(parameters) if parameters.len() > 1 => {
@@ -147,7 +147,7 @@ fn alone(value: &Value) -> Result<PathBuf, Refusal> {
     }
 }
 
-/// A radius, the same along all axes.
+/// A radius in voxels, which must be the same along all axes.
 fn radius(flag: &str, value: Option<&Value>, default: usize) -> Result<usize, Refusal> {
     let Some(value) = value else { return Ok(default) };
     let shown = format!("--{flag} {}", value.text);

@@ -30,7 +30,7 @@ PREFIXNAME_N_WarpedLabels.nii.gz exists is not registered again.
 
 /// By `-x majorityvoting`, a label that at least this share of the atlases has is taken without a fusion.
 const CERTAIN: f32 = 0.8;
-/// What is left of each atlas by `-k 1`.
+/// Ends of the names of the files that `-k 1` keeps of each atlas.
 const OF_ATLAS: [&str; 6] = [
     "Warped.nii.gz",
     "InverseWarped.nii.gz",
@@ -40,7 +40,7 @@ const OF_ATLAS: [&str; 6] = [
     "1InverseWarp.nii.gz",
 ];
 
-/// Reads the arguments alone.
+/// Parses the arguments without running the command.
 ///
 /// # Errors
 /// A refusal.
@@ -98,7 +98,7 @@ fn register(call: &Call, options: &Options, atlas: usize) -> Result<(), CliError
     apply_transforms::run(&with(options.carrying(atlas)))
 }
 
-/// Fuses labels and intensities inside the mask, and writes them.
+/// Fuses labels and intensities inside the mask, and writes the fused files.
 fn fuse(options: &Options, atlases: &Atlases, given: &[&PathBuf], files: &mut Outputs) -> Result<(), CliError> {
     let target = GridRule::Itk.read_volume(&options.target)?;
     let mut certain = None;

@@ -6,45 +6,45 @@ use antsreg_console::Refusal;
 
 use crate::ants::joint_fusion::{FusedFiles, Numbered};
 
-/// What limits the fusion to a region of the target.
+/// The region of the target in which labels are fused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mask {
     /// Voxels where no label has the votes of nearly all atlases.
     Uncertain,
     /// Voxels where an atlas has a label.
     AnyLabel,
-    /// No limit.
+    /// The whole target.
     None,
-    /// The voxels of a file.
+    /// The voxels of the mask in this file.
     File(PathBuf),
 }
 
 /// The options of the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// 2 or 3.
+    /// Number of dimensions of the images: 2 or 3.
     pub dimension: String,
-    /// Start of all output names.
+    /// Start of the names of all output files.
     pub prefix: String,
-    /// The image that gets labels.
+    /// The target: the image that gets labels.
     pub target: PathBuf,
-    /// The atlases' images.
+    /// The image of each atlas.
     pub images: Vec<PathBuf>,
-    /// Their label maps.
+    /// The label map of each atlas.
     pub labels: Vec<PathBuf>,
-    /// Whether the majority alone decides.
+    /// Whether labels are chosen by majority vote, without joint fusion.
     pub by_majority: bool,
-    /// Whether the files of each atlas stay.
+    /// Whether the intermediate files of each atlas are kept.
     pub keep: bool,
     /// Whether atlases are registered by `antsRegistrationSyNQuick.sh`.
     pub quick: bool,
     /// Whether that is asked to compute in single precision.
     pub single: bool,
-    /// The files of posteriors.
+    /// Names of the posterior files; `None` if posteriors are not written.
     pub posteriors: Option<Numbered>,
-    /// The transform of the registration.
+    /// The type of transform by which atlases are registered to the target.
     pub transform: String,
-    /// The region of the fusion.
+    /// The region of the target in which labels are fused.
     pub mask: Mask,
 }
 
@@ -110,7 +110,7 @@ impl Options {
         Ok(())
     }
 
-    /// The start of the names of an atlas's files.
+    /// The start of the names of an atlas's output files.
     pub fn atlas_prefix(&self, atlas: usize) -> String {
         let name = self.images[atlas].file_name().map_or_else(Default::default, |name| name.to_string_lossy());
         let base = name.split('.').next().unwrap_or_default();
@@ -134,7 +134,7 @@ impl Options {
         pairs.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value.to_owned()]).collect()
     }
 
-    /// The arguments that bring an atlas's labels to the target.
+    /// The arguments that resample an atlas's label map on the grid of the target.
     pub fn carrying(&self, atlas: usize) -> Vec<String> {
         let prefix = self.atlas_prefix(atlas);
         let [target, labels] = [&self.target, &self.labels[atlas]].map(|path| path.display().to_string());
@@ -147,12 +147,12 @@ impl Options {
         words
     }
 
-    /// A file of the fusion.
+    /// The path of an output file of the fusion, whose name ends in `rest`.
     pub fn file(&self, rest: &str) -> PathBuf {
         Path::new(&format!("{}{rest}", self.prefix)).to_owned()
     }
 
-    /// The files of the fusion.
+    /// The names of all output files of the fusion.
     pub fn files(&self) -> FusedFiles {
         if self.by_majority {
             return FusedFiles { labels: Some(self.file("MajorityVotingLabels.nii.gz")), ..FusedFiles::default() };

@@ -2,7 +2,7 @@
 
 use crate::ants::words::{Flag, flag, long};
 
-/// All flags, those that are refused too.
+/// All flags of `antsRegistration`, including the flags that are refused.
 pub const FLAGS: &[Flag] = &[
     flag('d', "dimensionality"),
     flag('o', "output"),
@@ -32,5 +32,5 @@ pub const FLAGS: &[Flag] = &[
     flag('v', "verbose"),
 ];
 
-/// Flags of what is not served, if their value is not off.
+/// Flags of features that are not supported; they are refused unless their value switches the feature off.
 pub const REFUSED: &[&str] = &["save-state", "restore-state", "write-interval-volumes", "minc"];

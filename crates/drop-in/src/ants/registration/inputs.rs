@@ -20,12 +20,12 @@ use crate::engine::Task;
 
 /// The transforms that precede the stages, as listed: a point goes through the first one first.
 pub struct Starts {
-    /// Each, and whether it was derived from two images.
+    /// Each transform, and whether it was derived from two images instead of read from a file.
     pub steps: Vec<(Transform, bool)>,
 }
 
 impl Starts {
-    /// Reads starts.
+    /// Reads the initial transforms.
     ///
     /// # Errors
     /// A file that cannot be read or inverted.
@@ -53,13 +53,13 @@ impl Starts {
             .fold(AffineTransform::identity(), |whole, step| step.after(&whole))
     }
 
-    /// All of them; nothing where there are none.
+    /// All initial transforms as one chain; `None` if there are no initial transforms.
     pub fn whole(&self) -> Option<TransformChain> {
         let steps: Vec<Transform> = self.steps.iter().map(|(step, _)| step.clone()).collect();
         (!steps.is_empty()).then(|| TransformChain::from(steps))
     }
 
-    /// What follows, the first field first; nothing where all are affine.
+    /// The transforms from the first displacement field on, with its grid; `None` if all are affine.
     pub fn rest(&self) -> Option<(&Grid, TransformChain)> {
         let place = self.steps.iter().position(|(step, _)| as_affine(step).is_none())?;
         let Transform::Displacement(field) = &self.steps[place].0 else { return None };
@@ -68,7 +68,7 @@ impl Starts {
     }
 }
 
-/// The affine map of a transform, if it is one.
+/// The affine map of a transform; `None` for a displacement field.
 pub fn as_affine(transform: &Transform) -> Option<AffineTransform> {
     match transform {
         Transform::Affine(affine) => Some(*affine),
@@ -92,18 +92,18 @@ fn between(images: &[PathBuf; 2], landmark: Landmark) -> Result<AffineTransform,
     Ok(AffineTransform { translation: moving - fixed, ..AffineTransform::identity() })
 }
 
-/// Everything that a registration reads.
+/// All data that a registration reads.
 pub struct Inputs {
-    /// What is registered.
+    /// The images, masks and options of the registration.
     pub task: Task,
     /// The first fixed and the first moving image as read; those of the task may have gone through initial transforms.
     pub originals: [Arc<Volume>; 2],
-    /// The transforms before the stages.
+    /// The initial transforms, which precede the stages.
     pub starts: Starts,
 }
 
 impl Inputs {
-    /// Reads what a plan needs.
+    /// Reads the files that a plan needs.
     ///
     /// # Errors
     /// Files that cannot be read or do not fit each other.
@@ -151,7 +151,7 @@ impl Inputs {
     }
 }
 
-/// Images and their masks through a chain onto a grid.
+/// Resamples images and their masks through a chain of transforms on a grid.
 fn carried(images: &[Arc<Volume>], mask: &Mask, onto: &Grid, chain: &TransformChain) -> (Vec<Arc<Volume>>, Mask) {
     let carry = |image: &Arc<Volume>, how| Arc::new(apply::resample(image, onto, chain, how, 0.0));
     let nearest = |mask: &Arc<Volume>| carry(mask, apply::Interpolation::Nearest);
@@ -163,7 +163,7 @@ fn carried(images: &[Arc<Volume>], mask: &Mask, onto: &Grid, chain: &TransformCh
     (images.iter().map(|image| carry(image, apply::Interpolation::Linear)).collect(), mask)
 }
 
-/// The files that are read, for the check of outputs.
+/// All input files, so that no output replaces an input.
 pub fn files(request: &Request, plan: &Plan) -> Vec<PathBuf> {
     let starts = request.starts.iter().chain(&request.fixed_starts).flat_map(|start| match start {
         StartRequest::File(file) => vec![file.path.clone()],
@@ -173,7 +173,7 @@ pub fn files(request: &Request, plan: &Plan) -> Vec<PathBuf> {
     plan.pairs.iter().flatten().cloned().chain(masks).chain(starts).collect()
 }
 
-/// Refuses an inverse image where a start has no inverse.
+/// Refuses an inverse image where an initial transform has no inverse.
 ///
 /// # Errors
 /// A refusal.

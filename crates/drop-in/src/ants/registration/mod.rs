@@ -50,17 +50,17 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Reads the arguments alone.
+/// Parses the arguments without running the command.
 ///
 /// # Errors
 /// A refusal.
 pub fn read(arguments: &[String]) -> Result<(), Refusal> {
     let request = read::request(&words::parse(arguments, flags::FLAGS)?)?;
-    // The plan depends on the fixed image by the levels that fit it.
+    // The plan needs the shape of the fixed image, which limits the levels; a usual shape stands for it here.
     plan::plan(&request, &Grid::axis_aligned([182, 218, 182], [1.0; 3])).map(drop)
 }
 
-/// Reads, registers and writes; gives the device that computed.
+/// Reads the inputs, registers and writes the outputs; returns the device that computed.
 fn register(call: &Call, request: &Request, plan: &Plan) -> Result<Description, CliError> {
     let read = || {
         let mut inputs = Inputs::read(request, plan)?;

@@ -17,27 +17,27 @@ use super::inputs::{Starts, as_affine};
 use super::plan::Plan;
 use super::request::Request;
 
-/// A transform of the list.
+/// An entry of the list of transforms that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entry {
-    /// The start of this place on the command line.
+    /// The initial transform at this position on the command line.
     Start(usize),
-    /// The linear stage of this number.
+    /// The linear stage at this position in the plan.
     Linear(usize),
-    /// The warp of all deformable stages.
+    /// The total warp of all deformable stages.
     Warp,
 }
 
-/// What a file holds.
+/// The contents of an output file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
-    /// These transforms as one affine.
+    /// These transforms composed to one affine map.
     Affine(Vec<Entry>),
-    /// A field that was given as a start.
+    /// The displacement field of the initial transform at this position.
     Given(usize),
-    /// The warp, or its inverse.
+    /// The warp of the deformable stages, or its inverse.
     Warp { inverse: bool },
-    /// All transforms in one file, or all inverses.
+    /// All transforms in one composite file, or the inverses of all transforms.
     Composite { inverse: bool },
     /// The moving image on the fixed grid.
     Warped,
@@ -45,34 +45,34 @@ enum What {
     InverseWarped,
 }
 
-/// The files that are written.
+/// The output files with their contents.
 #[derive(Debug)]
 pub struct Files(Vec<(PathBuf, What)>);
 
-/// What a registration found.
+/// The results of a registration that the output files are made from.
 pub struct Found<'a> {
     /// The initial transforms.
     pub starts: &'a Starts,
-    /// After each linear transform of the plan, the affine so far.
+    /// After each linear stage of the plan, the composition of all affine maps so far.
     pub affines: Vec<AffineTransform>,
-    /// The warp.
+    /// The total warp of the deformable stages.
     pub warp: Option<&'a DisplacementField>,
-    /// Its inverse.
+    /// The inverse of `warp`.
     pub inverse_warp: Option<&'a DisplacementField>,
     /// The moving image on the fixed grid.
     pub warped: Option<&'a Volume>,
     /// The fixed image on the moving grid.
     pub inverse_warped: Option<&'a Volume>,
-    /// Centre about which affine maps are written.
+    /// Centre of rotation with which affine maps are written, RAS mm.
     pub centre: Point3<f64>,
     /// Whether the images have two dimensions.
     pub slices: bool,
-    /// The type of numbers in images and warps.
+    /// Storage type of the voxels of images and warps.
     pub stored: nifti::Stored,
 }
 
 impl Files {
-    /// The files of a request.
+    /// The output files that a request asks for.
     pub fn of(request: &Request, plan: &Plan, starts: &Starts) -> Files {
         let output = &request.output;
         let file = |rest: String| PathBuf::from(format!("{}{rest}", output.prefix));
@@ -96,7 +96,7 @@ impl Files {
                 (false, Entry::Start(place)) => starts.steps[place].1.then_some("DerivedInitialMovingTranslation"),
                 (false, Entry::Warp) => None,
             };
-            // Of single transforms beside a composite ANTs writes those alone that it derived itself.
+            // Beside a composite file, ANTs writes only those single transforms that it derived itself.
             let derived = name == Some("DerivedInitialMovingTranslation");
             if output.composite && !derived {
                 continue;
@@ -135,7 +135,7 @@ impl Files {
         Ok(outputs::check(self.0.iter().map(|(path, _)| path), inputs)?)
     }
 
-    /// Writes all files; they appear together.
+    /// Writes all output files; either all of them appear under their names or none.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -194,7 +194,7 @@ fn image_writer(image: Option<&Volume>, stored: nifti::Stored) -> Writing<'_, Cl
 }
 
 impl<'a> Found<'a> {
-    /// A field that was given as a start.
+    /// The displacement field of the initial transform at a position; `None` for an affine map.
     fn given(&self, place: usize) -> Option<&'a DisplacementField> {
         match &self.starts.steps[place].0 {
             Transform::Displacement(field) => Some(field),
@@ -202,13 +202,13 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The part of an affine entry of the list.
+    /// The affine map of one entry of the list.
     fn affine_of(&self, entry: Entry) -> AffineTransform {
         let identity = AffineTransform::identity();
         match entry {
             Entry::Start(place) => as_affine(&self.starts.steps[place].0).unwrap_or(identity),
             Entry::Linear(n) => {
-                // What it adds to the affine before it.
+                // The map of this stage alone: the affine so far without the affine before the stage.
                 let before = if n == 0 { self.starts.affine() } else { self.affines[n - 1] };
                 before.inverse().map_or(identity, |back| back.after(&self.affines[n]))
             }
@@ -221,7 +221,7 @@ impl<'a> Found<'a> {
         self.affines.last().copied().unwrap_or_else(|| self.starts.affine())
     }
 
-    /// From fixed to moving points.
+    /// The chain of all transforms from fixed to moving points.
     ///
     /// # Errors
     /// A singular affine.
@@ -229,7 +229,7 @@ impl<'a> Found<'a> {
         Ok(chain(self.forward_parts()?))
     }
 
-    /// From moving to fixed points, where all starts are affine.
+    /// The chain from moving to fixed points; all initial transforms must be affine.
     ///
     /// # Errors
     /// A singular affine.

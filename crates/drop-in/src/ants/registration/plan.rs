@@ -10,7 +10,7 @@ use antsreg_register::{Options, Stage, WarpedImages};
 use super::request::{Landmark, MetricKind, Request, StageRequest, StartRequest, TransformRequest};
 use super::syn;
 
-/// What is registered, and how.
+/// The plan of a registration: a request of ANTs in options of this program.
 pub struct Plan {
     /// Stages, and which results are wanted. The start is not known yet.
     pub options: Options,
@@ -20,15 +20,15 @@ pub struct Plan {
     pub masks: Vec<[Option<PathBuf>; 2]>,
     /// The linear transforms of the request, in order.
     pub linear: Vec<LinearStage>,
-    /// Whether there is a deformable stage.
+    /// Whether the request has a deformable stage.
     pub deformable: bool,
-    /// What is replaced, in words.
+    /// Options of ANTs that this program replaces by its own methods, in words.
     pub replaced: Vec<String>,
 }
 
-/// A linear transform of the outputs.
+/// A linear transform among the output files.
 pub struct LinearStage {
-    /// Its name among the outputs, if they are not collapsed.
+    /// Name of the transform in file names, if the outputs are not collapsed.
     pub name: &'static str,
     /// The stage of the options that finds it; `None` where no level has an iteration, so that it stays the identity.
     pub stage: Option<usize>,
@@ -95,7 +95,7 @@ pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
     Ok(plan)
 }
 
-/// The number of a stage in its request.
+/// The index of a stage in its request.
 fn position(request: &Request, stage: &StageRequest) -> usize {
     request.stages.iter().position(|other| std::ptr::eq(other, stage)).unwrap_or(0)
 }
@@ -114,7 +114,7 @@ fn searches(request: &Request) -> bool {
     !request.starts.is_empty() && request.starts.iter().all(guessed)
 }
 
-/// One linear stage in place of these.
+/// The options of one linear stage that takes the place of `stages`.
 fn linear_options(stages: &[&StageRequest], search: bool, grid: &Grid) -> linear::Options {
     let dofs = stages.iter().filter_map(|stage| match stage.transform {
         TransformRequest::Linear(dof) => Some(dof),
@@ -128,7 +128,7 @@ fn linear_options(stages: &[&StageRequest], search: bool, grid: &Grid) -> linear
         Some(MetricKind::Mattes) | None => Cost::NormalisedMutualInformation,
     };
     let angles = if grid.is_slice() { AngleSearch::of_slices() } else { AngleSearch::default() };
-    // The finest level that has iterations, mm.
+    // Voxel size of the finest level that has iterations, mm.
     let levels = stages.iter().flat_map(|stage| &stage.levels).filter(|level| level.iterations > 0);
     let finest = levels.map(|level| level.shrink).min().unwrap_or(1) as f64 * grid.spacing.min();
     let finest_mm = linear::Options::LEVELS_MM.into_iter().find(|mm| *mm <= finest + 0.01).unwrap_or(1.0);
@@ -140,7 +140,7 @@ fn linear_options(stages: &[&StageRequest], search: bool, grid: &Grid) -> linear
     }
 }
 
-/// The name of a linear transform among the outputs.
+/// The name of a linear transform in the names of output files.
 fn name(stage: &StageRequest) -> &'static str {
     use linear::Dof;
     match stage.transform {
@@ -151,7 +151,7 @@ fn name(stage: &StageRequest) -> &'static str {
     }
 }
 
-/// The pairs of images: those of SyN, that of linear stages first.
+/// The image pairs of the deformable stages, with the pair of the linear stages first.
 fn pairs(linear: &[StageRequest], deformable: &[StageRequest]) -> Result<Vec<[PathBuf; 2]>, Refusal> {
     let of = |stage: &StageRequest| stage.metrics.iter().map(|metric| metric.images.clone()).collect::<Vec<_>>();
     let refuse = |stage: &StageRequest, why: &str| {

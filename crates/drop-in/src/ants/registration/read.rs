@@ -11,7 +11,7 @@ use super::request::{Landmark, Output, Request, StartRequest};
 use super::stages;
 use crate::ants::words::{self, Given, Value, all, last};
 
-/// Reads a request.
+/// Reads a request from the flags of a command line.
 ///
 /// # Errors
 /// What is missing, not understood or not served.
@@ -71,7 +71,7 @@ fn start(flag: &str, value: &Value) -> Result<StartRequest, Refusal> {
         _ => Err(Refusal::new(option(), format!("expected 0, 1 or 2 after both images, found `{text}`"))),
     };
     let file = |path: &str, inverted| {
-        // ITK's name of it has a capital.
+        // ITK writes the name of the identity with a capital letter.
         let path = if path.eq_ignore_ascii_case("identity") { "identity" } else { path };
         StartRequest::File(TransformFile { path: path.into(), inverted })
     };

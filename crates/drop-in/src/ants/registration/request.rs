@@ -6,7 +6,7 @@ use antsreg_kernels::apply;
 use antsreg_register::linear::Dof;
 use antsreg_study::transforms::TransformFile;
 
-/// Everything that was asked for.
+/// The request: all options and file names of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// Whether the images have two dimensions.
@@ -17,17 +17,17 @@ pub struct Request {
     pub starts: Vec<StartRequest>,
     /// The initial fixed transforms, likewise: through them the stages see the fixed images; they are in no output.
     pub fixed_starts: Vec<StartRequest>,
-    /// Masks, fixed and moving: none, one pair for all stages, or one for each.
+    /// Masks of the fixed and moving image: none, one pair for all stages, or one pair for each stage.
     pub masks: Vec<[Option<PathBuf>; 2]>,
-    /// What is written.
+    /// Names of the output files.
     pub output: Output,
     /// How the warped images are read between voxels.
     pub interpolation: apply::Interpolation,
-    /// Shares of the voxels beyond which intensities are clipped.
+    /// Lower and upper quantile (0 to 1) at which intensities are clipped; `None` for no clipping.
     pub winsorise: Option<(f64, f64)>,
-    /// Whether the moving histograms are matched to the fixed ones.
+    /// Whether the histogram of the moving image is matched to that of the fixed image.
     pub match_histograms: bool,
-    /// Whether linear transforms in a row become one, and warps in a row.
+    /// Whether successive linear transforms are composed to one output, and likewise successive warps.
     pub collapse: bool,
     /// Whether each linear stage goes on with the transform of the one before it, instead of adding its own.
     pub per_stage: bool,
@@ -37,68 +37,68 @@ pub struct Request {
     pub verbose: bool,
 }
 
-/// What is written.
+/// Names of the output files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Output {
-    /// Start of the names of transforms.
+    /// Start of the names of transform files.
     pub prefix: String,
     /// The moving image on the fixed grid.
     pub warped: Option<PathBuf>,
     /// The fixed image on the moving grid.
     pub inverse_warped: Option<PathBuf>,
-    /// Whether all transforms are written to one file, and their inverses to another.
+    /// Whether all transforms are written to one file, and their inverses to another file.
     pub composite: bool,
 }
 
 /// An initial transform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartRequest {
-    /// A file, or its inverse.
+    /// A transform read from a file, or its inverse.
     File(TransformFile),
-    /// The translation between these points of a fixed and a moving image.
+    /// The translation that brings a landmark of the first (fixed) image to that of the second (moving) image.
     Between([PathBuf; 2], Landmark),
 }
 
-/// A point of an image.
+/// A landmark of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Landmark {
-    /// The centre of the grid.
+    /// The centre of the image's grid.
     Centre,
-    /// The centre of mass.
+    /// The centre of mass of the intensities.
     Mass,
     /// The first voxel.
     Origin,
 }
 
-/// A stage.
+/// A stage of a registration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageRequest {
     /// The transform as typed, for messages.
     pub text: String,
-    /// Its transform.
+    /// The type of transform, with its parameters.
     pub transform: TransformRequest,
-    /// Its metrics; at least one.
+    /// The similarity metrics; at least one metric.
     pub metrics: Vec<MetricRequest>,
-    /// Its levels, coarse to fine; at least one.
+    /// The resolution levels, coarse to fine; at least one level.
     pub levels: Vec<LevelRequest>,
     /// Whether the sigmas are in mm instead of voxels.
     pub sigmas_in_mm: bool,
-    /// Slope below which a level has converged; never if it is negative.
+    /// Slope of the energy below which a level has converged; a negative slope is never reached.
     pub threshold: f64,
     /// Iterations over which the slope is measured.
     pub window: usize,
-    /// Weights of the parameters, or of the components of updates.
+    /// Weights by which a linear stage's parameters, or the components of the updates of a warp, may change.
     pub restrict: Option<Vec<f64>>,
 }
 
 /// The transform of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TransformRequest {
-    /// A linear one.
+    /// A linear transform with these degrees of freedom.
     Linear(Dof),
     /// SyN: length of a step, variances of the smoothing of updates and of the whole field, voxels and voxels².
     Syn {
-        /// Length of a step.
+        /// Gradient step of SyN.
         step: f64,
         /// Variance of the smoothing of updates.
         update_variance: f64,
@@ -110,13 +110,13 @@ pub enum TransformRequest {
 /// A metric of a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricRequest {
-    /// Its kind.
+    /// The kind of similarity metric.
     pub kind: MetricKind,
-    /// Fixed and moving image.
+    /// Paths of the fixed and the moving image.
     pub images: [PathBuf; 2],
-    /// Its share beside other metrics.
+    /// Weight of the metric relative to the other metrics of the stage.
     pub weight: f64,
-    /// Of CC the radius, of mutual information the bins.
+    /// Radius of the window of CC in voxels, or number of bins of mutual information.
     pub size: Option<usize>,
 }
 
@@ -136,7 +136,7 @@ pub enum MetricKind {
 }
 
 impl MetricKind {
-    /// The name as ANTs has it.
+    /// The name that ANTs gives to the metric.
     pub fn name(self) -> &'static str {
         match self {
             MetricKind::Cc => "CC",
@@ -151,16 +151,16 @@ impl MetricKind {
 /// A level of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelRequest {
-    /// Most iterations.
+    /// Largest number of iterations.
     pub iterations: usize,
-    /// Shrink factor.
+    /// Factor by which the image is reduced along each axis.
     pub shrink: usize,
     /// Standard deviation of the smoothing, in the unit of the stage.
     pub sigma: f64,
 }
 
 impl StageRequest {
-    /// Whether any level has an iteration.
+    /// Whether any level has at least one iteration.
     pub fn runs(&self) -> bool {
         self.levels.iter().any(|level| level.iterations > 0)
     }

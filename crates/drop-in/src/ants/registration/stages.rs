@@ -6,10 +6,10 @@ use antsreg_register::linear::Dof;
 use super::request::{LevelRequest, MetricKind, MetricRequest, StageRequest, TransformRequest};
 use crate::ants::words::{Given, Value};
 
-/// The flags that belong to a stage.
+/// Names of the flags that belong to a stage.
 const OF_STAGE: [&str; 5] = ["transform", "metric", "convergence", "smoothing-sigmas", "shrink-factors"];
 
-/// The flags of one stage, as given.
+/// The flags of one stage with their values, as given on the command line.
 #[derive(Debug, Default)]
 struct Group<'a> {
     transform: Option<&'a Value>,
@@ -17,7 +17,7 @@ struct Group<'a> {
     convergence: Option<&'a Value>,
     sigmas: Option<&'a Value>,
     shrinks: Option<&'a Value>,
-    /// The last flag, and all before it.
+    /// The flags of this stage read so far, the last flag included.
     seen: Vec<&'static str>,
 }
 
@@ -157,7 +157,7 @@ fn metric(value: &Value) -> Result<MetricRequest, Refusal> {
     let size = match kind {
         MetricKind::Cc => number(3, "a radius")?,
         MetricKind::Mattes => number(3, "a number of bins")?,
-        // ANTs reads nothing there, and people write anything.
+        // ANTs ignores this parameter of these metrics, and command lines contain any text there.
         MetricKind::Gc | MetricKind::MeanSquares | MetricKind::Demons => None,
     };
     if let Some(strategy) = value.parameter(4)
@@ -173,7 +173,7 @@ fn metric(value: &Value) -> Result<MetricRequest, Refusal> {
     })
 }
 
-/// Iterations of the levels, threshold and window.
+/// Iterations of each level, convergence threshold, and window of the convergence test in iterations.
 fn convergence(value: &Value) -> Result<(Vec<usize>, f64, usize), Refusal> {
     let option = || format!("--convergence {}", value.text);
     let iterations = value.parameter(0).unwrap_or(&value.name);
@@ -194,13 +194,13 @@ fn convergence(value: &Value) -> Result<(Vec<usize>, f64, usize), Refusal> {
     Ok((iterations, threshold, window))
 }
 
-/// Numbers with `x` between them.
+/// Reads a list of numbers separated by `x`, such as `4x2x1`.
 fn list<T: std::str::FromStr>(flag: &str, text: &str, expected: &str) -> Result<Vec<T>, Refusal> {
     let refuse = |_| Refusal::new(format!("--{flag} {text}"), format!("expected {expected}"));
     text.split('x').map(|part| part.trim().parse().map_err(refuse)).collect()
 }
 
-/// The weights of a stage, unless all of them are 1.
+/// The weights of `--restrict-deformation` for a stage; `None` if all weights are 1.
 fn restriction(value: &Value, transform: &Value, slices: bool) -> Result<Option<Vec<f64>>, Refusal> {
     let weights: Vec<f64> = list("restrict-deformation", &value.text, "numbers such as 1x1x0")?;
     if weights.iter().all(|weight| *weight == 1.0) {

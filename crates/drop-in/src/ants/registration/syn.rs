@@ -10,9 +10,9 @@ use antsreg_register::syn::{Channel, Metric, Options};
 
 use super::request::{MetricKind, MetricRequest, Request, StageRequest, TransformRequest};
 
-/// ANTs' radius of CC, where none is given.
+/// Radius of the window of CC in ANTs if the command line gives none, voxels.
 const RADIUS: usize = 4;
-/// ANTs' number of bins, where none is given.
+/// Number of bins of mutual information in ANTs if the command line gives none.
 const BINS: usize = 32;
 
 /// The options of a SyN stage.
@@ -30,7 +30,7 @@ pub fn options(
         return Err(Refusal::new(&stage.text, "is no SyN stage"));
     };
     let mut metrics: Vec<&MetricRequest> = stage.metrics.iter().collect();
-    // In the order of the images.
+    // Metrics are sorted in the order of the image pairs.
     metrics.sort_by_key(|metric| pairs.iter().position(|pair| *pair == metric.images));
     if metrics.iter().any(|metric| metric.weight == 0.0) {
         let option = format!("--metric of {}", stage.text);
@@ -84,7 +84,7 @@ pub fn options(
         levels: stage.levels.iter().map(level).collect(),
         sigmas_mm: stage.sigmas_in_mm.then(|| stage.levels.iter().map(|level| level.sigma).collect()),
         convergence: match stage.threshold {
-            // Below any slope: a window that is never full.
+            // A negative threshold is below any slope: a window that is never full switches the test off.
             threshold if threshold < 0.0 => Convergence { window: most.max(1) + 1, threshold: 0.0 },
             threshold => Convergence { window: stage.window.max(2), threshold },
         },
@@ -106,7 +106,7 @@ fn restriction(stage: &StageRequest) -> [f64; 3] {
     }
 }
 
-/// The largest shrink factor up to this one that leaves enough of the grid.
+/// The largest shrink factor up to `shrink` that leaves enough voxels along each axis of the grid.
 fn fitting_shrink(shrink: usize, grid: &Grid) -> usize {
     let axes = if grid.is_slice() { 2 } else { 3 };
     let extent = grid.shape.into_iter().take(axes).min().unwrap_or(1);

@@ -77,7 +77,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Reads the arguments alone.
+/// Parses the arguments without running the command.
 ///
 /// # Errors
 /// A refusal.
@@ -85,7 +85,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
     Request::read(words).map(drop)
 }
 
-/// The affine map that is found, and where.
+/// Registers the images; returns the affine map and the device that computed.
 fn register(
     call: &Call,
     request: &Request,

@@ -10,54 +10,54 @@ use antsreg_study::apply::Reading;
 
 use crate::fsl::names;
 
-/// Everything that was asked for.
+/// The request: all options and file names of a command line.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The image that stays.
+    /// Path of the fixed image (`-ref`).
     pub fixed: PathBuf,
-    /// The image that is brought to it.
+    /// Path of the moving image (`-in`).
     pub moving: PathBuf,
-    /// The moving image on the fixed grid.
+    /// Output file of the moving image on the fixed grid.
     pub out: Option<PathBuf>,
-    /// The matrix.
+    /// Output file of the matrix.
     pub omat: Option<PathBuf>,
-    /// Where the matrix begins.
+    /// The matrix from which the search starts.
     pub origin: Origin,
-    /// What is done.
+    /// The task: to search for a matrix, or to apply a matrix.
     pub task: Task,
-    /// Voxels that count, of the fixed and the moving image.
+    /// Weight images of the fixed and the moving image.
     pub weights: [Option<PathBuf>; 2],
-    /// Whether images of one slice are registered, rigidly.
+    /// Whether the images are single slices, registered rigidly in their plane.
     pub planar: bool,
     /// How the moving image is read between voxels.
     pub reading: Reading,
-    /// How the moving image is stored; as it is, unless given.
+    /// Storage type of the output image; `None` for the type of the moving image.
     pub stored: Option<Stored>,
-    /// Value of voxels that come from outside.
+    /// Value of output voxels that lie outside the moving image.
     pub background: f32,
     /// Whether progress is shown.
     pub verbose: bool,
-    /// What is done otherwise than by FLIRT.
+    /// Options of FLIRT that this program replaces by its own methods, in words.
     pub replaced: Vec<String>,
 }
 
-/// Where a matrix begins.
+/// The matrix from which a search starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// At the centres of mass.
+    /// The translation that aligns the centres of mass.
     Centres,
-    /// At the headers.
+    /// The alignment given by the headers.
     Headers,
-    /// At a matrix.
+    /// The matrix in this file.
     Matrix(PathBuf),
 }
 
-/// What is done.
+/// The task of a call of `flirt`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
-    /// A matrix is searched for.
+    /// To search for a matrix with these options.
     Register(Options),
-    /// The matrix is applied.
+    /// To apply the initial matrix without a search.
     Apply,
     /// The matrix is applied, with an output grid of cubic voxels of this size, mm.
     ApplyIsotropic(f64),
@@ -79,7 +79,7 @@ const WITHOUT_EFFECT: [(&str, usize); 12] = [
     ("-interactive", 0),
 ];
 
-/// Options that are not served, and what would do instead.
+/// Options that are not supported, each with what can be used instead.
 const REFUSED: [(&str, &str); 12] = [
     ("-schedule", "leave it out: the search has a schedule of its own"),
     ("-wmseg", "use another -cost"),
@@ -96,7 +96,7 @@ const REFUSED: [(&str, &str); 12] = [
 ];
 
 impl Request {
-    /// Every file that is read.
+    /// All input files.
     pub fn inputs(&self) -> Vec<&Path> {
         let start = match &self.origin {
             Origin::Matrix(path) => Some(path),
@@ -120,7 +120,7 @@ impl Request {
     }
 }
 
-/// What was read so far.
+/// The options read so far from a command line.
 #[derive(Debug, Default)]
 struct Reader {
     fixed: Option<PathBuf>,
@@ -203,7 +203,7 @@ impl Reader {
         }
     }
 
-    /// The window of a sinc, which may come before or after it.
+    /// Reads the window of sinc interpolation; the option may precede or follow `-interp sinc`.
     fn window(&mut self, name: &str) -> Result<(), Refusal> {
         match name {
             "hanning" | "h" => Ok(()),
@@ -260,7 +260,7 @@ impl Reader {
         })
     }
 
-    /// The search that was asked for.
+    /// The options of the search.
     fn options(&self) -> Options {
         let cost = self.cost.or(self.search_cost).unwrap_or(Cost::CorrelationRatio);
         let defaults = AngleSearch::default();
@@ -272,7 +272,7 @@ impl Reader {
                 range_degrees: if self.planar { [0.0, 0.0, ranges[2]] } else { ranges },
                 coarse_step_degrees: self.steps[0].unwrap_or(defaults.coarse_step_degrees),
                 fine_step_degrees: self.steps[1].unwrap_or(defaults.fine_step_degrees),
-                // Who narrows the search wants nothing from outside.
+                // A narrowed range of angles excludes the alignment of principal axes, which may lie outside it.
                 principal_axes: self.ranges.iter().all(Option::is_none),
             }),
         };

@@ -47,7 +47,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Reads the arguments alone.
+/// Parses the arguments without running the command.
 ///
 /// # Errors
 /// A refusal.

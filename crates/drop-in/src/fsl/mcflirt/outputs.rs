@@ -40,13 +40,13 @@ fn beside(request: &Request, suffix: &str) -> PathBuf {
     format!("{}{suffix}", request.output).into()
 }
 
-/// Adds the tables that were asked for.
+/// Writes the tables of the motion that were asked for.
 ///
 /// # Errors
 /// A grid without a volume; a file that cannot be written.
 pub fn write_tables(request: &Request, found: &mut Found) -> Result<(), CliError> {
     let Asked { parameters, absolute, relative, .. } = request.asked;
-    // MCFLIRT's matrices go from the volume to the reference.
+    // The matrices of MCFLIRT map points of the volume to points of the reference.
     let to_reference: Option<Vec<AffineTransform>> = found.transforms.iter().map(AffineTransform::inverse).collect();
     let singular = || Error { path: request.input.clone(), kind: ErrorKind::Singular };
     let to_reference = to_reference.ok_or_else(singular)?;
@@ -82,7 +82,7 @@ fn line(transform: &AffineTransform, [reference, volume]: &[Grid; 2], centre: &P
     let matrix = AffineTransform::from_homogeneous(&fsl::from_world(transform, reference, volume)?);
     let centre = fsl::scaled(centre, reference)?;
     let shift = matrix.apply(&centre) - centre;
-    // Of scales and shears the nearest rotation is left.
+    // A matrix with scales or shears is replaced by the nearest rotation.
     let rotation = Rotation3::from_matrix(&matrix.matrix.transpose());
     let (x, y, z) = rotation.euler_angles();
     let cells = [x, y, z, shift.x, shift.y, shift.z].map(|value| format!("{value:.8}"));

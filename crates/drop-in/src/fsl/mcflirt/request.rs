@@ -10,41 +10,41 @@ use antsreg_study::motion::{Cost, ReferenceVolume};
 
 use crate::fsl::names;
 
-/// Everything that was asked for.
+/// The request: all options and file names of a command line.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The series.
+    /// Path of the series.
     pub input: PathBuf,
-    /// The corrected series, as it was named: names of other outputs begin with it.
+    /// Name of the corrected series, as given; the names of the other outputs begin with this name.
     pub output: String,
-    /// The volume that the others are aligned to.
+    /// The volume to which the volumes of the series are aligned.
     pub reference: ReferenceVolume,
-    /// Degrees of freedom.
+    /// Degrees of freedom of the alignment.
     pub dof: Dof,
-    /// What is minimised.
+    /// The cost function that is minimised.
     pub cost: Cost,
     /// How volumes are read between voxels.
     pub reading: Reading,
-    /// Which outputs there are beside the corrected series.
+    /// The requested outputs in addition to the corrected series.
     pub asked: Asked,
     /// Whether progress is shown.
     pub verbose: bool,
-    /// What is done otherwise than by MCFLIRT.
+    /// Options of MCFLIRT that this program replaces by its own methods, in words.
     pub replaced: Vec<String>,
 }
 
-/// Outputs beside the corrected series.
+/// The requested outputs in addition to the corrected series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// A matrix for each volume.
+    /// Whether to write the matrix of each volume.
     pub matrices: bool,
-    /// The table of parameters.
+    /// Whether to write the table of motion parameters.
     pub parameters: bool,
-    /// Displacements from the reference.
+    /// Whether to write the displacements of each volume from the reference.
     pub absolute: bool,
-    /// Displacements from the volume before.
+    /// Whether to write the displacements of each volume from the volume before.
     pub relative: bool,
-    /// Mean, variance and standard deviation.
+    /// Whether to write the mean, variance and standard deviation of the series.
     pub statistics: bool,
 }
 
@@ -60,7 +60,7 @@ const WITHOUT_EFFECT: [(&str, usize); 8] = [
     ("-forcescaling", 0),
 ];
 
-/// Options that are not served, and what would do instead.
+/// Options that are not supported, each with what can be used instead.
 const REFUSED: [(&str, &str); 5] = [
     ("-init", "leave it out: volumes start from the reference and from their neighbours"),
     ("-gdt", "leave it out"),
@@ -131,7 +131,7 @@ impl Request {
         };
         request.output = output.map_or_else(|| format!("{}_mcf", names::stem(name)), str::to_owned);
         request.input = input;
-        // As MCFLIRT, whatever else names a reference.
+        // As in MCFLIRT, the mean takes precedence over other options that name a reference.
         if mean {
             request.reference = ReferenceVolume::Mean;
         }
