@@ -1,4 +1,4 @@
-//! Separate threads for long work, so that no GPU waits for it.
+//! Separate threads for long work, so that GPU workers do not wait for such work.
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -12,7 +12,7 @@ use super::Error;
 pub struct BackgroundThreads(Option<ThreadPool>);
 
 impl BackgroundThreads {
-    /// Starts `threads` threads beside the caller's pool.
+    /// Starts `threads` threads in addition to those of the caller's pool.
     ///
     /// # Errors
     /// If they cannot be started.
@@ -27,7 +27,7 @@ impl BackgroundThreads {
         BackgroundThreads(None)
     }
 
-    /// Runs `work` on these threads and waits for it.
+    /// Runs `work` on the background threads and waits for its result.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match &self.0 {
             Some(pool) => pool.install(work),

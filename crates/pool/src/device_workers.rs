@@ -25,7 +25,7 @@ pub struct DeviceWorkers {
     devices: Mutex<Vec<Description>>,
     send: Sender<DeviceNote>,
     notes: Receiver<DeviceNote>,
-    /// Whether the run under way is the last one.
+    /// Whether the run in progress is the last run that uses these workers.
     last: bool,
     releasing: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -39,7 +39,7 @@ pub enum DeviceNote {
     CpuBecause(String),
     /// `auto` leaves a GPU out, for this reason.
     LeftOut {
-        /// Why.
+        /// The reason in words.
         reason: String,
         /// Whether the CPU is used instead, because no GPU is left.
         cpu_instead: bool,
@@ -83,7 +83,7 @@ impl DeviceWorkers {
         Ok(workers)
     }
 
-    /// Waits for all other devices as well.
+    /// Waits until the remaining devices are open as well.
     ///
     /// # Errors
     /// A device that cannot be used.
@@ -182,7 +182,7 @@ impl DeviceWorkers {
     }
 
     fn note(&self, note: DeviceNote) {
-        // Sending cannot fail: `self` owns the receiver.
+        // Sending cannot fail, because `self` owns the receiver.
         let _ = self.send.send(note);
     }
 
@@ -310,7 +310,7 @@ mod tests {
             DeviceWorkers::new::<Error>(Opening::of(Devices::AllGpus, ready), || Ok(0)).expect("devices")
         };
         let threads = StageThreads { readers: 4, writers: 4 };
-        // With the second device ready, and with it still being opened.
+        // Both cases: the second device is ready, or it is still being opened.
         for mut workers in [of().all().expect("devices"), of()] {
             let workers = workers.last_device();
             assert_eq!(workers.idle(), 2);

@@ -79,11 +79,11 @@ pub struct Opening {
 
 /// A device that has been opened.
 pub struct Ready {
-    /// One handle for each worker. The handles of a GPU share its kernels.
+    /// One handle for each worker of the device. The handles of a GPU share its compiled kernels.
     pub workers: Vec<Opened>,
     /// Free memory, bytes; `None` on the CPU.
     pub free_bytes: Option<u64>,
-    /// Number of workers of the devices that are not ready yet.
+    /// Number of workers of the devices that are still being opened.
     pub to_come: usize,
     /// Why the device has no workers: it is one of the devices of `auto` and cannot be used.
     pub unusable: Option<String>,
@@ -176,7 +176,7 @@ fn open_all(
     }
 }
 
-/// The workers of an open device; `others` devices follow.
+/// Makes the workers of an open device; `others` more devices are still to be opened.
 fn open_one(first: Opened, others: usize, workers: Option<usize>) -> Result<Ready, Error> {
     // Known only after opening: `auto` may have chosen the CPU.
     let usual = if first.device.is_gpu() { USUAL_WORKERS } else { 1 };
@@ -213,7 +213,7 @@ impl Opening {
         self.ready = never();
     }
 
-    /// The channel of opened devices; closed after the last one.
+    /// The channel of opened devices; it closes after the last device.
     pub fn ready(&self) -> &Receiver<Result<Ready, Error>> {
         &self.ready
     }
@@ -240,11 +240,11 @@ pub fn wait_for(thread: JoinHandle<()>) {
 /// Default number of workers on a GPU.
 const USUAL_WORKERS: usize = 3;
 
-/// A text that is no valid choice of devices.
+/// The error for a text that does not name any devices.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {}, found `{found}`", Devices::NAMES)]
 pub struct UnknownDevices {
-    /// The text.
+    /// The text that was given.
     pub found: String,
 }
 
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     impl Opening {
-        /// Test devices, as if they had just been opened.
+        /// Devices for tests that count as just opened.
         pub(crate) fn of(asked: Devices, ready: Vec<Ready>) -> Opening {
             let (to_ready, all) = unbounded();
             ready.into_iter().for_each(|ready| to_ready.send(Ok(ready)).expect("the other end is here"));

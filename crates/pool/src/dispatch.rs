@@ -30,9 +30,9 @@ struct State<Job> {
 
 #[derive(Debug, Clone, Default)]
 struct Place {
-    /// Start times of the jobs that its workers compute.
+    /// Start times of the jobs that the workers of this place compute.
     busy: Vec<Instant>,
-    /// Number of workers that wait for a job.
+    /// Number of this place's workers that wait for a job.
     asking: usize,
 }
 
@@ -40,11 +40,11 @@ struct Place {
 #[derive(Debug, Clone, Copy, Default)]
 struct Done {
     jobs: u32,
-    /// The sum of their durations.
+    /// Total duration of these jobs.
     time: Duration,
 }
 
-/// How often a worker that leaves a job to another place checks again.
+/// Interval at which a worker that leaves the next job to another place checks again.
 const CHECK_EVERY: Duration = Duration::from_millis(2);
 
 /// Handle of a thread that offers jobs.
@@ -54,7 +54,7 @@ pub struct Giver<'a, Job>(&'a Dispatch<Job>);
 pub struct Taker<'a, Job> {
     dispatch: &'a Dispatch<Job>,
     place: usize,
-    /// Start time of its job, if it has one.
+    /// Start time of the worker's job; `None` while the worker has no job.
     busy: Option<Instant>,
 }
 
@@ -115,7 +115,7 @@ impl<Job> State<Job> {
         self.places.values().all(|other| other.left(usual, now) >= left)
     }
 
-    /// The mean duration of a job.
+    /// The mean duration of a finished job.
     fn usual(&self) -> Duration {
         self.done.time / self.done.jobs.max(1)
     }

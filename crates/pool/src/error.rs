@@ -6,17 +6,17 @@ pub enum Error {
     /// The system cannot start another thread: a limit on processes or memory is reached.
     #[error("no thread could be started for {purpose}: {source}")]
     Thread {
-        /// What the thread is for.
+        /// The purpose of the thread, for the message.
         purpose: &'static str,
-        /// Why.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A pool of threads could not be started.
     #[error("no threads could be started for {purpose}: {source}")]
     Threads {
-        /// What the threads are for.
+        /// The purpose of the threads, for the message.
         purpose: &'static str,
-        /// Why.
+        /// The error of the thread pool.
         source: rayon::ThreadPoolBuildError,
     },
     /// A device could not be used.

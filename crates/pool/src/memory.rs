@@ -33,7 +33,7 @@ impl MemoryBudget {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes `bytes` if they are free now.
+    /// Takes `bytes` from the budget if that many are free now; else returns `None` without waiting.
     pub fn try_take(self: &Arc<Self>, bytes: u64) -> Option<MemoryShare> {
         let mut left = self.left();
         *left = left.checked_sub(bytes)?;
@@ -52,7 +52,7 @@ impl MemoryBudget {
 }
 
 impl MemoryShare {
-    /// Keeps at most `bytes` and returns the rest.
+    /// Keeps at most `bytes` of the share and returns the remaining bytes to the budget.
     pub fn keep(&mut self, bytes: u64) {
         let back = self.bytes.saturating_sub(bytes);
         self.bytes -= back;

@@ -42,13 +42,13 @@ impl StageThreads {
 pub trait Workers: Sync {
     /// Type of a worker.
     type Worker: Send;
-    /// Why no further worker can start.
+    /// The error if no further worker can start.
     type Error: From<Error> + Send;
 
     /// The number of the place (the device) where a worker computes; workers at one place slow each other down.
     fn place(&self, worker: &Self::Worker) -> usize;
 
-    /// Removes and returns the workers that are ready now; at least one.
+    /// Removes and returns the workers that are ready now; at least one worker.
     fn ready(&self) -> Vec<Self::Worker>;
 
     /// Waits for the workers that become ready later and starts each, until all have started or `late` reports that
@@ -77,7 +77,7 @@ impl<Worker> Late<'_, Worker> {
         (self.start)(worker)
     }
 
-    /// A channel that closes when no job is left.
+    /// A channel that closes when the last job has been taken.
     pub fn all_taken(&self) -> &Receiver<Infallible> {
         self.all_taken
     }

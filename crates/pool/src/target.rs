@@ -22,12 +22,12 @@ impl Target {
         Arc::new(Target { number: NEXT.fetch_add(1, Ordering::Relaxed), side, options })
     }
 
-    /// A number that is unique among the targets of this process.
+    /// A number that identifies this target among all targets of the process.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// GPU memory of a registration to this side while it runs, bytes.
+    /// GPU memory that a registration of `moving` to this target takes while it runs, bytes.
     pub(crate) fn device_bytes(&self, moving: &Side) -> u64 {
         self.options.device_bytes(&Grids::of([&self.side, moving]))
     }

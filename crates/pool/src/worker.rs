@@ -11,13 +11,13 @@ use crate::{MemoryBudget, MemoryShare, Target};
 /// Runs registrations on one device, one at a time.
 pub struct Worker {
     device: Device,
-    /// The fixed side that was prepared last, with the number of its target.
+    /// The fixed side that this worker prepared last, with the number of its target.
     prepared: Option<(u64, Fixed)>,
     /// On a GPU: the device's memory, and the share that the prepared side holds.
     memory: Option<DeviceMemory>,
 }
 
-/// The memory of a GPU, as one of its workers sees it.
+/// The memory of a GPU, shared by its workers, and this worker's share.
 struct DeviceMemory {
     budget: Arc<MemoryBudget>,
     prepared: Option<MemoryShare>,
@@ -25,7 +25,7 @@ struct DeviceMemory {
 
 /// Work that states how much GPU memory it needs.
 pub trait DeviceBytes {
-    /// Bytes needed in addition to what is on the device already.
+    /// GPU memory that the work needs in addition to data already on the device, bytes.
     fn device_bytes(&self) -> u64;
 }
 
@@ -82,7 +82,7 @@ impl Worker {
         moving: &Side,
         then: C,
     ) -> Result<C::Output, C::Error> {
-        /// Scalars per voxel of the warp and its inverse.
+        /// Scalars per voxel of a warp and its inverse: three components each.
         const WARPS: u64 = 2 * 3;
         let warps = 4 * WARPS * target.side.grid().len() as u64;
         let bytes = target.device_bytes(moving).max(warps + then.device_bytes());

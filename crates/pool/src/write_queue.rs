@@ -35,9 +35,9 @@ struct State<'a, E> {
     recorded: usize,
     /// Whether a record is running.
     recording: bool,
-    /// The first failure, until it is returned.
+    /// The first failure of a task, until it is returned to the caller.
     failed: Option<E>,
-    /// Whether a failure was returned. Later ones follow from it, or say no more.
+    /// Whether a failure has been returned. Later failures are consequences of the first, or add nothing.
     told: bool,
     /// The first panic.
     panicked: Option<Panic>,
@@ -133,7 +133,7 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         idle.unwrap_or_else(PoisonError::into_inner).tell()
     }
 
-    /// The first error so far, without waiting.
+    /// Returns the first error of a task so far, without waiting for other tasks.
     ///
     /// # Errors
     /// As for [`WriteQueue::settle`].
@@ -207,7 +207,7 @@ impl<'a, E> WriteQueue<'a, E> {
 }
 
 impl<E> State<'_, E> {
-    /// Returns the failure that is kept.
+    /// Returns the stored failure.
     fn tell(&mut self) -> Result<(), E> {
         let Some(error) = self.failed.take() else { return Ok(()) };
         self.told = true;

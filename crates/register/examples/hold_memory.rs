@@ -4,7 +4,7 @@
 use antsreg_kernels::Backend;
 use antsreg_register::DeviceChoice;
 
-/// Voxels of one piece, 16 MB.
+/// Voxels of one piece of memory along each axis; 16 MB in all.
 const PIECE: [usize; 3] = [1 << 22, 1, 1];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     while free_mb()? > left_mb + 16 {
         match cuda.image(PIECE) {
             Ok(piece) => held.push(piece),
-            // Another process was faster.
+            // Another process took the memory first.
             Err(_) => break,
         }
     }

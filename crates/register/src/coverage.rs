@@ -11,9 +11,9 @@ const POINTS: usize = 40;
 /// The share of the counted fixed voxels (in the mask, or all) that lie within the moving image's grid.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
-    /// Under the start alone.
+    /// Share (0 to 1) under the initial affine.
     pub at_start: Option<f64>,
-    /// Under the affine of the result.
+    /// Share (0 to 1) under the affine of the result.
     pub now: Option<f64>,
 }
 
@@ -30,7 +30,7 @@ fn share(fixed: &Grid, mask: Option<&Volume>, moving: &Grid, affine: &AffineTran
     let map = moving.world_to_voxel().after(affine).after(&fixed.voxel_to_world());
     let [nx, ny, nz] = fixed.shape;
     let step = fixed.shape.map(|n| n.div_ceil(POINTS).max(1));
-    // The position of a slice along its normal does not matter.
+    // The third axis of slices is left out: the position along the normal does not matter.
     let axes = if moving.is_slice() { 2 } else { 3 };
     let (mut counted, mut covered) = (0usize, 0usize);
     for k in (step[2] / 2..nz).step_by(step[2]) {

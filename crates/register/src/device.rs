@@ -30,7 +30,7 @@ pub enum DeviceChoice {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {}, found `{found}`", DeviceChoice::NAMES)]
 pub struct UnknownDevice {
-    /// The text.
+    /// The text that was given.
     pub found: String,
 }
 
@@ -249,7 +249,7 @@ impl std::fmt::Debug for Device {
     }
 }
 
-/// An open device, and how it was chosen.
+/// An open device, and the reason if a GPU was preferred but not used.
 #[derive(Debug)]
 pub struct Opened {
     /// The device.
@@ -265,7 +265,7 @@ impl Opened {
         Opened { device: Device::cpu(), seconds: None, instead_of_gpu }
     }
 
-    /// The same device for another worker.
+    /// A second handle of this device, for another worker.
     ///
     /// # Errors
     /// A GPU that fails.
@@ -288,9 +288,9 @@ pub enum Description {
         name: String,
         /// Compute capability, such as 9.0.
         compute_capability: String,
-        /// The newest CUDA version of its driver, such as 13.0.
+        /// The newest CUDA version that the GPU's driver supports, such as 13.0.
         driver_cuda: String,
-        /// Total memory.
+        /// Total memory, bytes.
         memory_bytes: u64,
     },
 }
@@ -310,7 +310,7 @@ impl From<&DeviceInfo> for Description {
 }
 
 impl Description {
-    /// The choice that asks for this device.
+    /// The choice that opens this device.
     pub fn choice(&self) -> DeviceChoice {
         match self {
             Description::Cpu => DeviceChoice::Cpu,
@@ -368,7 +368,7 @@ fn open_gpu(_: usize) -> Result<Device, kernels::Error> {
     Err(WITHOUT_CUDA)
 }
 
-/// The devices of this machine, as text for messages.
+/// The list of the machine's devices, as text for messages.
 pub fn there() -> String {
     let gpus = gpus().unwrap_or_default();
     let names = gpus.iter().map(|gpu| gpu.choice().to_string());

@@ -13,7 +13,7 @@ pub enum Error {
     /// The list of stages is empty.
     #[error("the list of stages is empty, expected at least one")]
     NoStage,
-    /// A linear stage follows a deformable one.
+    /// A linear stage comes after a deformable stage.
     #[error("stage {stage} is linear and follows a deformable stage; expected linear stages first")]
     LinearAfterDeformable {
         /// Number of the stage, counted from 1.
@@ -22,7 +22,7 @@ pub enum Error {
     /// The number of masks differs from the number of stages.
     #[error("the {side} side has masks for {found} stages, expected {expected}")]
     Masks {
-        /// Fixed or moving.
+        /// The fixed or the moving side.
         side: linear::Side,
         /// Number of stages.
         expected: usize,
@@ -44,7 +44,7 @@ pub enum Error {
         "shrink factor {factor} leaves fewer than {least} voxels of the {extent} along an axis; give a smaller one"
     )]
     Shrink {
-        /// The factor.
+        /// The shrink factor.
         factor: usize,
         /// Voxels along the shortest axis of the fixed image.
         extent: usize,
@@ -69,14 +69,14 @@ pub enum Error {
     /// A window of the cross-correlation that the GPU's kernels do not support.
     #[error(transparent)]
     Window(#[from] TooWide),
-    /// The device that was asked for cannot be used.
+    /// The device that the user chose cannot be used.
     #[error("the device {asked} cannot be used: {reason}; there is {there}")]
     NoDevice {
-        /// The device that was asked for.
+        /// The device that the user chose.
         asked: String,
-        /// Why.
+        /// The reason why the device cannot be used.
         reason: Box<kernels::Error>,
-        /// The devices of this machine.
+        /// The list of the machine's devices.
         there: String,
     },
     /// The device has too little free memory.
@@ -90,7 +90,7 @@ pub enum Error {
     Linear {
         /// The number of the stage, counted from 1.
         stage: usize,
-        /// Why.
+        /// The error of the linear stage.
         source: linear::Error,
     },
     /// A deformable stage was refused or failed.
@@ -98,7 +98,7 @@ pub enum Error {
     Deformable {
         /// The number of the stage, counted from 1.
         stage: usize,
-        /// Why.
+        /// The error of the deformable stage.
         source: syn::Error,
     },
     /// The observer stopped the registration.

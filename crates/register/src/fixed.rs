@@ -40,11 +40,11 @@ macro_rules! with_stages {
     };
 }
 
-/// Work on a device, generic over its backend.
+/// Work that runs on a device, for any backend.
 pub trait Task {
-    /// The result.
+    /// The result of the work.
     type Output;
-    /// Its error.
+    /// The error of the work.
     type Error;
 
     /// Runs on a backend.
@@ -56,9 +56,9 @@ pub trait Task {
 
 /// Work on the result of a registration, while its warps are still on the device.
 pub trait Continuation {
-    /// The result.
+    /// The result of the work.
     type Output;
-    /// Its error.
+    /// The error of the work.
     type Error: From<Error>;
 
     /// Runs on the backend of the registration.
@@ -83,7 +83,7 @@ impl Fixed {
         Ok(Fixed { device: device.clone(), side, options, stages })
     }
 
-    /// The side that was prepared.
+    /// The fixed side: its images and masks.
     pub fn side(&self) -> &Side {
         &self.side
     }
@@ -93,7 +93,7 @@ impl Fixed {
         &self.options
     }
 
-    /// The device of this side.
+    /// The device on which the side was prepared.
     pub fn device(&self) -> &Device {
         &self.device
     }

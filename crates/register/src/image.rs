@@ -20,17 +20,17 @@ use crate::device::{Device, On};
 #[derive(Clone)]
 pub struct Image(Arc<Shared>);
 
-/// What the clones of an image share.
+/// The data that all clones of an image share: voxels and centre.
 struct Shared {
     stored: Stored,
-    /// Computed when first needed.
+    /// The centre; computed at its first use.
     centre: OnceLock<Point3<f64>>,
 }
 
 enum Stored {
-    /// In main memory.
+    /// The voxels in main memory.
     Volume(Arc<Volume>),
-    /// On a device.
+    /// The voxels on a device.
     Held(Box<Held>),
 }
 
@@ -40,11 +40,11 @@ struct Held {
     voxels: OnDevice,
     /// Least and largest voxel.
     range: (f32, f32),
-    /// A copy in main memory, made when first needed.
+    /// A copy in main memory, made at its first use.
     volume: OnceLock<Arc<Volume>>,
 }
 
-/// The voxels in an image of a backend.
+/// The voxels of an image, in the format of one backend.
 enum OnDevice {
     Cpu(cpu::Image),
     #[cfg(feature = "cuda")]
@@ -64,7 +64,7 @@ impl Image {
         let volume = self.volume()?;
         let image = Image::uploaded(device, volume)?;
         if let Stored::Held(held) = &image.0.stored {
-            // It was empty.
+            // Setting cannot fail: the cell was empty.
             let _ = held.volume.set(volume.clone());
         }
         if let Some(centre) = self.0.centre.get() {
@@ -121,7 +121,7 @@ impl Image {
         }
     }
 
-    /// The image in main memory, if nothing needs to be downloaded for it.
+    /// The image in main memory; `None` if its voxels are only on a device.
     pub fn in_main_memory(&self) -> Option<&Arc<Volume>> {
         match &self.0.stored {
             Stored::Volume(volume) => Some(volume),

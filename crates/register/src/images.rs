@@ -19,7 +19,7 @@ pub(crate) struct Images<I = Volume> {
     pub similarity: Similarity,
 }
 
-/// Two images and the affines between them, fixed → moving, RAS mm.
+/// A fixed and a moving image with the affines between them (fixed → moving, RAS mm).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair<'a> {
     pub fixed: &'a Image,
@@ -47,7 +47,7 @@ impl<I: 'static> Images<I> {
         let (fixed, moving) = (fixed.input(backend)?, moving.input(backend)?);
         let fixed_voxels = fixed.load(backend)?;
         let sampler = Sampler::of(backend, moving.load(backend)?, moving.grid, kernel)?;
-        // 1 where the moving image is.
+        // 1 at voxels that lie inside the moving image's grid.
         let mut ones = backend.image(moving.grid.shape)?;
         backend.clip(&mut ones, (1.0, 1.0), 0.0, 1.0)?;
         let extent = Sampler::of(backend, ones, moving.grid, Kernel::Linear)?;
@@ -124,7 +124,7 @@ impl Images<Volume> {
             apply::resample(image, onto, chain, wanted.interpolation.into(), outside)
         };
         let start = TransformChain::from(vec![Transform::Affine(*start)]);
-        // No voxel of an image that was read is NaN.
+        // Images contain no NaN, so a NaN marks voxels outside the moving image.
         let correlation_at_start = correlation(fixed, &read(moving, &fixed.grid, &start, f32::NAN), *mask);
         let mut warped = read(moving, &fixed.grid, forward, f32::NAN);
         let correlation = correlation(fixed, &warped, *mask);
@@ -149,7 +149,7 @@ fn correlation(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Option
     Some(compared.correlation).filter(|correlation| correlation.is_finite())
 }
 
-/// Sets to 0 what does not count in a mask.
+/// Sets the counts of voxels outside a mask to 0.
 fn exclude(counts: &mut [f32], mask: &Volume) {
     counts.iter_mut().zip(&mask.voxels).filter(|(_, mask)| **mask <= 0.5).for_each(|(count, _)| *count = 0.0);
 }

@@ -59,7 +59,7 @@ pub use side::{Mask, Side};
 pub use warning::Warning;
 pub use window::TooWide;
 
-// What a caller meets in this crate's types.
+// Crates whose types appear in this crate's interface.
 pub use antsreg_core as core;
 pub use antsreg_linear as linear;
 pub use antsreg_syn as syn;

@@ -7,9 +7,9 @@ use antsreg_syn as syn;
 use crate::resample::Kernel;
 use crate::{DeviceChoice, Options, Side, Stage, WarpedImages};
 
-/// Bytes of a scalar voxel.
+/// Bytes of one voxel of an image: a 32-bit float.
 const SCALAR: usize = 4;
-/// Scalars of a displacement.
+/// Components of the displacement at a voxel.
 const FIELD: usize = 3;
 
 /// Sums of batches and blocks on a GPU, and rounding up by the driver's pool, bytes.
@@ -127,13 +127,13 @@ pub struct TooLittleMemory {
 }
 
 impl TooLittleMemory {
-    /// The error for these numbers of bytes.
+    /// The error for this device, with needed and free memory in bytes.
     pub fn new(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> TooLittleMemory {
         // One number is rounded up and the other down, so that they are never shown as equal.
         TooLittleMemory { device, needed_mb: needed_bytes.div_ceil(1_000_000), free_mb: free_bytes / 1_000_000 }
     }
 
-    /// The error, if fewer bytes are free than needed.
+    /// The error if fewer bytes are free than needed; else `None`.
     pub fn of(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> Option<TooLittleMemory> {
         (needed_bytes > free_bytes).then(|| TooLittleMemory::new(device, needed_bytes, free_bytes))
     }

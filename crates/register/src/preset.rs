@@ -51,7 +51,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// Degrees of freedom of the linear stage; `None` without one.
+    /// Degrees of freedom of the linear stage; `None` for a model without a linear stage.
     pub fn dof(self) -> Option<Dof> {
         match self {
             Model::Translation => Some(Dof::Translation3),
@@ -87,7 +87,7 @@ impl Preset {
         if self == Preset::Multimodal { Model::Rigid } else { Model::Syn }
     }
 
-    /// The stages of a model for a fixed grid of this shape.
+    /// The default stages of a model for a fixed grid of `shape` voxels.
     pub fn stages(self, model: Model, shape: [usize; 3]) -> Vec<Stage> {
         let linear = model.dof().map(|dof| Stage::Linear(linear::Options { dof, ..self.linear_for(shape) }));
         let deformable = model.is_deformable().then(|| Stage::Deformable(self.syn_for(shape)));

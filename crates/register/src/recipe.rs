@@ -56,14 +56,14 @@ pub struct Schedule {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecipeError {
-    /// A number of degrees of freedom that these images cannot have.
+    /// The given degrees of freedom are not possible for images of this dimension.
     #[error("{found} degrees of freedom: {images} have {expected}")]
     Dof {
-        /// The number given.
+        /// The given number.
         found: u8,
         /// Volumes or slices.
         images: &'static str,
-        /// Possible numbers.
+        /// The possible numbers.
         expected: &'static str,
     },
     /// Lists of different lengths for the levels.
@@ -181,7 +181,7 @@ fn usual_reinversion(defaults: &[Level], shrink: usize) -> usize {
     level.map_or(1, |level| level.reinvert_every)
 }
 
-/// The given values for the levels, or those of the defaults.
+/// The given value of each level, or the default values if none are given.
 fn part<T: Copy>(given: &Option<Vec<T>>, defaults: &[Level], get: impl Fn(&Level) -> T) -> Vec<T> {
     given.clone().unwrap_or_else(|| defaults.iter().map(get).collect())
 }

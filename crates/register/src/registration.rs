@@ -51,9 +51,9 @@ pub struct Registration {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StageOutcome {
-    /// A linear stage: its transform, and the cost at the end of each level.
+    /// The outcome of a linear stage: its transform, and the cost at the end of each level.
     Linear(linear::Outcome),
-    /// A deformable stage: the energies of each level.
+    /// The outcome of a deformable stage: the energies of each level.
     Deformable(Vec<syn::LevelOutcome>),
 }
 
@@ -61,20 +61,20 @@ pub enum StageOutcome {
 /// mask of the last stage counts. `None` where there is no such voxel, or either image is constant there.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Similarity {
-    /// Under the start.
+    /// Correlation under the initial affine.
     pub correlation_at_start: Option<f64>,
-    /// Under the result.
+    /// Correlation under the transform of the result.
     pub correlation: Option<f64>,
 }
 
 /// Wall times of a registration, seconds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Seconds {
-    /// Each stage.
+    /// Duration of each stage.
     pub stages: Vec<f64>,
-    /// Downloading the warps.
+    /// Duration of downloading the warps.
     pub download: f64,
-    /// Warped images and correlation.
+    /// Duration of computing the warped images and the correlations.
     pub images: f64,
 }
 
@@ -115,16 +115,16 @@ pub struct Computed {
     pub(crate) start: AffineTransform,
     pub(crate) start_warnings: Vec<ChainWarning>,
     pub(crate) outcomes: Vec<StageOutcome>,
-    /// What is known of the warps.
+    /// Statistics of the warps; `None` without a deformable stage.
     pub(crate) known: Option<KnownOfWarps>,
-    /// The warps, in main memory.
+    /// The warps; `None` unless they are in main memory.
     pub(crate) warps: Option<Warps>,
-    /// The images, in main memory. `None`: the CPU computes them.
+    /// The warped images and correlations, in main memory; `None` if the CPU computes them later.
     pub(crate) images: Option<Images>,
     pub(crate) seconds: Seconds,
 }
 
-/// What is known of warps, wherever they are.
+/// Statistics of warps, which may be in main memory or on a device.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KnownOfWarps {
     relaxed: syn::Relaxed,

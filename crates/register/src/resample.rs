@@ -30,7 +30,7 @@ impl From<Interpolation> for Kernel {
 }
 
 impl Kernel {
-    /// The kernel of an interpolation, if all devices give the same values with it.
+    /// The kernel of an interpolation; `None` if devices differ in its values.
     pub fn of(interpolation: Interpolation) -> Option<Kernel> {
         Some(Kernel::from(interpolation)).filter(|kernel| *kernel != Kernel::Nearest)
     }
@@ -38,7 +38,7 @@ impl Kernel {
 
 /// An image on a device, ready to be resampled.
 pub struct Sampler<B: Backend> {
-    /// Voxels, or spline coefficients.
+    /// Voxels, or the coefficients of a spline through the voxels.
     values: B::Image,
     world_to_voxel: AffineTransform,
     kernel: Kernel,

@@ -18,12 +18,12 @@ use crate::{Computed, Error, Options, Registration, Side};
 /// The result of a registration whose warps and images stay on the device. They are lent to other libraries of the process
 /// there, and downloaded if they are needed in main memory.
 pub struct Resident {
-    /// Without warps and images.
+    /// The result apart from warps and images.
     computed: Computed,
     kept: OnBackend,
 }
 
-/// What the backend of the device has.
+/// The backend of the device, with the warps and images on it.
 enum OnBackend {
     Cpu(Cpu, Kept<Cpu>),
     #[cfg(feature = "cuda")]
@@ -43,7 +43,7 @@ struct Kept<B: Backend> {
     stage: usize,
 }
 
-/// Evaluates an expression with the backend and what it keeps.
+/// Evaluates an expression with the backend and the warps and images on it.
 macro_rules! with_kept {
     ($on:expr, ($backend:ident, $kept:ident) => $run:expr) => {
         match $on {
@@ -114,7 +114,7 @@ impl<B: Backend> Kept<B> {
 }
 
 impl Resident {
-    /// The result of the CPU.
+    /// A result whose warps and images are on the CPU's backend.
     pub(crate) fn of_cpu(
         cpu: Cpu,
         found: OnDevice<Cpu>,
@@ -125,7 +125,7 @@ impl Resident {
         Ok(Resident { computed, kept: OnBackend::Cpu(cpu, kept) })
     }
 
-    /// The result of a GPU.
+    /// A result whose warps and images are on a GPU.
     #[cfg(feature = "cuda")]
     pub(crate) fn of_cuda(
         cuda: &Arc<Cuda>,

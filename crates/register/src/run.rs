@@ -1,4 +1,4 @@
-//! The stages in order, on one backend.
+//! Runs the stages of a registration in order, on one backend.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ impl Progress for () {}
 /// The fixed side of every stage on a device, for any number of registrations.
 pub(crate) struct FixedStages<B: Backend>(Vec<FixedStage<B>>);
 
-/// The fixed side of one stage.
+/// The fixed side of one stage, prepared on a backend.
 enum FixedStage<B: Backend> {
     Linear(Box<linear::Fixed<B>>),
     Deformable(Box<syn::Fixed<B>>),
@@ -83,9 +83,9 @@ pub struct OnDevice<B: Backend> {
 
 /// Warps on a device.
 pub struct WarpsOnDevice<B: Backend> {
-    /// The warp and its inverse.
+    /// The warp and its inverse, on the device.
     pub warps: syn::Warps<B>,
-    /// The relaxation of the two warps.
+    /// The relaxation of the warp and of its inverse.
     pub relaxed: syn::Relaxed,
     /// Jacobian determinants and inverse consistency, if requested.
     pub scores: Option<syn::Scores>,
@@ -162,7 +162,7 @@ pub(crate) fn run<B: Backend>(
     Ok(found)
 }
 
-/// The transform of a start.
+/// Computes the affine of a start from the images.
 fn resolve<B: Backend>(backend: &B, [fixed, moving]: [&Side; 2], start: Start) -> Result<AffineTransform, Error> {
     match start {
         Start::Headers => Ok(AffineTransform::identity()),

@@ -54,12 +54,12 @@ impl Mask {
 }
 
 impl Side {
-    /// An image alone: one channel, no mask.
+    /// A side with one image: one channel, no mask.
     pub fn new(image: impl Into<Image>) -> Side {
         Side { image: image.into(), channels: Vec::new(), mask: Mask::None }
     }
 
-    /// The same side with a mask for all stages.
+    /// This side with one mask for all stages.
     pub fn with_mask(self, mask: impl Into<Arc<Volume>>) -> Side {
         Side { mask: Mask::All(mask.into()), ..self }
     }

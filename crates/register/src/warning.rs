@@ -31,7 +31,7 @@ pub enum Warning {
     },
     /// Images whose intensities fall and rise against each other, although the metrics compare intensities.
     NegativeCorrelation {
-        /// The correlation now.
+        /// The correlation under the result.
         correlation: f64,
     },
     /// A linear stage that made the moving image much larger or smaller along a direction.
@@ -41,7 +41,7 @@ pub enum Warning {
     },
     /// Warps that still fold, or miss their inverse by more than the limit.
     BeyondLimits {
-        /// Voxels of both warps.
+        /// Number of voxels, in the warp and its inverse together.
         voxels: usize,
         /// Rounds of relaxation.
         rounds: usize,
@@ -112,7 +112,7 @@ const LEFT: f64 = 0.5;
 /// Largest scale, and the inverse of the smallest, that is plausible between two brains.
 const PLAUSIBLE: f64 = 2.0;
 
-/// All doubts about a result.
+/// All warnings about a result.
 pub(crate) fn all(found: &Registration, start: Vec<ChainWarning>, options: &Options) -> Vec<Warning> {
     let start = start.into_iter().map(|warning| Warning::LittleOverlapAtStart { share: warning.share_inside });
     let beyond = found.relaxed.filter(|relaxed| relaxed.beyond > 0);
@@ -142,7 +142,7 @@ fn undone<'a>(levels: impl Iterator<Item = &'a syn::LevelOutcome>) -> impl Itera
 fn worse(options: &Options, similarity: &Similarity, coverage: &Coverage) -> Option<Warning> {
     let mut correlation = None;
     if let (true, Some(start)) = (compares_intensities(options), similarity.correlation_at_start) {
-        // An image outside the grid explains nothing.
+        // Images that do not overlap have no correlation; their correlation counts as 0.
         let now = similarity.correlation.unwrap_or(0.0);
         correlation = (start * start - now * now > LOST).then_some([start, now]);
     }
@@ -157,7 +157,7 @@ fn worse(options: &Options, similarity: &Similarity, coverage: &Coverage) -> Opt
     is_worse.then_some(Warning::WorseThanStart { correlation, coverage: shares, searched })
 }
 
-/// Whether images of one modality correlate negatively.
+/// A warning if images of one modality correlate negatively.
 fn negative(options: &Options, similarity: &Similarity) -> Option<Warning> {
     let correlation =
         similarity.correlation.filter(|correlation| *correlation < 0.0 && compares_intensities(options));
@@ -267,7 +267,7 @@ mod tests {
         };
         assert!((scale(&start, affine([0.1, 1.0, 2.2])) - 10.0).abs() < 1e-9);
         assert!((scale(&start, affine([4.0, 0.9, 1.0])) - 0.25).abs() < 1e-9);
-        // What the start did was meant.
+        // A scale that the start already has is intended, so no warning follows.
         assert_eq!(implausible(&affine([10.0; 3]), &affine([11.0; 3])), None);
     }
 

@@ -25,7 +25,7 @@ impl Options {
 }
 
 impl Recipe {
-    /// The window, if no GPU supports it, with or without masks.
+    /// The error if no GPU supports the recipe's window, with or without masks; else `None`.
     pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
         self.model.is_deformable().then(|| too_wide(&self.syn, masked)).flatten()
     }

@@ -8,11 +8,11 @@ use crate::Error;
 
 /// Size of a chart, pixels.
 const SIZE: (u32, u32) = (460, 260);
-/// Size of a line of dots, pixels.
+/// Size of a strip of dots, pixels.
 const STRIP_SIZE: (u32, u32) = (460, 110);
-/// Colour of text; `style.css` replaces it.
+/// Colour of text; `style.css` overrides the colour on a page.
 const INK: RGBColor = RGBColor(16, 17, 18);
-/// Axes and grid lines.
+/// Colour of axes and grid lines.
 const FAINT: RGBColor = RGBColor(209, 210, 211);
 /// Curves in order, distinct to colour-blind readers (Okabe and Ito).
 const COLOURS: [RGBColor; 5] =
@@ -20,7 +20,7 @@ const COLOURS: [RGBColor; 5] =
 /// Lengths of the dashes and of the gaps of a dashed curve, points.
 const DASHES: (u32, u32) = (5, 4);
 
-/// The SVG text of a chart while its parts are drawn.
+/// The area of an SVG on which the parts of a chart are drawn.
 pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A curve.
@@ -104,7 +104,7 @@ pub(crate) fn strip(values: &[(&str, f64, bool)]) -> Result<String, Error> {
             .axis_style(FAINT)
             .label_style(("sans-serif", 13).into_font().color(&INK))
             .draw()?;
-        // Dots of equal values lie beside each other.
+        // Dots are spread in height, so that those of equal values stay visible.
         let height = |n: usize| 0.15 + 0.5 * ((n as f64 * 0.618_034).fract());
         for (n, (name, value, outlying)) in values.iter().enumerate() {
             let (colour, size) = if *outlying { (COLOURS[1], 5) } else { (COLOURS[0], 3) };

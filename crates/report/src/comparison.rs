@@ -5,7 +5,7 @@ use askama::Template;
 use crate::viewer::PlanePictures;
 use crate::{Error, Facts, Pictures, stretch};
 
-/// The page of one result.
+/// The contents of a page about one registered image.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparisonPage<'a> {
     /// Texts and figures of the page.
@@ -14,7 +14,7 @@ pub struct ComparisonPage<'a> {
     pub pictures: &'a Pictures,
     /// Names of the reference, of the image before and of the image after registration.
     pub names: [&'a str; 3],
-    /// Charts.
+    /// Charts that the page shows.
     pub charts: &'a [Chart],
 }
 
@@ -32,7 +32,7 @@ pub struct Chart {
 /// A page as a file.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// HTML.
+    /// HTML text of the page.
     pub html: String,
 }
 

@@ -3,42 +3,42 @@
 /// Texts and figures of a page.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// What the page is about, such as `sub-01 onto the template`.
+    /// Title of the page, such as `sub-01 onto the template`.
     pub title: String,
-    /// One line: the method and its settings.
+    /// Line below the title: the method and its settings.
     pub subtitle: String,
-    /// The most important figures: value and description.
+    /// The most important figures, each as value and description.
     pub highlights: Vec<[String; 2]>,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// All figures.
+    /// All figures, in sections.
     pub sections: Vec<Section>,
-    /// The command.
+    /// The command line that gave the result.
     pub command: String,
     /// Files that were read and written.
     pub files: Vec<File>,
-    /// Longer texts that the page shows on request: title and text.
+    /// Longer texts, shown on request, each as title and text.
     pub details: Vec<[String; 2]>,
-    /// The program and its version.
+    /// Name and version of the program.
     pub program: String,
 }
 
-/// Figures of one kind.
+/// A titled group of figures.
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// Heading of the group.
+    /// Title of the section.
     pub title: String,
-    /// Name and value.
+    /// Rows of name and value.
     pub rows: Vec<[String; 2]>,
 }
 
-/// A file.
+/// A file that was read or written.
 #[derive(Debug, Clone)]
 pub struct File {
     /// Role of the file, such as `fixed image`.
     pub role: String,
     /// Name of the file.
     pub path: String,
-    /// Size and shape.
+    /// Size and shape of the image in the file.
     pub detail: String,
 }

@@ -10,7 +10,7 @@ use crate::{Chart, Error, Facts, Page};
 const OUTLIER: f64 = 3.5;
 /// Fewest values among which outliers are marked.
 const LEAST: usize = 5;
-/// Limit of all small pictures together, bytes; it keeps the page small.
+/// Largest total size of all small pictures of a page, bytes.
 const PICTURE_BYTES: usize = 1_500_000;
 
 /// Which values of a measure are bad.
@@ -27,7 +27,7 @@ pub enum Worse {
 /// A measure that every member may have.
 #[derive(Debug, Clone)]
 pub struct Measure {
-    /// Its name.
+    /// Name of the measure.
     pub name: String,
     /// Description of the measure.
     pub note: String,
@@ -40,17 +40,17 @@ pub struct Measure {
 /// One result of the group.
 #[derive(Debug, Clone, Default)]
 pub struct Member {
-    /// Its name.
+    /// Name of the member.
     pub name: String,
-    /// State in one word, such as `done`.
+    /// State of the member in one word, such as `done`.
     pub status: String,
-    /// Why there is no result.
+    /// The reason if the member has no result.
     pub failure: Option<String>,
     /// Path of the member's own page, relative to the folder of the group's page.
     pub page: Option<String>,
-    /// A small picture, as a `data:` address.
+    /// A small picture of the result, as a `data:` address.
     pub thumbnail: Option<String>,
-    /// The value of each measure.
+    /// The value of each measure, in the order of the page's measures.
     pub values: Vec<Option<f64>>,
     /// Warnings about the result.
     pub warnings: Vec<String>,
@@ -59,17 +59,17 @@ pub struct Member {
 /// The page of many results.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupPage<'a> {
-    /// Texts and figures of the page. Failures and outliers are added to its warnings.
+    /// Texts and figures of the page. Failures and outliers of members are added to the warnings.
     pub facts: &'a Facts,
-    /// Word for one member, such as `subject`.
+    /// The word for one member of the group, such as `subject`.
     pub member: &'a str,
-    /// The measures.
+    /// The measures by which members are compared.
     pub measures: &'a [Measure],
-    /// The members.
+    /// The members of the group.
     pub members: &'a [Member],
     /// Pictures above the table, such as the template: title, note and `data:` address.
     pub shared: &'a [[String; 3]],
-    /// Charts beside the distributions.
+    /// Charts shown in addition to the distributions of the measures.
     pub charts: &'a [Chart],
 }
 
@@ -157,7 +157,7 @@ impl Row<'_> {
         Row { member, cells: Vec::new(), picture: None }
     }
 
-    /// Whether the row has a warning or an outlier.
+    /// Whether the member of this row has a warning or an outlier.
     fn is_marked(&self) -> bool {
         self.member.failure.is_some()
             || !self.member.warnings.is_empty()
@@ -170,7 +170,7 @@ struct Cell {
     text: String,
     /// The value as text, for sorting; empty if the member has none.
     sort: String,
-    /// The robust z.
+    /// The robust z score as text.
     z: String,
     outlying: bool,
 }

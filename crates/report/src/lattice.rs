@@ -7,7 +7,7 @@ use crate::Error;
 use crate::outline::{level_lines, path};
 use crate::views::Slice;
 
-/// Lines along the longer side of a slice.
+/// Number of lattice lines along the longer side of a slice.
 const LINES: f64 = 18.0;
 /// Distance between the pixels at which the warp is read, pixels.
 pub const STRIDE: usize = 2;

@@ -15,7 +15,7 @@ pub fn thumbnail_in(head: &str) -> Option<&str> {
         .then_some(picture)
 }
 
-/// The address of a file by its path from the folder of the page.
+/// The address (URL) of a file, from its path relative to the folder of the page.
 pub fn link_to(path: &str) -> String {
     let mut link = String::new();
     for byte in path.bytes() {
@@ -24,7 +24,7 @@ pub fn link_to(path: &str) -> String {
             _ => link.push_str(&format!("%{byte:02X}")),
         }
     }
-    // A colon is encoded, so that no name is taken for a scheme.
+    // A colon is encoded, so that no file name is taken for a URL with a scheme.
     link
 }
 

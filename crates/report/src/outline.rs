@@ -7,7 +7,7 @@ use contour::ContourBuilder;
 
 use crate::Error;
 
-/// Outlines with fewer points are left out.
+/// Fewest points of an outline that is drawn.
 const SPECK: usize = 16;
 /// Limit of the points of one slice's outlines; an image of noise would have far more.
 const MOST_POINTS: usize = 1500;

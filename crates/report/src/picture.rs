@@ -8,14 +8,14 @@ use crate::Error;
 /// Number of grey levels: more are not visible and take more bytes.
 const SHADES: f32 = 63.0;
 
-/// A picture of numbered colours.
+/// A picture whose pixels are indices into a palette.
 #[derive(Debug, Clone)]
 pub struct Indexed {
     /// Pixels across and down.
     pub size: [usize; 2],
-    /// The number of each pixel's colour, row by row.
+    /// Palette index of each pixel, row by row.
     pub pixels: Vec<u8>,
-    /// Each colour: red, green, blue.
+    /// Colours of the palette: red, green, blue.
     pub palette: Vec<[u8; 3]>,
 }
 
@@ -34,7 +34,7 @@ impl Indexed {
         self.encoded(&[])
     }
 
-    /// The same with colour 0 transparent.
+    /// The picture as a `data:` address, with colour 0 transparent.
     pub fn address_of_overlay(&self) -> Result<String, Error> {
         self.encoded(&[0])
     }

@@ -10,10 +10,10 @@ use crate::picture::Indexed;
 use crate::slices::Slices;
 use crate::views::{View, views};
 
-/// The image that others are compared with: the fixed image of registrations.
+/// The image with which other images are compared: the fixed image of a registration.
 #[derive(Debug, Clone)]
 pub struct Reference {
-    /// Positions of the slices.
+    /// The planes and positions of the slices.
     pub(crate) views: Vec<View>,
     /// Intensities on the slices.
     pub(crate) slices: Slices,

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::views::View;
 
-/// The shares of the pixels below black and below white.
+/// Quantiles of the pixels that are drawn black and white.
 const BLACK_WHITE: (f64, f64) = (0.01, 0.995);
 /// Bins of histograms.
 const BINS: usize = 64;
@@ -17,7 +17,7 @@ const BINS: usize = 64;
 pub struct Slices {
     /// The slices of each view.
     pub views: Vec<Vec<Volume>>,
-    /// The values drawn black and white.
+    /// The intensities that are drawn black and white.
     pub range: (f32, f32),
 }
 
@@ -35,7 +35,7 @@ impl Slices {
         Slices { views, range }
     }
 
-    /// Each slice with the position of its view.
+    /// All slices, view after view.
     pub fn all(&self) -> impl Iterator<Item = &Volume> {
         self.views.iter().flatten()
     }
@@ -47,7 +47,7 @@ impl Slices {
         let mut counts = vec![0.0; BINS];
         let width = (white - black).max(f32::MIN_POSITIVE);
         for value in self.all().flat_map(|slice| &slice.voxels).map(|value| (value - black) / width) {
-            // The darkest part is mostly background.
+            // The lowest bin is left out, because it is mostly background.
             if value > 1.0 / BINS as f32 {
                 counts[((value * BINS as f32) as usize).min(BINS - 1)] += 1.0;
             }
@@ -56,7 +56,7 @@ impl Slices {
         counts.iter().map(|count| count / sum).collect()
     }
 
-    /// The value that best splits the pixels into dark and bright ones (Otsu 1979).
+    /// The intensity that best separates dark and bright pixels (Otsu 1979).
     pub fn threshold(&self) -> f32 {
         let (black, white) = self.range;
         let width = (white - black).max(f32::MIN_POSITIVE);

@@ -43,7 +43,7 @@ fn shrunken(slice: &Volume) -> Volume {
     Volume { voxels: (0..across * down).map(mean).collect(), grid }
 }
 
-/// Whether each pixel is bright and next to a dark one.
+/// Whether each pixel is above the threshold and next to a pixel below it.
 fn edge(slice: &Volume, threshold: f32) -> Vec<bool> {
     let [width, height, _] = slice.grid.shape;
     let bright = |x: usize, y: usize| slice.voxels[y * width + x] > threshold;

@@ -19,18 +19,18 @@ pub struct Compared<'a> {
     pub before: Option<&'a TransformChain>,
     /// Transform after registration, from points of the reference to points of the image.
     pub after: &'a TransformChain,
-    /// The warp among the transforms; its determinants and a warped grid are shown.
+    /// The warp of the transforms; its Jacobian determinants and a warped grid are shown.
     pub warp: Option<&'a DisplacementField>,
     /// How the image is read between voxels.
     pub interpolation: Interpolation,
-    /// Labels of the image, and how they are read between voxels.
+    /// The label map of the image with its interpolation.
     pub labels: Option<(&'a LabelVolume, LabelInterpolation)>,
 }
 
-/// The pictures of one image beside a reference.
+/// The pictures of one image next to those of a reference.
 #[derive(Debug, Clone)]
 pub struct Pictures {
-    /// The planes.
+    /// The pictures of each plane.
     pub(crate) planes: Vec<PlanePictures>,
     /// Whether there are pictures from before registration.
     pub(crate) before: bool,
@@ -67,7 +67,7 @@ pub(crate) struct Tile {
     pub lattice: Option<String>,
 }
 
-/// Draws an image beside a reference.
+/// Draws the slices of an image and of a reference for comparison.
 ///
 /// # Errors
 /// A picture that cannot be drawn.
@@ -89,7 +89,7 @@ pub fn compare(reference: &Reference, compared: &Compared) -> Result<Pictures, E
         || warp.map(|field| deformation(reference, field)).transpose(),
     );
     let (after, (after_greys, after_outlines)) = (after.0, after.1?);
-    // Before and after have one scale of grey.
+    // The image before and after registration is drawn with one grey scale.
     let before = before.map(|before| greys(&Slices { range: after.range, ..before })).transpose()?;
     let drawn = drawn?;
     let plane = |n: usize| {

@@ -4,9 +4,9 @@ use antsreg_core::intensity::quantiles;
 use antsreg_core::{Grid, Volume};
 use nalgebra::{Matrix3, Point3, Vector3};
 
-/// Slices of each plane.
+/// Number of slices of each plane.
 const SLICES: usize = 7;
-/// The outermost slices lie inside the content by this share of its extent.
+/// Distance of the outermost slices from the ends of the content, as a share of its extent.
 const ENDS: f64 = 0.1;
 /// Pictures are larger than the content by this factor.
 const MARGIN: f64 = 1.1;
@@ -18,10 +18,10 @@ const STRIDE: usize = 2;
 const PLANE_SHARE: f64 = 0.03;
 /// Foreground is brighter than this share of the way from dark to bright.
 const FOREGROUND: f32 = 0.2;
-/// The shares of voxels below dark and below bright.
+/// Quantiles of the voxels that count as dark and bright.
 const DARK_BRIGHT: (f64, f64) = (0.02, 0.98);
 
-/// A plane and its slices.
+/// One plane (axial, coronal or sagittal) with the positions of its slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
     /// Name of the plane.

@@ -34,7 +34,7 @@ pub enum Kind {
 pub enum Sigma {
     /// The voxel sizes of the image.
     Spacing,
-    /// These sizes, mm.
+    /// These standard deviations along the axes, mm.
     Mm([f64; 3]),
 }
 
@@ -85,21 +85,21 @@ impl Reading {
 /// An image to resample, and how.
 #[derive(Debug, Clone)]
 pub struct Carrying {
-    /// The image.
+    /// Path of the input image.
     pub input: PathBuf,
-    /// Its contents.
+    /// Contents of the input image.
     pub kind: Kind,
-    /// The rule for its grid.
+    /// The rule by which the grid is read from the input's header.
     pub rule: GridRule,
     /// The output grid.
     pub onto: Grid,
-    /// Interpolation.
+    /// Interpolation of the input image.
     pub reading: Reading,
     /// Value outside the input image. For tensors: the eigenvalue there, and of zero tensors.
     pub outside: f32,
     /// Storage type. Integers are truncated towards zero.
     pub stored: Stored,
-    /// Whether values are rounded to integers before.
+    /// Whether values are rounded to integers before they are stored.
     pub rounded: bool,
 }
 
@@ -136,7 +136,7 @@ impl Opened<'_> {
         self.reader.grid()
     }
 
-    /// Number of axes in the header, without axes of one voxel at the end.
+    /// Number of axes in the header, without trailing axes of one voxel.
     pub fn dimensions(&self) -> usize {
         self.reader.dimensions()
     }
@@ -171,7 +171,7 @@ impl Opened<'_> {
             Kind::Vector => {
                 let components = self.components(count)?;
                 let mut carried: Vec<Volume> = components.iter().map(|image| carry(image, outside)).collect();
-                // Vectors of slices have no third component, so it is 0.
+                // Vectors of slices have no third component; it is set to 0.
                 let mut across = Volume::filled(onto.clone(), 0.0);
                 if let [x, y, rest @ ..] = carried.as_mut_slice() {
                     let z = rest.first_mut().unwrap_or(&mut across);
@@ -226,7 +226,7 @@ impl Opened<'_> {
     }
 }
 
-/// Takes the volume and leaves its grid behind.
+/// Moves the voxels out of a volume and leaves an empty volume with the grid.
 fn taken(volume: &mut Volume) -> Volume {
     Volume { grid: volume.grid.clone(), voxels: std::mem::take(&mut volume.voxels) }
 }

@@ -51,16 +51,16 @@ pub fn corrected(name: &Path, mut image: Volume) -> Result<Volume, Error> {
     Ok(image)
 }
 
-/// What voxels count without a mask.
+/// Whether voxels without a positive intensity count when no mask is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
-    /// Those above zero: others have no logarithm.
+    /// Only voxels above zero count, since the logarithm needs positive values.
     LeftOut,
-    /// All, as in ITK, where the others stand for their own logarithm.
+    /// All voxels count, as in ITK; values that are not positive stand for their own logarithm.
     Counts,
 }
 
-/// A correction of one image.
+/// A bias field correction of one image, as input data.
 #[derive(Debug, Clone, Copy)]
 pub struct Correction<'a> {
     /// The name of the image, for messages.
@@ -69,13 +69,13 @@ pub struct Correction<'a> {
     pub image: &'a Volume,
     /// The voxels (above 0) by which the field is found, and which are corrected; the others stay as they are.
     pub mask: Option<&'a Volume>,
-    /// What voxels count without a mask. All are corrected.
+    /// Whether voxels that are not positive count if there is no mask. All voxels are corrected.
     pub background: Background,
-    /// How much each voxel counts in the fit.
+    /// Weight of each voxel in the fit of the field.
     pub weights: Option<&'a Volume>,
     /// The parameters of N4.
     pub options: &'a Options,
-    /// Whether the voxels in the mask are scaled to the range that they had.
+    /// Whether corrected intensities in the mask are rescaled to the range of the original intensities.
     pub rescale: bool,
 }
 

@@ -29,7 +29,7 @@ pub fn built_in_template(contrast: Option<Contrast>) -> Result<Template, Error> 
     named(Path::new("the built-in template"), Template::built_in(contrast))
 }
 
-/// Finds the brain of a head, whose name messages take.
+/// Finds the brain in an image of a head; `name` of the head is for messages.
 ///
 /// # Errors
 /// [`Error::Brain`]; a registration that was stopped or failed.
@@ -45,20 +45,20 @@ pub fn find(
 
 fn named<T>(path: &Path, result: Result<T, brain::Error>) -> Result<T, Error> {
     result.map_err(|source| match source {
-        // A stop is not about a file.
+        // An interruption by the user is not an error of the file.
         brain::Error::Register(source @ antsreg_register::Error::Stopped) => source.into(),
         source => Error::Brain { path: path.into(), source: Box::new(source) },
     })
 }
 
-/// The files of a brain.
+/// The output files of a brain extraction; `None` for a file that is not written.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BrainFiles<'a> {
-    /// The image, 0 outside the brain.
+    /// File of the image with 0 outside the brain.
     pub image: Option<&'a Path>,
-    /// The mask.
+    /// File of the brain mask.
     pub mask: Option<&'a Path>,
-    /// The probability of brain.
+    /// File of the probability of brain at each voxel, 0 to 1.
     pub probability: Option<&'a Path>,
 }
 

@@ -13,20 +13,20 @@ use crate::{Error, geometry, inputs};
 /// What the reference, the image where its header places it and the image as carried are called.
 const NAMES: [&str; 3] = ["Reference", "Before", "After"];
 
-/// An image that was carried.
+/// An image that was resampled through transforms, as input of its page.
 #[derive(Debug, Clone, Copy)]
 pub struct Carried<'a> {
-    /// The image.
+    /// Path of the input image.
     pub input: &'a Path,
-    /// The image whose grid it got.
+    /// Path of the image that gives the output grid.
     pub reference: &'a Path,
-    /// What was written.
+    /// Path of the output image.
     pub output: &'a Path,
-    /// The files of the transforms, the last one acting on the image first.
+    /// Files of the transforms; the last file is applied to the image first.
     pub transforms: &'a [TransformFile],
-    /// The transforms.
+    /// The chain of the transforms.
     pub chain: &'a TransformChain,
-    /// How it was read between voxels.
+    /// Interpolation of the input image.
     pub interpolation: Interpolation,
     /// The command line, for the page.
     pub command_line: &'a [String],

@@ -24,7 +24,7 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: std::io::Error,
     },
     /// An output cannot be written.
@@ -52,9 +52,9 @@ pub enum Error {
     Range {
         /// The image.
         path: PathBuf,
-        /// The smallest value.
+        /// The smallest voxel value.
         least: f32,
-        /// The largest.
+        /// The largest voxel value.
         most: f32,
     },
     /// An image whose shading cannot be found.
@@ -62,7 +62,7 @@ pub enum Error {
     Bias {
         /// The image.
         path: PathBuf,
-        /// Why.
+        /// The error of the bias field estimation.
         source: antsreg_heads::bias::Error,
     },
     /// An image whose brain cannot be found, or a template that cannot be used for that.
@@ -70,10 +70,10 @@ pub enum Error {
     Brain {
         /// The image.
         path: PathBuf,
-        /// Why.
+        /// The error of the brain extraction.
         source: Box<antsreg_heads::brain::Error>,
     },
-    /// A mask that keeps nothing.
+    /// A mask without any voxel above 0.5.
     #[error("{}: the mask is empty: no voxel is above 0.5; is it the right file?", path.display())]
     EmptyMask {
         /// The mask.
@@ -93,13 +93,13 @@ pub enum Error {
     OtherGrid {
         /// The volume.
         path: PathBuf,
-        /// Its grid as text.
+        /// Grid of the volume, as text.
         found: String,
-        /// The volume whose grid it should have.
+        /// The volume whose grid was expected.
         other: PathBuf,
-        /// That grid as text.
+        /// The expected grid, as text.
         expected: String,
-        /// An interpolation that fits the volume.
+        /// An interpolation that suits the volume.
         interpolation: &'static str,
     },
     /// The images do not overlap at the start.
@@ -112,12 +112,12 @@ pub enum Error {
         fixed: PathBuf,
         /// The moving image.
         moving: PathBuf,
-        /// Their grids as text.
+        /// Grids of the fixed and the moving image, as text.
         grids: Box<[String; 2]>,
-        /// The start.
+        /// The initial transform, as text.
         start: String,
     },
-    /// A slice and a volume where both must have the same number of dimensions.
+    /// A slice and a volume were given where all images must have the same number of dimensions.
     #[error("{} is a slice, {} a volume: they must be alike", slice.display(), volume.display())]
     SliceAndVolume {
         /// The two-dimensional image.
@@ -125,7 +125,7 @@ pub enum Error {
         /// The three-dimensional image.
         volume: PathBuf,
     },
-    /// A further channel that does not overlap with the first image of its side.
+    /// A further channel that does not overlap with the first channel of its side.
     #[error(
         "{}: lies nowhere where {} does, with which it must be aligned; are they of one person and session?",
         path.display(), other.display()
@@ -133,7 +133,7 @@ pub enum Error {
     Elsewhere {
         /// The further channel.
         path: PathBuf,
-        /// The first image.
+        /// The first channel of the side.
         other: PathBuf,
     },
     /// An image of another kind than requested.
@@ -154,7 +154,7 @@ pub enum Error {
     NotATransform {
         /// The file.
         path: PathBuf,
-        /// What the file contains.
+        /// Description of the file's contents.
         found: String,
         /// Formats that are possible.
         expected: &'static str,
@@ -162,13 +162,13 @@ pub enum Error {
     /// A two-dimensional transform for volumes.
     #[error("{}: a two-dimensional transform, which cannot be applied to volumes; expected a three-dimensional one", path.display())]
     TransformOfSlices {
-        /// The transform.
+        /// Path of the transform.
         path: PathBuf,
     },
     /// A transform that moves slices out of their plane.
     #[error("{}: moves points out of the plane of the slices; expected a transform of two dimensions", path.display())]
     OutOfPlane {
-        /// The transform.
+        /// Path of the transform.
         path: PathBuf,
     },
     /// Transforms that cannot form a chain.
@@ -180,21 +180,21 @@ pub enum Error {
     /// A text that is no list of labels.
     #[error("{list}: no such file, and no list of labels: expected whole numbers between commas, found `{found}`")]
     LabelList {
-        /// The list.
+        /// The text of the list.
         list: String,
-        /// The part that is no number.
+        /// The part of the list that is no number.
         found: String,
     },
     /// A list without labels.
     #[error("`{list}`: the list of labels is empty; expected whole numbers between commas, or a file of them")]
     EmptyLabelList {
-        /// The list.
+        /// The text of the list.
         list: String,
     },
     /// A list whose labels are not in the label map.
     #[error("{list}: none of these labels is in {}; does the list belong to it?", path.display())]
     NoListedLabel {
-        /// The list or its file.
+        /// The text of the list, or the path of its file.
         list: String,
         /// The label map.
         path: PathBuf,
@@ -208,9 +208,9 @@ pub enum Error {
     /// A table could not be read or written.
     #[error("{}: {source}", path.display())]
     Table {
-        /// The table.
+        /// Path of the table.
         path: PathBuf,
-        /// Why, and in which line.
+        /// The error, with the line of the table.
         source: csv::Error,
     },
     /// A list of subjects that cannot be used.
@@ -222,9 +222,9 @@ pub enum Error {
     /// One atlas of several cannot be used.
     #[error("atlas {name}: {source}")]
     Atlas {
-        /// Its name.
+        /// Name of the atlas.
         name: String,
-        /// Why.
+        /// The error of the atlas.
         source: Box<Error>,
     },
     /// Labels could not be fused.
@@ -233,9 +233,9 @@ pub enum Error {
     /// A plot could not be drawn.
     #[error("{}: the plot could not be drawn: {source}", path.display())]
     Plot {
-        /// Its file.
+        /// Path of the plot.
         path: PathBuf,
-        /// Why.
+        /// The error of the plotting library.
         source: plotters::drawing::DrawingAreaErrorKind<std::io::Error>,
     },
     /// A page cannot be made.
@@ -244,12 +244,12 @@ pub enum Error {
     /// A thread could not be started, or a device could not be used.
     #[error(transparent)]
     Pool(#[from] antsreg_pool::Error),
-    /// A volume that series cannot be aligned to.
+    /// The reference volume of a motion correction cannot be used.
     #[error("{}: cannot be the reference: {source}", path.display())]
     MotionReference {
         /// The image.
         path: PathBuf,
-        /// Why.
+        /// The error of the motion correction.
         source: antsreg_motion::Error,
     },
     /// A volume of a series that cannot be aligned.
@@ -257,21 +257,21 @@ pub enum Error {
     MotionVolume {
         /// The series.
         path: PathBuf,
-        /// The volume's number.
+        /// Index of the volume, counted from 0.
         index: usize,
-        /// Why.
+        /// The error of the motion correction.
         source: antsreg_motion::Error,
     },
-    /// Transforms of another number of volumes than the series has.
+    /// The number of transforms differs from the number of the series' volumes.
     #[error("{}: {found} transforms, expected {count}, one for each volume of {}", path.display(), series.display())]
     MotionCount {
-        /// The transforms.
+        /// Path of the transforms.
         path: PathBuf,
-        /// How many there are.
+        /// Number of transforms found.
         found: usize,
-        /// The series.
+        /// Path of the series.
         series: PathBuf,
-        /// Its volumes.
+        /// Number of volumes of the series.
         count: usize,
     },
     /// A volume that a series does not have.
@@ -279,9 +279,9 @@ pub enum Error {
     NoVolume {
         /// The series.
         path: PathBuf,
-        /// The volume's number.
+        /// Index of the requested volume, counted from 0.
         index: usize,
-        /// Volumes of the series.
+        /// Number of volumes of the series.
         count: usize,
     },
     /// A template could not be built.
@@ -292,13 +292,13 @@ pub enum Error {
     Json {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the JSON library.
         source: serde_json::Error,
     },
 }
 
 impl Error {
-    /// The error as that of an atlas.
+    /// Turns the error into that of the atlas called `name`.
     pub(crate) fn of_atlas(self, name: &str) -> Error {
         Error::Atlas { name: name.into(), source: Box::new(self) }
     }

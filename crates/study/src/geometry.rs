@@ -1,4 +1,4 @@
-//! Grids in words.
+//! Descriptions of grids in words, for messages and pages.
 
 use antsreg_core::Grid;
 use nalgebra::Point3;
@@ -11,7 +11,7 @@ pub fn describe(grid: &Grid) -> String {
     format!("{nx} × {ny} × {nz} voxels of {sx} × {sy} × {sz} mm, {}, first at ({x}, {y}, {z})", orientation(grid))
 }
 
-/// At most four decimals, without zeros at the end.
+/// Rounds to at most four decimals.
 pub fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(orientation(&grid(Matrix3::identity())), "RAS");
         let lps = Matrix3::from_diagonal(&[-1.0, -1.0, 1.0].into());
         assert_eq!(orientation(&grid(lps)), "LPS");
-        // Axes run anterior, superior, left.
+        // The axes run to anterior, superior and left.
         let asl = Matrix3::new(0.0, 0.0, -1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0);
         assert_eq!(orientation(&grid(asl)), "ASL");
         let tilted = nalgebra::Rotation3::from_euler_angles(0.6, 0.0, 0.0).into_inner();

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 /// has another inode, and a change in place has another time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileIdentity {
-    /// Its absolute path.
+    /// Absolute path of the file.
     pub path: PathBuf,
-    /// Its size.
+    /// Size of the file, bytes.
     pub bytes: u64,
-    /// When it was last changed, nanoseconds since 1970.
+    /// Time of the last change of the file, nanoseconds since 1970.
     pub modified_ns: u64,
-    /// Its inode, where the system has them.
+    /// Inode of the file; 0 on systems without inodes.
     pub inode: u64,
 }
 
@@ -51,9 +51,9 @@ fn inode(_: &std::fs::Metadata) -> u64 {
 /// A file that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenFile {
-    /// Its name.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its size.
+    /// Size of the file, bytes.
     pub bytes: u64,
 }
 
@@ -75,7 +75,7 @@ mod tests {
         std::fs::write(&path, b"one").expect("written");
         let before = FileIdentity::of(&path).expect("it is there");
         assert_eq!(FileIdentity::of(&path), Some(before.clone()));
-        // The file is replaced by one of the same size and time.
+        // The file is replaced by another file of the same size and time.
         std::fs::write(&other, b"two").expect("written");
         let times = std::fs::FileTimes::new()
             .set_modified(std::fs::metadata(&path).and_then(|m| m.modified()).expect("a time"));

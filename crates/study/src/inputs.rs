@@ -30,7 +30,7 @@ pub fn prepared_image(path: &Path, corrected: bool) -> Result<Volume, Error> {
     if corrected { bias::corrected(path, volume) } else { Ok(volume) }
 }
 
-/// [`image`], with the grid by this rule.
+/// As [`image`], with the grid read from the header by `rule`.
 ///
 /// # Errors
 /// Those of [`image`].
@@ -55,7 +55,7 @@ pub fn check_contrast(volume: &Volume, name: &Path) -> Result<(), Error> {
     check_range(least, most, name)
 }
 
-/// Refuses voxels between these two values as [`check_contrast`] does.
+/// Refuses an image with this smallest and largest voxel value as [`check_contrast`] does.
 ///
 /// # Errors
 /// [`Error::Constant`], [`Error::Range`].
@@ -78,7 +78,7 @@ pub fn grid(path: &Path) -> Result<Grid, Error> {
     Ok(nifti::read_grid(path)?)
 }
 
-/// Reads an image; it may be constant.
+/// Reads an image, whose voxels may all have the same value.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -88,7 +88,7 @@ pub fn any_image(path: &Path) -> Result<Volume, Error> {
 
 /// A warning if ANTs reads the header of an image differently: the difference with the largest effect.
 pub fn odd_header(path: &Path) -> Option<String> {
-    /// A difference below this share of a voxel is rounding.
+    /// Differences below this share of a voxel are taken for rounding errors.
     const SHARE: f64 = 0.1;
     let header = nifti::inspect(path).ok()?;
     let least = SHARE * header.grid.spacing.min();
@@ -102,7 +102,7 @@ pub fn odd_header(path: &Path) -> Option<String> {
     })
 }
 
-/// Both readings of a header as text.
+/// The two possible grids of an ambiguous header, as text.
 pub fn doubt(doubt: &HeaderDoubt) -> String {
     let sizes = |mm: [f64; 3]| mm.map(|size| geometry::rounded(size).to_string()).join(" × ");
     let corners = doubt.corners_mm();

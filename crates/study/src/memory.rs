@@ -8,7 +8,7 @@ pub fn peak() -> Option<usize> {
     Some(kilobytes * 1024)
 }
 
-/// Free main memory and swap, bytes; `None` if the system does not report it.
+/// Free main memory and swap together, bytes; `None` if the system does not report them.
 pub fn available() -> Option<u64> {
     let information = std::fs::read_to_string("/proc/meminfo").ok()?;
     let field = |name: &str| -> Option<u64> {

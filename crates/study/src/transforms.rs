@@ -20,12 +20,12 @@ const LARGEST_MATRIX: u64 = 1 << 14;
 /// ANTs' name of the identity.
 const IDENTITY: &str = "identity";
 
-/// A transform file, and whether its inverse is used: `FILE`, `[FILE,0]` or `[FILE,1]`.
+/// A transform file or its inverse, from the text `FILE`, `[FILE,0]` (the file) or `[FILE,1]` (the inverse).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransformFile {
     /// The file.
     pub path: PathBuf,
-    /// Whether its inverse is used.
+    /// Whether the inverse of the transform is used.
     pub inverted: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct TransformFile {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected FILE, or [FILE,1] for its inverse, found `{found}`")]
 pub struct NotATransformFile {
-    /// The text.
+    /// The text that was given.
     pub found: String,
 }
 
@@ -173,7 +173,7 @@ fn read(rule: GridRule, path: &Path) -> Result<Vec<Transform>, Error> {
 
 /// Whether the file is text that contains only numbers, as FLIRT's sixteen.
 pub fn looks_like_fsl(path: &Path) -> bool {
-    // A file that cannot be read is reported by its reader.
+    // A file that cannot be read is reported later, by the function that reads the transform.
     let Ok(text) = io::read_text(path, "a matrix", LARGEST_MATRIX) else { return false };
     let mut words = text.split_whitespace().peekable();
     words.peek().is_some() && words.all(|word| word.parse::<f64>().is_ok())

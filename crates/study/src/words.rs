@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// A word as a shell wants it.
+/// The word quoted for a shell, if necessary.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-,:+=@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -17,7 +17,7 @@ pub fn command(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// A file's name without the ends that say its format.
+/// A file's name without the extensions of its format, such as `.nii.gz`.
 pub fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").unwrap_or(&name);

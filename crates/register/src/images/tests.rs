@@ -39,14 +39,14 @@ fn a_backend_gives_the_cpus_images() {
 #[test]
 fn a_backend_gives_the_cpus_slices() {
     let (fixed, moving) = (image([34, 20, 1], [1.0, 1.4, 3.0], 0.2), image([28, 22, 1], [1.2, 1.3, 2.0], 0.2));
-    // Within the slice's plane.
+    // All points stay in the plane of the slice.
     let plane = fixed.grid.direction;
     let turn = plane * Rotation3::from_euler_angles(0.0, 0.0, 0.1).matrix() * plane.transpose();
     let affine = AffineTransform { matrix: turn, translation: plane * Vector3::new(0.7, -1.9, 0.0) };
     check(&fixed, &moving, affine, plane * Vector3::new(0.37, 0.2, 0.0));
 }
 
-/// Checks that the images of a backend agree with those of the CPU.
+/// Checks that a backend and the CPU compute the same warped images and correlations.
 fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vector3<f64>) {
     let [fixed_image, moving_image] = [fixed, moving].map(|volume| Image::from(volume.clone()));
     let initial = AffineTransform { matrix: Matrix3::identity(), translation: initial };
@@ -97,7 +97,7 @@ fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vect
 #[test]
 fn images_are_compared_where_both_are() {
     let fixed = image([14, 10, 9], [1.0, 1.4, 1.2], 0.0);
-    // The moving image is the brighter middle of the fixed one.
+    // The moving image contains only the bright central part of the fixed image.
     let from = [3, 2, 2];
     let mut grid = Grid { shape: [7, 5, 4], ..fixed.grid.clone() };
     let corner = Point3::from(Vector3::from_fn(|axis, _| from[axis] as f64));

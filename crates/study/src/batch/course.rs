@@ -12,25 +12,25 @@ use super::Steps;
 use crate::Error;
 use crate::pair::{Context, FixedInputs, Inputs, Names, PairFiles, Record, Seconds, write_with};
 
-/// A subject of a batch.
+/// A subject of a batch with its files.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The subject's name.
     pub name: String,
-    /// The files of its registration.
+    /// The input files of the subject's registration.
     pub files: PairFiles,
-    /// The names of its outputs.
+    /// The names of the subject's output files.
     pub names: Names,
 }
 
-/// How a subject came out.
+/// The outcome of a subject.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Status {
-    /// Registered and written.
+    /// The subject was registered, and its files were written.
     Done,
-    /// Its files were there already, whole and up to date.
+    /// The subject's files existed already, complete and up to date.
     Skipped,
-    /// Not done, for this reason.
+    /// The subject failed, for this reason.
     Failed(String),
 }
 
@@ -39,22 +39,22 @@ pub enum Status {
 pub struct Row {
     /// The subject's name.
     pub subject: String,
-    /// How it came out.
+    /// The outcome of the subject.
     pub status: Status,
-    /// Its record, unless it failed.
+    /// The record of the registration; `None` if it failed.
     pub record: Option<Record>,
-    /// Its files.
+    /// The names of the subject's output files.
     pub names: Names,
 }
 
-/// What all subjects share.
+/// The inputs and settings that all subjects of a batch share.
 #[derive(Debug)]
 pub struct Batch<'a> {
-    /// The fixed side.
+    /// The fixed side of all registrations.
     pub fixed: &'a FixedInputs,
-    /// The registration.
+    /// The options of all registrations.
     pub options: &'a Options,
-    /// Threads that compute.
+    /// Number of threads that compute.
     pub threads: usize,
     /// The command line, for the record.
     pub command_line: &'a [String],
@@ -62,9 +62,9 @@ pub struct Batch<'a> {
 
 /// Follows a batch, from several threads.
 pub trait BatchProgress: Sync {
-    /// A warning about a subject's files, before it is registered.
+    /// Reports a warning about a subject's files, before the subject is registered.
     fn warning(&self, subject: &str, text: &str);
-    /// An iteration of a subject's registration.
+    /// Reports an iteration of a subject's registration.
     fn iteration(&self, subject: &str, report: &Report);
     /// A subject is done, the `ended`th of all.
     fn done(&self, ended: usize, subject: &str, record: &Record);
@@ -72,7 +72,7 @@ pub trait BatchProgress: Sync {
     fn failed(&self, ended: usize, subject: &str, error: &Error);
 }
 
-/// A job on its way, or why it got no further.
+/// A job between two stages of a batch, with its data or the error that ended the job.
 struct Passing<T> {
     place: usize,
     job: Job,
@@ -80,7 +80,7 @@ struct Passing<T> {
     what: Result<T, Error>,
 }
 
-/// A job that was computed, what was prepared for it, and the device.
+/// A registered subject: its inputs, the data prepared for it, the result, and the device.
 struct Registered<T> {
     inputs: Inputs,
     prepared: T,
@@ -164,7 +164,7 @@ fn register<S: Steps>(
     Ok(Registered { inputs, prepared, computed, device: worker.description().clone() })
 }
 
-/// The rest of a registration, and its files.
+/// Finishes a registration on the CPU and writes its files.
 fn finish<S: Steps>(
     batch: &Batch,
     steps: &S,
@@ -189,7 +189,7 @@ fn finish<S: Steps>(
     Ok(write_with(&of, &found, seconds, Seconds::sum, further)?.record)
 }
 
-/// Reports iterations under the subject's name.
+/// Reports iterations with the name of the subject.
 struct Subject<'a> {
     progress: &'a dyn BatchProgress,
     name: &'a str,

@@ -10,13 +10,13 @@ use crate::Error;
 use crate::pair::Record;
 use crate::words::{self, stem};
 
-/// The small picture of a page lies within this number of its first bytes.
+/// Number of bytes at the start of a page within which its small picture lies.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// A measure, its decimals, and where a record has it.
+/// A measure: its name, description, decimals, outlier rule, and its value in a record.
 type Figure = (&'static str, &'static str, usize, Worse, fn(&Record) -> Option<f64>);
 
-/// What is compared between subjects.
+/// The measures by which the page compares subjects.
 const FIGURES: [Figure; 9] = [
     ("correlation", "Correlation with the fixed image after registration.", 4, Worse::Low, |record| {
         record.similarity.correlation

@@ -10,7 +10,7 @@ pub fn finished(files: &PairFiles, names: &Names, fixed: &FixedInputs, parameter
     let record: Record = serde_json::from_slice(&std::fs::read(&names.record).ok()?).ok()?;
     let moving: Vec<&Path> = files.moving_inputs();
     let now = [fixed.identities_of(files), FileIdentity::of_all(moving)].concat();
-    // Numbers in the file have been through text; so have these.
+    // Parameters from a file have been converted to text and back; so the current ones are converted too.
     let parameters = serde_json::to_value(parameters).ok()?;
     let recorded = serde_json::to_value(&record.parameters).ok()?;
     let expected: Vec<&Path> = names.all();

@@ -1,4 +1,4 @@
-//! What a batch does with a subject beside its registration.
+//! The steps of a batch for each subject in addition to the registration.
 
 use antsreg_pool::Worker;
 use antsreg_register::{Options, Registration};
@@ -9,7 +9,7 @@ use crate::pair::{FixedInputs, Further, Inputs};
 
 /// What is done with a subject beside its registration, in three steps that run beside those of other subjects.
 pub trait Steps: Sync {
-    /// What is read of a subject beside the inputs of its registration.
+    /// Data that is read for a subject in addition to the inputs of its registration.
     type Read: Send;
     /// What is prepared for a subject on the device and used when its files are written.
     type Prepared: Send;
@@ -46,7 +46,7 @@ pub trait Steps: Sync {
     ) -> Result<Further<'a>, Error>;
 }
 
-/// The registration alone, as for one pair.
+/// The steps of a batch that only registers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Alone;
 

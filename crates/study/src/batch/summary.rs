@@ -9,7 +9,7 @@ use super::course::{Row, Status};
 use crate::Error;
 use crate::pair::Record;
 
-/// A column with a figure, and where a record has it.
+/// A column of figures: its name, and its value in a record.
 type Figure = (&'static str, fn(&Record) -> Option<f64>);
 
 /// Columns with figures.
@@ -82,7 +82,7 @@ fn cells(row: &Row) -> Vec<String> {
         Some(record) => cells.extend(texts(record)),
         None => cells.extend(TEXTS.map(|_| String::new())),
     }
-    // A file that is not there is not named.
+    // Failed subjects have no files, so their cells stay empty.
     let there = !matches!(row.status, Status::Failed(_));
     let names = &row.names;
     let transforms = [&names.affine, &names.warp, &names.inverse_warp, &names.composite, &names.inverse_composite];

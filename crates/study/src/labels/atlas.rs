@@ -16,9 +16,9 @@ use crate::{Error, subjects};
 pub enum AtlasSource {
     /// One atlas.
     Files {
-        /// Its image.
+        /// Path of the image.
         image: PathBuf,
-        /// Its label map.
+        /// Path of the label map.
         labels: PathBuf,
     },
     /// A table (CSV) with a row for each atlas and the columns `image`, `labels` and optionally `subject` and `mask`.
@@ -29,7 +29,7 @@ pub enum AtlasSource {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected IMAGE=LABELS, two files, or a table .csv, found `{found}`")]
 pub struct NotAnAtlas {
-    /// The text.
+    /// The text that was given.
     pub found: String,
 }
 
@@ -49,16 +49,16 @@ impl FromStr for AtlasSource {
     }
 }
 
-/// The files of an atlas, and its name.
+/// The files and the name of an atlas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Atlas {
     /// Name in messages and file names: the one in the table, or the image's file name without extension.
     pub name: String,
-    /// Its image.
+    /// Path of the image.
     pub image: PathBuf,
-    /// Its label map.
+    /// Path of the label map.
     pub labels: PathBuf,
-    /// The mask, if there is one.
+    /// Path of the mask; `None` without a mask.
     pub mask: Option<PathBuf>,
 }
 
@@ -94,7 +94,7 @@ impl Atlas {
         Ok(atlases)
     }
 
-    /// Its files.
+    /// Paths of the atlas's files.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         [&self.image, &self.labels].into_iter().chain(&self.mask).map(PathBuf::as_path)
     }

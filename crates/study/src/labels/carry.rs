@@ -15,13 +15,13 @@ use crate::{Error, inputs};
 /// A label map, the transforms to apply, and the output grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Carrying {
-    /// The label map.
+    /// Path of the label map.
     pub labels: PathBuf,
     /// The transforms, as for resampling: the first one acts first on a point of the output grid.
     pub transforms: Vec<TransformFile>,
-    /// The image with the output grid.
+    /// Path of the image that gives the output grid.
     pub onto: PathBuf,
-    /// The true labels on the output grid, for a comparison.
+    /// Path of the true labels on the output grid, for scores.
     pub truth: Option<PathBuf>,
     /// Labels that count in the overlap: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
     pub label_list: Option<String>,
@@ -38,7 +38,7 @@ pub struct Carrying {
 pub struct Carried {
     /// Warnings about the transforms.
     pub warnings: Vec<ChainWarning>,
-    /// Overlap with the true labels, if they are known.
+    /// Overlap with the true labels; `None` if they are not known.
     pub overlap: Option<Overlap>,
     /// The files written.
     pub paths: Vec<PathBuf>,

@@ -12,7 +12,7 @@ pub enum AtlasesError {
         /// The image of the atlas.
         image: PathBuf,
     },
-    /// Two atlases have the same name.
+    /// Two atlases have one name.
     #[error(
         "two atlases are called {name}, {} and {}; name them apart, or give one of them only", images[0].display(),
         images[1].display()
@@ -20,10 +20,10 @@ pub enum AtlasesError {
     Twice {
         /// The name.
         name: String,
-        /// Their images.
+        /// Paths of the images of both atlases.
         images: [PathBuf; 2],
     },
-    /// Too few atlases for leave-one-out.
+    /// Fewer than two atlases for leave-one-out.
     #[error("each image is labelled by the others: expected two or more atlases, found {found}")]
     TooFew {
         /// Number of atlases.

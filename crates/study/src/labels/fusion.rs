@@ -11,7 +11,7 @@ use super::propagate::Propagated;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Fusion {
-    /// Each atlas has one vote.
+    /// Majority vote: each atlas has one vote at each voxel.
     Majority,
     /// Joint label fusion (Wang et al. 2013).
     Joint(JointOptions),

@@ -99,7 +99,7 @@ struct LeaveOneOut<'a> {
     /// The joint fusion.
     fusion: Fusion,
     atlases: &'a [Atlas],
-    /// Labels that count.
+    /// Labels that count in scores; `None` for all labels except 0.
     label_list: Option<Vec<i32>>,
     propagation: Propagation<'a>,
     outputs: Outputs,
@@ -111,7 +111,7 @@ struct LeaveOneOut<'a> {
 }
 
 impl LeaveOneOut<'_> {
-    /// Labels an atlas by the others.
+    /// Labels the image of one atlas by all other atlases.
     fn target(
         &mut self,
         left: &LoadedAtlas,

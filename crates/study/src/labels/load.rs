@@ -15,11 +15,11 @@ use crate::{Error, inputs};
 /// An atlas that was read.
 #[derive(Debug)]
 pub(super) struct LoadedAtlas {
-    /// Its name.
+    /// Name of the atlas.
     pub name: String,
-    /// The file of its image.
+    /// Path of the atlas's image.
     pub path: PathBuf,
-    /// Its image, and its mask if there is one.
+    /// The image, with the mask if the atlas has a mask.
     pub side: Side,
     /// Its labels, on the grid of the image.
     pub labels: LabelVolume,

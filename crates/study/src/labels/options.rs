@@ -11,11 +11,11 @@ use crate::pair::StartFile;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelOptions {
-    /// The registration of each atlas. Its start and its requested results are ignored.
+    /// The registration of each atlas. The start and the requested results of the recipe are not used.
     pub recipe: Recipe,
-    /// Where each registration begins.
+    /// The initial transform of each registration.
     pub start: StartFile,
-    /// Whether all images are corrected for shading before they are registered.
+    /// Whether the images of the target and of the atlases are bias corrected before their registration.
     #[serde(default)]
     pub bias: bool,
     /// Interpolation of the labels.

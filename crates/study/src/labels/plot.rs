@@ -16,7 +16,7 @@ const SIZE: (u32, u32) = (1200, 800);
 /// A colour for each method, distinct for colour-blind readers too (Okabe and Ito).
 const COLOURS: [RGBColor; 3] = [RGBColor(120, 120, 120), RGBColor(230, 159, 0), RGBColor(0, 114, 178)];
 
-/// Share of a target's width that its boxes take.
+/// Width of a target's boxes together, as a share of the width of the target's column.
 const BOXES: f64 = 0.6;
 
 /// The plot as SVG.
@@ -33,7 +33,7 @@ pub(super) fn svg(targets: &[TargetScores]) -> Result<String, PlotError> {
     Ok(text)
 }
 
-/// A box for each target and method, over its labels.
+/// Draws the box plots of all labels, one box for each target and method.
 fn per_target(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) -> Result<(), PlotError> {
     let mut chart = ChartBuilder::on(area)
         .caption("Jaccard of the labels of each target", ("sans-serif", 20))
@@ -63,7 +63,7 @@ fn per_target(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) -
                 .map(|(_, counts)| counts.jaccard())
                 .filter(|j| j.is_finite())
                 .collect();
-            // A box plot needs at least one value.
+            // A box plot needs at least one value, so methods without values have no box.
             (!values.is_empty()).then(|| {
                 let x = n as f64 + (method as f64 - 1.0) * BOXES / SHOWN.len() as f64;
                 Boxplot::new_vertical(x, &Quartiles::new(&values)).width(14).whisker_width(0.5).style(colour)

@@ -13,13 +13,13 @@ pub trait LabelsProgress: Sync {
     fn is_target(&self, atlas: &str);
     /// An atlas cannot be used, and is left out.
     fn left_out(&self, error: &Error);
-    /// A target is left out, because no atlas could be registered to it.
+    /// A target is left out, because no atlas could be registered to the target.
     fn target_left_out(&self, target: &str);
     /// A warning about the registration of an atlas to a target.
     fn doubt(&self, target: &str, atlas: &str, doubt: &Warning);
     /// An atlas was registered to a target.
     fn registered(&self, target: &str, atlas: &Registered);
-    /// Atlases were fused; `undecided` is the number of voxels where they disagree.
+    /// The atlases were fused; `undecided` is the number of voxels where the atlases disagree.
     fn fused(&self, atlases: usize, undecided: usize, seconds: f64);
     /// A target was labelled by majority vote and by joint fusion, with these mean Jaccard coefficients.
     fn scored(&self, target: &str, majority: f64, joint: f64, seconds: f64);
@@ -30,12 +30,12 @@ pub trait LabelsProgress: Sync {
 pub struct Registered<'a> {
     /// The name of the atlas.
     pub name: &'a str,
-    /// Number of atlases done, including failed ones.
+    /// Number of atlases done so far, including atlases that failed.
     pub done: usize,
-    /// Number of atlases.
+    /// Number of all atlases.
     pub of: usize,
-    /// Wall time of the registration.
+    /// Wall time of the registration, seconds.
     pub seconds: f64,
-    /// Correlation of its image with the target's, after registration.
+    /// Correlation of the atlas's image with the target's image after registration.
     pub correlation: Option<f64>,
 }

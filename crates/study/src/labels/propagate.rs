@@ -25,24 +25,24 @@ const THREADS: StageThreads = StageThreads { readers: 1, writers: 2 };
 /// The image that gets labels.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// Its name.
+    /// Name of the target.
     pub name: String,
-    /// Its file.
+    /// Path of the target's image.
     pub path: PathBuf,
-    /// The image, and its mask if there is one.
+    /// The target's image, with its mask if there is a mask.
     pub side: Side,
 }
 
 /// An atlas on the grid of the target.
 #[derive(Debug)]
 pub(super) struct Propagated {
-    /// Its name.
+    /// Name of the atlas.
     pub name: String,
-    /// Its image.
+    /// The atlas's image on the target's grid.
     pub image: Volume,
-    /// Its labels.
+    /// The atlas's labels on the target's grid.
     pub labels: LabelVolume,
-    /// Correlation of its image with the target, inside the target's mask.
+    /// Correlation of the atlas's image with the target's image, inside the target's mask.
     pub correlation: Option<f64>,
     /// Target → atlas, RAS mm.
     pub affine: AffineTransform,

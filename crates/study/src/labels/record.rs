@@ -12,18 +12,18 @@ use super::propagate::{Propagated, Propagation, Target};
 use super::study::AtlasStudy;
 use crate::Error;
 
-/// The whole record.
+/// The JSON record of a labelling.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     /// Name of the program.
     pub program: String,
-    /// Its version.
+    /// Version of the program.
     pub version: String,
-    /// The command line, for readers; no program reads it.
+    /// The command line, as information for the reader of the record.
     pub command_line: Vec<String>,
     /// The devices that registered.
     pub devices: Vec<Description>,
-    /// Threads that computed.
+    /// Number of threads that computed.
     pub threads: usize,
     /// The options.
     pub parameters: LabelOptions,
@@ -38,30 +38,30 @@ pub struct Record {
 /// An image that got labels.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TargetRecord {
-    /// Its file.
+    /// Path of the image.
     pub path: PathBuf,
-    /// The registration of each atlas to it, all defaults filled in.
+    /// The options of the registration of each atlas to this image, with all defaults filled in.
     pub options: register::Options,
     /// The atlases.
     pub atlases: Vec<AtlasRecord>,
     /// Voxels on which the atlases disagree.
     pub undecided_voxels: usize,
-    /// Mean over the labels, where the truth is known.
+    /// Mean Jaccard index over the labels; `None` if the true labels are not known.
     pub mean_jaccard: Option<f64>,
 }
 
 /// One atlas of a target.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AtlasRecord {
-    /// Its name.
+    /// Name of the atlas.
     pub name: String,
-    /// Its image.
+    /// Path of the atlas's image.
     pub image: PathBuf,
-    /// Its label map.
+    /// Path of the atlas's label map.
     pub labels: PathBuf,
-    /// Whether the atlas was used; false if it was left out.
+    /// Whether the atlas was used in the fusion; false for an atlas that was left out.
     pub used: bool,
-    /// Correlation of its image with the target's, after registration.
+    /// Correlation of the atlas's image with the target's image after registration.
     pub correlation: Option<f64>,
     /// Affine, target → atlas, RAS mm, row by row.
     pub affine_ras: Option<[[f64; 4]; 3]>,
@@ -70,13 +70,13 @@ pub struct AtlasRecord {
 /// Wall times, seconds.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Seconds {
-    /// Reading.
+    /// Reading the inputs.
     pub read: f64,
-    /// Registering, and resampling images and labels.
+    /// Registering the atlases, and resampling images and labels.
     pub register: f64,
-    /// Fusing.
+    /// Fusing the labels.
     pub fuse: f64,
-    /// Scoring and writing.
+    /// Scoring, and writing the outputs.
     pub outputs: f64,
     /// Total up to this record.
     pub total: f64,
@@ -129,7 +129,7 @@ impl TargetRecord {
 }
 
 impl AtlasRecord {
-    /// The record of an atlas. It was used if it is in `brought`.
+    /// The record of an atlas, which was used if `brought` contains it.
     pub(super) fn new(atlas: &Atlas, brought: &[Propagated]) -> AtlasRecord {
         let found = brought.iter().find(|found| found.name == atlas.name);
         let rows = |found: &Propagated| {

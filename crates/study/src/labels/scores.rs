@@ -2,7 +2,7 @@
 
 use antsreg_core::Overlap;
 
-/// The labels of a single atlas.
+/// The overlap of a single atlas's labels with the true labels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Method {
     /// The name of the atlas.
@@ -35,7 +35,7 @@ pub struct SummaryRow {
     pub mean_jaccard: [f64; 3],
 }
 
-/// Mean Jaccard over the labels that are in either map.
+/// Mean Jaccard index over all labels that are in at least one of the two maps.
 pub fn mean_jaccard(overlap: &Overlap) -> f64 {
     overlap.mean()[1]
 }

@@ -10,14 +10,14 @@ use super::options::LabelOptions;
 use crate::pair::{Format, StartFile};
 use crate::{Error, inputs};
 
-/// A set of atlases, and how they are used.
+/// The settings of a labelling: atlases, options, devices and outputs.
 #[derive(Debug, Clone)]
 pub struct AtlasStudy<'a> {
     /// The atlases.
     pub atlases: &'a [AtlasSource],
-    /// How they are registered to a target and fused.
+    /// The options of registration and fusion.
     pub options: &'a LabelOptions,
-    /// The devices that register.
+    /// The devices on which atlases are registered.
     pub devices: &'a Devices,
     /// Labels that count in scores: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
     pub label_list: Option<&'a str>,
@@ -34,7 +34,7 @@ pub struct AtlasStudy<'a> {
 }
 
 impl AtlasStudy<'_> {
-    /// The path of an output that is no volume.
+    /// The path of an output file other than a volume, whose name ends in `rest`.
     pub(super) fn file(&self, rest: &str) -> PathBuf {
         PathBuf::from(format!("{}{rest}", self.prefix))
     }

@@ -22,20 +22,20 @@ use crate::{Error, inputs};
 /// The image that gets labels, and the optional outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetFiles {
-    /// The image.
+    /// Path of the image.
     pub image: PathBuf,
-    /// Its true labels, for a comparison.
+    /// Path of the image's true labels, for scores.
     pub truth: Option<PathBuf>,
     /// Whether to write the transforms of each atlas, and its image and labels on the target's grid.
     pub keep_transforms: bool,
-    /// Whether to write the share of the vote of each label.
+    /// Whether to write a map of each label's share of the vote.
     pub posteriors: bool,
 }
 
 /// The result of labelling a target.
 #[derive(Debug)]
 pub struct Labelled {
-    /// Overlap with the true labels, if they are known.
+    /// Overlap with the true labels; `None` if they are not known.
     pub overlap: Option<Overlap>,
     /// The files written.
     pub paths: Vec<PathBuf>,
@@ -78,7 +78,7 @@ pub fn label_target(
     let mut propagation = Propagation::new(study.options, study.devices, warps, &loaded, &grids, progress)?;
     let part = Instant::now();
     let brought = propagation.run(&target, &loaded.iter().collect::<Vec<_>>(), progress)?;
-    // Freed before the fusion, which needs memory itself.
+    // The atlases are freed before the fusion, because the fusion needs much memory.
     drop(loaded);
     let brought = usable(brought, atlases.len(), study.keep_going, progress)?;
     seconds.register = part.elapsed().as_secs_f64();

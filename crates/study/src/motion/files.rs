@@ -1,4 +1,4 @@
-//! What is read and written.
+//! Input and output files of a motion correction.
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +10,15 @@ use crate::Error;
 /// Files of a motion correction.
 #[derive(Debug, Clone)]
 pub struct MotionFiles {
-    /// The series.
+    /// Path of the series.
     pub input: PathBuf,
-    /// The volume that the others are aligned to.
+    /// The volume to which the volumes of the series are aligned.
     pub reference: ReferenceVolume,
-    /// What is written.
+    /// Names of the output files.
     pub names: Names,
 }
 
-/// Names of the outputs; those without a name are left out.
+/// Names of the output files; `None` for a file that is not written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     /// Transforms of all volumes, from points of the reference to points of the volume: ITK's text.
@@ -27,15 +27,15 @@ pub struct Names {
     pub table: Option<PathBuf>,
     /// The mean of the corrected volumes.
     pub mean: Option<PathBuf>,
-    /// The variance of the corrected volumes, over their number less one.
+    /// The variance of the corrected volumes, with the number of volumes less one as divisor.
     pub variance: Option<PathBuf>,
-    /// The root of the variance.
+    /// The standard deviation of the corrected volumes.
     pub deviation: Option<PathBuf>,
-    /// The record.
+    /// The JSON record of the correction.
     pub record: Option<PathBuf>,
     /// The corrected series.
     pub corrected: Option<PathBuf>,
-    /// The folder of FSL's matrices, a file a volume.
+    /// The folder of FSL's matrices, one file for each volume.
     pub matrices: Option<PathBuf>,
 }
 

@@ -5,27 +5,27 @@ use antsreg_core::intensity;
 
 /// The share of the way from the 2nd to the 98th percentile above which a voxel of the reference belongs to the head.
 const HEAD: f32 = 0.2;
-/// Voxels whose course is kept, at most.
+/// Largest number of voxels whose intensities over time are stored.
 const MOST_COURSES: usize = 20_000;
 
 /// DVARS of a series (Power et al. 2012): the root of the mean squared change of the head's voxels from volume to volume; and as
 /// a multiple of what is expected of a series that only has noise (Nichols 2013, "Notes on creating a standardized version of
 /// DVARS").
 pub(super) struct Quality {
-    /// Voxels of the head.
+    /// Indices of the voxels of the head.
     head: Vec<usize>,
-    /// Voxels of the head before.
+    /// Intensities of the head's voxels in the previous volume.
     before: Option<Vec<f32>>,
-    /// Step from one voxel of the head whose course is kept to the next.
+    /// Every how many voxels of the head the intensities over time are stored.
     every: usize,
-    /// Their courses: one volume after the other.
+    /// Stored intensities, volume after volume.
     courses: Vec<f32>,
-    /// One value for each volume but the first.
+    /// DVARS of each volume except the first.
     dvars: Vec<f64>,
 }
 
 impl Quality {
-    /// For series on the grid of this reference.
+    /// Starts the measures of a series on the grid of `reference`.
     pub fn new(reference: &Volume) -> Quality {
         let (low, high) = intensity::quantiles(&reference.voxels, 0.02, 0.98).unwrap_or((0.0, 0.0));
         let threshold = low + HEAD * (high - low);
@@ -34,7 +34,7 @@ impl Quality {
         Quality { head, before: None, every, courses: Vec::new(), dvars: Vec::new() }
     }
 
-    /// Takes the next corrected volume.
+    /// Adds the next corrected volume.
     pub fn add(&mut self, volume: &Volume) {
         let values: Vec<f32> = self.head.iter().map(|n| volume.voxels[*n]).collect();
         if let Some(before) = &self.before {
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(found.len(), 60);
         assert_eq!(found[0], None);
         let [dvars, standard] = found[10].unwrap();
-        // Two independent noises of deviation 1.
+        // The noises of two volumes are independent, each with standard deviation 1.
         assert!((dvars - 2f64.sqrt()).abs() < 0.05 && (standard - 1.0).abs() < 0.1, "{dvars}, {standard}");
         let [jumped, _] = found[30].unwrap();
         assert!((jumped - (400.0f64 + 2.0).sqrt()).abs() < 0.2, "{jumped}");

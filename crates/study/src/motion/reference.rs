@@ -16,12 +16,12 @@ pub enum ReferenceVolume {
     Mean,
     /// A volume of the series, counted from 0.
     Volume(usize),
-    /// Another image.
+    /// An image in another file.
     File(PathBuf),
 }
 
 impl ReferenceVolume {
-    /// The file, if it is another image.
+    /// The file of a reference outside the series; `None` for a volume of the series.
     pub fn file(&self) -> Option<&Path> {
         match self {
             ReferenceVolume::File(path) => Some(path),
@@ -43,7 +43,7 @@ impl FromStr for ReferenceVolume {
     }
 }
 
-/// As it is typed.
+/// Writes the reference as the user types it.
 impl fmt::Display for ReferenceVolume {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

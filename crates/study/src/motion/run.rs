@@ -21,12 +21,12 @@ use super::{MotionFiles, ReferenceVolume};
 use crate::apply::Reading;
 use crate::{Error, inputs};
 
-/// A motion correction.
+/// The input of a motion correction: files, options and the command line.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// What is read and written.
+    /// Names of the input and output files.
     pub files: MotionFiles,
-    /// How volumes are aligned.
+    /// The options of the alignment.
     pub options: Options,
     /// How volumes are read between their voxels for the corrected series and the images of it.
     pub reading: Reading,
@@ -37,10 +37,10 @@ pub struct Task {
     pub command_line: Vec<String>,
 }
 
-/// How far a correction is.
+/// Progress of a motion correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Volumes that are aligned.
+    /// Number of volumes that are aligned so far.
     pub aligned: usize,
     /// All volumes; twice as many as the series has where the reference is its mean.
     pub of: usize,
@@ -49,11 +49,11 @@ pub struct Progress {
 /// A series whose motion is known. Its files get their names by [`Found::commit`].
 #[derive(Debug)]
 pub struct Found {
-    /// What was written; more may be added.
+    /// The output files written so far; more files may be added.
     pub outputs: Outputs,
     /// From points of the reference to points of each volume, RAS mm.
     pub transforms: Vec<AffineTransform>,
-    /// The motion of each volume.
+    /// The motion parameters of each volume.
     pub rows: Vec<Row>,
     /// The centre of rotations, in the reference, RAS mm.
     pub centre: Point3<f64>,
@@ -68,7 +68,7 @@ pub struct Found {
 pub struct Corrected {
     /// The files that were written.
     pub paths: Vec<PathBuf>,
-    /// The motion of each volume.
+    /// The motion parameters of each volume.
     pub rows: Vec<Row>,
     /// Volumes that could not be aligned, counted from 0, and why.
     pub failed: Vec<(usize, String)>,
@@ -84,7 +84,7 @@ impl Found {
     }
 }
 
-/// What is kept of a correction, as JSON.
+/// The JSON record of a correction.
 #[derive(Debug, Serialize)]
 struct Record<'a> {
     version: &'static str,
@@ -185,7 +185,7 @@ pub fn find(task: &Task, observer: &mut dyn FnMut(Progress) -> ControlFlow<()>) 
     Ok(Found { outputs, transforms, rows, centre: reference.centre(), grids, failed })
 }
 
-/// An image of the corrected volumes, on a grid.
+/// A function that makes an image on a grid from the sums over the corrected volumes.
 type Image = fn(&Sums, &Grid) -> Volume;
 
 fn prepared(task: &Task, image: &Volume) -> Result<Reference, Error> {
@@ -193,15 +193,15 @@ fn prepared(task: &Task, image: &Volume) -> Result<Reference, Error> {
     Reference::new(image, &task.options).map_err(|source| Error::MotionReference { path: path.into(), source })
 }
 
-/// Passes over the series, one or two.
+/// One or two passes over the series, which align all volumes.
 struct Passes<'a> {
     task: &'a Task,
     observer: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
-    /// The first volume, whose grid is that of all.
+    /// The first volume; all volumes have its grid.
     first: Volume,
     /// Volumes of the series.
     count: usize,
-    /// Volumes aligned in all passes, and how many there will be.
+    /// Number of volumes aligned in all passes so far, and the expected total.
     progress: Progress,
 }
 
@@ -226,7 +226,7 @@ impl<'a> Passes<'a> {
         Ok(Passes { task, observer, first, count, progress: Progress { aligned: 0, of } })
     }
 
-    /// The volume to align to.
+    /// The volume to which all volumes are aligned.
     fn reference(&mut self) -> Result<Volume, Error> {
         let path = &self.task.files.input;
         let of_series = |index: usize| -> Result<Volume, Error> {
@@ -250,7 +250,7 @@ impl<'a> Passes<'a> {
         }
     }
 
-    /// Begins a pass.
+    /// Begins a pass over the series.
     fn begin<'b>(&'b mut self, reference: &'b Reference, image: &'b Volume) -> Result<Pass<'b>, Error> {
         let names = &self.task.files.names;
         let squares = names.variance.is_some() || names.deviation.is_some();
@@ -280,7 +280,7 @@ struct Pass<'a> {
     series: Series<'a>,
     transforms: Vec<AffineTransform>,
     failed: Vec<(usize, String)>,
-    /// Of the corrected volumes.
+    /// Sums over the corrected volumes.
     sums: Sums,
     quality: Quality,
     observer: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,

@@ -34,13 +34,13 @@ impl Sums {
         Volume { grid: grid.clone(), voxels: self.sum.iter().map(|sum| (sum / count) as f32).collect() }
     }
 
-    /// The variance, over the number of volumes less one.
+    /// The variance, with the number of volumes less one as divisor.
     pub fn variance(&self, grid: &Grid) -> Volume {
         let over = (self.count.max(2) - 1) as f64;
         Volume { grid: grid.clone(), voxels: self.squares.iter().map(|square| (square / over) as f32).collect() }
     }
 
-    /// The root of the variance.
+    /// The standard deviation: the root of the variance.
     pub fn deviation(&self, grid: &Grid) -> Volume {
         let mut volume = self.variance(grid);
         volume.voxels.iter_mut().for_each(|value| *value = value.sqrt());

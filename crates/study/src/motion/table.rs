@@ -23,7 +23,7 @@ const COLUMNS: [&str; 10] = [
     "std_dvars",
 ];
 
-/// The motion of one volume.
+/// The motion parameters of one volume: a row of the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
     /// Translation of the reference's centre, RAS mm, then rotations about x, y and z, radians.

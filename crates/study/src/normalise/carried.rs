@@ -1,4 +1,4 @@
-//! Further images of a head, brought to its scan rigidly.
+//! Further images of a head, with the rigid transforms that bring them to the scan.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::pair::{CarriedRecord, StartFile, name_files};
 /// A further image of a head.
 #[derive(Debug)]
 pub struct Carried {
-    /// Its file.
+    /// Path of the image.
     pub path: PathBuf,
-    /// The suffix of its derivatives.
+    /// The BIDS suffix of the image's derivatives.
     pub suffix: String,
     /// The image.
     pub image: Arc<Volume>,
@@ -25,7 +25,7 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// What records say.
+    /// The record of this image.
     pub fn record(&self) -> CarriedRecord {
         let matrix = self.rigid.to_homogeneous();
         let rows = std::array::from_fn(|row| std::array::from_fn(|column| matrix[(row, column)]));

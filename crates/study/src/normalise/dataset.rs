@@ -1,4 +1,4 @@
-//! A dataset of derivatives: what its folder says about itself.
+//! A BIDS dataset of derivatives: the files that describe the dataset.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::Error;
 /// The version of BIDS whose names are used.
 const BIDS: &str = "1.9.0";
 
-/// Files that BIDS has no names for.
+/// Patterns of files whose names BIDS does not define.
 const IGNORED: &str = "*.html\nlogs/\nsummary.csv\n*_xfm.*\n";
 
 /// The folder of a dataset of derivatives.
@@ -19,7 +19,7 @@ const IGNORED: &str = "*.html\nlogs/\nsummary.csv\n*_xfm.*\n";
 pub struct Dataset {
     /// The folder.
     pub folder: PathBuf,
-    /// The dataset that all scans are from, if they are from one.
+    /// The BIDS dataset of the scans; `None` if the scans are from several datasets or none.
     raw: Option<PathBuf>,
 }
 
@@ -31,12 +31,12 @@ impl Dataset {
         Dataset { folder: folder.into(), raw }
     }
 
-    /// The files that describe the dataset.
+    /// Paths of the files that describe the dataset.
     pub fn files(&self) -> [PathBuf; 2] {
         ["dataset_description.json", ".bidsignore"].map(|name| self.folder.join(name))
     }
 
-    /// Writes them.
+    /// Writes the files that describe the dataset.
     ///
     /// # Errors
     /// Files that cannot be written.

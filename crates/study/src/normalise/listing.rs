@@ -7,21 +7,21 @@ use crate::Error;
 use crate::subjects::{self, Subject};
 use crate::words::stem;
 
-/// Further images that are looked for in BIDS folders, unless others are named.
+/// Suffixes of the further images that are used in BIDS folders, unless the user names suffixes.
 const USUAL: [&str; 2] = ["T2w", "FLAIR"];
 
 /// A scan of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scan {
-    /// The name of the subject, or of its scan where it has several.
+    /// The name of the subject; of the scan, if the subject has several scans.
     pub name: String,
-    /// The image.
+    /// Path of the image.
     pub image: PathBuf,
-    /// The mask of its brain, if that is known.
+    /// Path of the brain mask; `None` if the mask is not known.
     pub mask: Option<PathBuf>,
-    /// Further images of the same head and session, and the suffixes of their derivatives.
+    /// Further images of the same head and session: the suffix of the derivatives, and the path.
     pub carried: Vec<(String, PathBuf)>,
-    /// The BIDS folder that it is from.
+    /// The BIDS folder in which the scan was found.
     pub root: Option<PathBuf>,
 }
 

@@ -67,12 +67,12 @@ pub fn label(text: &str) -> String {
     if label.is_empty() { "unnamed".into() } else { label }
 }
 
-/// Where the derivatives of a scan go.
+/// The place of a scan's derivatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// Into a dataset, under the names of BIDS.
+    /// In the BIDS dataset in this folder, with names after BIDS.
     Dataset(PathBuf),
-    /// Beside each other, under names that begin so.
+    /// Files whose names begin with this prefix.
     Prefix(String),
 }
 
@@ -105,7 +105,7 @@ impl Derivatives {
         }
     }
 
-    /// Folders that must exist.
+    /// Folders that must exist before the derivatives are written.
     pub fn folders(&self) -> Vec<PathBuf> {
         match &self.place {
             Place::Dataset(folder) => vec![folder.join(self.name.folder()), folder.join("logs")],
@@ -118,7 +118,7 @@ impl Derivatives {
         self.file(&format!("desc-preproc_{suffix}.nii.gz"))
     }
 
-    /// The same on the grid of the template.
+    /// The image with this suffix on the grid of the template.
     pub fn image_in_space(&self, suffix: &str) -> PathBuf {
         self.file(&format!("space-{}_desc-preproc_{suffix}.nii.gz", self.space))
     }
@@ -133,22 +133,22 @@ impl Derivatives {
         self.file(&format!("space-{}_desc-brain_mask.nii.gz", self.space))
     }
 
-    /// What brings images of the scan to the template.
+    /// File of the transform that brings images of the scan to the template.
     pub fn to_space(&self) -> PathBuf {
         self.transform(&self.name.suffix, &self.space, "h5")
     }
 
-    /// What brings images of the template to the scan.
+    /// File of the transform that brings images of the template to the scan.
     pub fn from_space(&self) -> PathBuf {
         self.transform(&self.space, &self.name.suffix, "h5")
     }
 
-    /// What brings a further image of the head to the scan.
+    /// File of the rigid transform that brings a further image of the head to the scan.
     pub fn to_scan(&self, suffix: &str) -> PathBuf {
         self.transform(suffix, &self.name.suffix, "txt")
     }
 
-    /// The page.
+    /// Path of the HTML page.
     pub fn page(&self) -> PathBuf {
         match &self.place {
             Place::Dataset(folder) => folder.join(format!("{}.html", self.name.entities())),
@@ -156,7 +156,7 @@ impl Derivatives {
         }
     }
 
-    /// The record.
+    /// Path of the JSON record.
     pub fn record(&self) -> PathBuf {
         match &self.place {
             Place::Dataset(folder) => folder.join("logs").join(format!("{}_record.json", self.name.entities())),
@@ -164,7 +164,7 @@ impl Derivatives {
         }
     }
 
-    /// The file beside an image that says how it was made.
+    /// Path of the JSON sidecar of an image, which says how the image was made.
     pub fn sidecar(image: &Path) -> PathBuf {
         image.with_file_name(stem(image) + ".json")
     }

@@ -10,7 +10,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Whether a scan belongs to it, by its place in the list, from 0.
+    /// Whether the scan at index `place` of the list belongs to this share.
     pub fn has(self, place: usize) -> bool {
         place % self.of == self.number - 1
     }

@@ -1,4 +1,4 @@
-//! What stands beside an image in a dataset: how it was made.
+//! JSON sidecars of the images of a dataset: how each image was made.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::listing::Scan;
 use super::space::Space;
 
-/// The image of the built-in template as TemplateFlow has it.
+/// Address of the built-in template's image in TemplateFlow.
 const BUILT_IN: &str =
     "https://templateflow.s3.amazonaws.com/tpl-MNI152NLin2009cAsym/tpl-MNI152NLin2009cAsym_res-02_T1w.nii.gz";
 
@@ -22,7 +22,7 @@ pub fn image(sources: &[String], space: Option<&Space>) -> Value {
     with_reference(json!({ "Sources": sources, "SkullStripped": false }), space)
 }
 
-/// Of a mask of the brain.
+/// The sidecar of a brain mask.
 pub fn mask(sources: &[String], space: Option<&Space>) -> Value {
     with_reference(json!({ "Sources": sources, "Type": "Brain" }), space)
 }

@@ -16,7 +16,7 @@ const BUILT_IN: &str = "MNI152NLin2009cAsym";
 /// The space that heads are brought to: a template's brain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
-    /// What the space is called in names of files: letters and digits.
+    /// Name of the space in file names: letters and digits.
     pub name: String,
     /// The template, and the mask of its brain; `None` for the built-in one. Without a mask it is a brain already.
     pub template: Option<(PathBuf, Option<PathBuf>)>,
@@ -34,7 +34,7 @@ impl Space {
         self.template.as_ref().map_or_else(|| self.name.clone().into(), |(template, _)| template.clone())
     }
 
-    /// The mask of the template's brain.
+    /// Path of the brain mask of the template.
     pub fn mask(&self) -> Option<&Path> {
         self.template.as_ref()?.1.as_deref()
     }

@@ -22,25 +22,25 @@ use crate::batch::{Job, Steps};
 use crate::pair::{BrainRecord, FixedInputs, Further, HeadRecord, Inputs};
 use crate::{Error, brain, inputs};
 
-/// A scan, and the names of its derivatives.
+/// A scan with the names of its derivatives.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// The scan.
     pub scan: Scan,
-    /// Its derivatives.
+    /// Names of the scan's derivatives.
     pub derivatives: Derivatives,
 }
 
 /// The steps of a normalisation: the brain is found before the registration, and the whole head is brought over after it.
 #[derive(Debug)]
 pub struct Normalising {
-    /// The head by which brains are found.
+    /// The head template by which brains are found.
     pub template: Template,
     /// The space that heads are brought to.
     pub space: Space,
-    /// How images are read between voxels.
+    /// Interpolation of the scans.
     pub interpolation: Interpolation,
-    /// Each scan, by the name of its job.
+    /// The scans with their derivatives, by the name of the job.
     pub tasks: BTreeMap<String, Task>,
 }
 
@@ -155,12 +155,12 @@ impl Steps for Normalising {
     }
 }
 
-/// Files to write.
+/// Files that will be written together.
 #[derive(Default)]
 struct Files<'a>(Vec<(PathBuf, Writing<'a, Error>)>);
 
 impl<'a> Files<'a> {
-    /// Adds an image, unless others write it, and what stands beside it.
+    /// Adds an image and its JSON sidecar; no `write` means that another step writes the image.
     fn image(&mut self, path: PathBuf, beside: Value, write: Option<Writing<'a, Error>>) {
         self.0.push((Derivatives::sidecar(&path), json(beside)));
         self.0.extend(write.map(|write| (path, write)));

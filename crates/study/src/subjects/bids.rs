@@ -29,7 +29,7 @@ pub fn read(folder: &Path, suffixes: &[String]) -> Result<Vec<Subject>, Error> {
     if subjects.is_empty() { Err(Error::NoneFound { path: folder.into(), expected }) } else { Ok(subjects) }
 }
 
-/// The image with this suffix beside another one, if it is there.
+/// The image with this suffix in the folder of `image`; `None` if there is no such image.
 pub fn beside(image: &Path, suffix: &str) -> Option<PathBuf> {
     let files = entries(image.parent()?, "sub-").ok()?;
     let stem = stem(image);
@@ -49,7 +49,7 @@ fn is_image(file: &Path) -> bool {
     [".nii", ".nii.gz"].iter().any(|end| file.to_string_lossy().ends_with(end))
 }
 
-/// The name of an image without the suffix, if it has that.
+/// The name of an image without its suffix; `None` if the image has another suffix.
 fn without(image: &Path, suffix: &str) -> Option<String> {
     stem(image).strip_suffix(suffix).and_then(|rest| rest.strip_suffix('_')).map(str::to_owned)
 }

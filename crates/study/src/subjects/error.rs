@@ -12,13 +12,13 @@ pub enum Error {
         of: String,
         /// Number of channels.
         expected: usize,
-        /// Number given.
+        /// Number of images given.
         found: usize,
     },
     /// A table without a required column.
     #[error("{}: there is no column `{column}`; found {found}", path.display())]
     MissingColumn {
-        /// The table.
+        /// Path of the table.
         path: PathBuf,
         /// The column.
         column: String,
@@ -28,7 +28,7 @@ pub enum Error {
     /// A table with an unknown column.
     #[error("{}: unknown column `{column}`, expected {known}", path.display())]
     UnknownColumn {
-        /// The table.
+        /// Path of the table.
         path: PathBuf,
         /// The column.
         column: String,
@@ -38,7 +38,7 @@ pub enum Error {
     /// An empty cell where a value is required.
     #[error("{}: line {line} has nothing in the column `{column}`", path.display())]
     EmptyCell {
-        /// The table.
+        /// Path of the table.
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
@@ -50,15 +50,15 @@ pub enum Error {
     NoneFound {
         /// The table or folder.
         path: PathBuf,
-        /// What was expected.
+        /// What the table or folder should contain.
         expected: String,
     },
-    /// Several subjects for names that begin the same.
+    /// Several subjects were found where one prefix of output names serves only one subject.
     #[error("{prefix}: names for one subject, found {found} subjects; expected a folder for them")]
     OnePrefix {
         /// The start of the names.
         prefix: String,
-        /// Subjects.
+        /// Number of subjects found.
         found: usize,
     },
     /// A name that cannot be the start of a file name.
@@ -95,12 +95,12 @@ pub enum Error {
         images[0].display(), images[1].display()
     )]
     Twice {
-        /// Both names.
+        /// Names of both subjects.
         names: [String; 2],
-        /// An image of each.
+        /// The path of one image of each subject.
         images: [PathBuf; 2],
     },
-    /// A table with two columns of the same name.
+    /// Two columns of a table have the same name.
     #[error("{}: there are two columns `{column}`; rename or remove one", path.display())]
     DuplicateColumn {
         /// The table.
@@ -126,9 +126,9 @@ pub enum Error {
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// Columns.
+        /// Number of columns of the table.
         expected: usize,
-        /// Cells.
+        /// Number of cells of the row.
         found: usize,
     },
     /// A malformed table.
@@ -136,7 +136,7 @@ pub enum Error {
     Table {
         /// The table.
         path: PathBuf,
-        /// Why, and in which line.
+        /// The error, with the line of the table.
         source: csv::Error,
     },
     /// A pipe or a device instead of a file.
@@ -160,7 +160,7 @@ pub enum Error {
     Read {
         /// The table or folder.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: std::io::Error,
     },
 }

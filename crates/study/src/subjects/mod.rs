@@ -17,22 +17,22 @@ use crate::words::stem;
 /// One subject's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// Its name, the start of its output files' names.
+    /// Name of the subject; the names of its output files begin with this name.
     pub name: String,
-    /// Its images, one for each channel.
+    /// Paths of the subject's images, one image for each channel.
     pub images: Vec<PathBuf>,
-    /// The mask of the voxels that count.
+    /// Path of the mask of voxels that count.
     pub mask: Option<PathBuf>,
-    /// Its label map.
+    /// Path of the subject's label map.
     pub labels: Option<PathBuf>,
 }
 
 /// Subjects and the names of their channels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// In the order of the sources.
+    /// The subjects, in the order of the sources.
     pub subjects: Vec<Subject>,
-    /// One name for each of a subject's images.
+    /// The names of the channels, in the order of each subject's images.
     pub channels: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ pub fn is_image(source: &Path) -> bool {
     !is_table && !source.is_dir()
 }
 
-/// The files of one argument: several channels are joined by commas.
+/// The files of one argument, which joins the paths of several channels by commas.
 pub fn channels_of(argument: &Path) -> Vec<PathBuf> {
     match argument.to_str() {
         Some(text) if !argument.exists() => text.split(',').map(PathBuf::from).collect(),

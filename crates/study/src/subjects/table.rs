@@ -7,7 +7,7 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use super::{Error, IMAGE, Subject};
 use crate::words::stem;
 
-/// Columns other than those of the images.
+/// Names of the columns other than those of the images.
 const COLUMNS: [&str; 3] = ["subject", "mask", "labels"];
 
 /// Largest table read, bytes: far more than the subjects of any study need.

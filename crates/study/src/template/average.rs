@@ -21,7 +21,7 @@ use crate::Error;
 
 /// The average of a pass.
 pub struct Averaged {
-    /// Each channel.
+    /// The mean image of each channel.
     pub images: Vec<Volume>,
     /// The mean warp; `None` in the affine pass.
     pub warp: Option<DisplacementField>,

@@ -23,14 +23,14 @@ pub struct Prepared {
     first: Option<First>,
 }
 
-/// A template whose folder is locked and contains its plan.
+/// A template ready to be built: its folder is locked and contains the plan.
 pub struct Building {
     session: Session,
     first: Option<First>,
     _lock: File,
 }
 
-/// Details of a run, for its record.
+/// Facts about a run that its record mentions.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// Number of threads.
@@ -52,16 +52,16 @@ struct Record<'a> {
     seconds: Seconds,
 }
 
-/// Wall times.
+/// Wall times of a run, seconds.
 #[derive(Debug, Default, Serialize)]
 struct Seconds {
     /// Reading subjects, opening a device, making the first template.
     ready: f64,
-    /// Each pass of this run.
+    /// Duration of each pass of this run.
     passes: Vec<PassSeconds>,
-    /// The final step, until all files were written.
+    /// Duration of the final step, until all files were written.
     finishing: f64,
-    /// Total.
+    /// Duration of the whole run.
     total: f64,
 }
 
@@ -111,7 +111,7 @@ impl Building {
         self.session.plan.left_out()
     }
 
-    /// Number of subjects, including those left out.
+    /// Number of all subjects, including subjects that are left out.
     pub fn subjects(&self) -> usize {
         self.session.plan.subjects.len()
     }

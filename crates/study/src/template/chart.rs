@@ -1,4 +1,4 @@
-//! The course of a template as charts.
+//! Charts of how the figures of a template change over the passes.
 
 use antsreg_report::{Chart, Curve, Curves, Error, curves};
 

@@ -23,7 +23,7 @@ pub enum Content<'a> {
 }
 
 impl Content<'_> {
-    /// Writes the file, unless it is written already; returns its record.
+    /// Writes the file unless its content is [`Content::Written`]; returns its record.
     fn write(&self, path: &Path, name: PathBuf) -> Result<FileRecord, Error> {
         if let Content::Written = self {
             return FileRecord::of(path, name);

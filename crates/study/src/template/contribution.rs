@@ -9,11 +9,11 @@ use crate::Error;
 
 /// A subject's part of an average: transforms and images.
 pub struct Contribution {
-    /// Template → subject, with the numbers as rounded in its file.
+    /// Template → subject, RAS mm, with numbers rounded as in the file of the affine.
     pub affine: AffineTransform,
     /// Displacement before the affine; `None` in the affine pass.
     pub warp: Option<DisplacementField>,
-    /// Each channel on the template's grid.
+    /// The image of each channel on the template's grid.
     pub warped: Vec<Volume>,
     /// The brightness of each channel.
     pub brightness: Vec<Brightness>,

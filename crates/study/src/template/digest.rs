@@ -16,18 +16,18 @@ use crate::Error;
 /// Bytes read at a time.
 const PIECE: usize = 1 << 20;
 
-/// A file and its contents, by length and digest.
+/// The record of a file: path, length and SHA-256 digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
-    /// Its path, below the folder of the template or absolute.
+    /// Path of the file, relative to the folder of the template or absolute.
     pub path: PathBuf,
-    /// Its length.
+    /// Length of the file, bytes.
     pub bytes: u64,
-    /// SHA-256 in hexadecimal.
+    /// SHA-256 digest of the file, in hexadecimal.
     pub sha256: String,
 }
 
-/// Makes the record of a file from its bytes.
+/// Computes the record of a file from its bytes.
 #[derive(Default)]
 struct Recorder {
     digest: Sha256,

@@ -42,7 +42,7 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// Two outputs would have the same name.
+    /// Two output files would have the same name.
     #[error("two outputs would be called {}, by the names of subjects or channels; rename one of them", file.display())]
     SameName {
         /// The file, below the folder of the template.
@@ -59,7 +59,7 @@ pub enum Error {
     /// A number of items that does not match.
     #[error("{what}: expected {expected}, found {found}")]
     Count {
-        /// The items.
+        /// What was counted.
         what: &'static str,
         /// Expected number.
         expected: usize,
@@ -71,9 +71,9 @@ pub enum Error {
     Range {
         /// The option in words.
         what: &'static str,
-        /// Its range.
+        /// The range of allowed values.
         expected: String,
-        /// Its value.
+        /// The value given.
         found: String,
     },
     /// A model that templates do not support.
@@ -90,9 +90,9 @@ pub enum Error {
     TooLarge {
         /// Its shape, voxels.
         shape: [usize; 3],
-        /// Memory needed.
+        /// Memory needed, MB.
         needed_mb: u64,
-        /// Free memory.
+        /// Free memory, MB.
         free_mb: u64,
     },
     /// The folder contains a template of other subjects or options.
@@ -100,7 +100,7 @@ pub enum Error {
     Changed {
         /// The folder.
         folder: PathBuf,
-        /// What differs.
+        /// Names of the data that differ, such as options or subjects.
         differing: Vec<String>,
     },
     /// A plan in a format that this version cannot read.
@@ -111,9 +111,9 @@ pub enum Error {
     PlanFormat {
         /// The plan.
         path: PathBuf,
-        /// The version of the program that made it.
+        /// Version of the program that made the plan.
         version: String,
-        /// Its format.
+        /// Format of the plan.
         found: u64,
         /// The format that this version reads.
         expected: u64,
@@ -124,12 +124,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A plan whose data do not match its digest.
+    /// The data of a plan do not match the digest in the plan: the file was edited.
     #[error("{}: the plan was changed after it was made: another {}", path.display(), differing.join(", "))]
     PlanChanged {
         /// The plan.
         path: PathBuf,
-        /// What differs.
+        /// Names of the data that differ.
         differing: Vec<String>,
     },
     /// A folder with other files.
@@ -137,7 +137,7 @@ pub enum Error {
     Foreign {
         /// The folder.
         folder: PathBuf,
-        /// One of these files.
+        /// One of the files that do not belong to a template.
         found: PathBuf,
     },
     /// An input lies in the folder of the outputs.
@@ -161,7 +161,7 @@ pub enum Error {
     Lock {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: std::io::Error,
     },
     /// The inputs of a step do not exist yet.
@@ -171,7 +171,7 @@ pub enum Error {
         missing: PathBuf,
         /// The folder of the template.
         folder: PathBuf,
-        /// The step that makes it.
+        /// The step that makes the missing inputs.
         step: Step,
     },
     /// A pass that is not in the plan.
@@ -191,7 +191,7 @@ pub enum Error {
         pass: usize,
         /// The subject.
         subject: String,
-        /// Why.
+        /// The error of the registration.
         reason: Box<crate::Error>,
     },
     /// Affine transforms without a mean.

@@ -24,7 +24,7 @@ use crate::{Error, inputs};
 /// Statistics of a subject on the final template.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SubjectResults {
-    /// Pearson's correlation with the template's first channel in its foreground.
+    /// Pearson correlation with the template in the first channel, over the template's foreground.
     pub correlation: Option<f64>,
     /// Mean length of the subject's warp in that foreground, voxels.
     pub warp_mean_voxels: f64,
@@ -41,13 +41,13 @@ pub struct FinalPass<'a> {
 
 /// A subject on the final template.
 pub struct FinalSubject {
-    /// Its transforms, and its images on the template's grid.
+    /// The subject's transforms, and the images on the template's grid.
     pub contribution: Arc<Contribution>,
-    /// Its labels on the template's grid, if it has labels.
+    /// The subject's labels on the template's grid; `None` for a subject without labels.
     pub labels: Option<LabelVolume>,
-    /// Statistics.
+    /// Statistics of the subject.
     pub results: SubjectResults,
-    /// The centre of the affine in its file, RAS mm.
+    /// The centre of rotation with which the affine is written, RAS mm.
     centre: Point3<f64>,
     /// Whether the affine is written as a transform of two dimensions.
     planar: bool,
@@ -127,7 +127,7 @@ impl FinalPass<'_> {
         Ok(Ok(ToMove { contribution, images: session.images(subject)? }))
     }
 
-    /// The final results of a subject from an earlier run, if its files exist.
+    /// The final results of a subject from an earlier run; `None` if the subject's files do not exist.
     fn done_before(&self, subject: usize) -> Result<Option<FinalSubject>, Error> {
         let FinalPass { session, pass, last } = self;
         let planned = session.subject(subject);

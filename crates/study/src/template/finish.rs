@@ -30,7 +30,7 @@ pub struct FinishResults {
     pub sharpness_per_mm: f64,
     /// Length of the mean of all final warps, mean over the foreground, voxels: 0 for a template without bias.
     pub mean_final_warp_voxels: f64,
-    /// The sharpness divided by that of the affine average, if there is one.
+    /// The template's sharpness divided by that of the affine average; `None` without an affine average.
     pub sharper_than_affine_average: Option<f64>,
 }
 

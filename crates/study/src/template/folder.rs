@@ -68,7 +68,7 @@ pub fn remove_unfinished(folder: &Path) {
     }
 }
 
-/// The entries of a folder; none if it cannot be read.
+/// The entries of a folder; no entries if the folder cannot be read.
 pub fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }

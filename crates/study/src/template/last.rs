@@ -14,7 +14,7 @@ use crate::Error;
 
 /// The last pass.
 pub struct Last<'a> {
-    /// Its template.
+    /// The template that resulted from the pass.
     pub reference: Arc<Reference>,
     /// The mean stretch.
     pub stretch: AffineTransform,
@@ -38,7 +38,7 @@ impl<'a> Last<'a> {
         }
     }
 
-    /// A pass from its files.
+    /// Reads the last pass from the files of an earlier run.
     ///
     /// # Errors
     /// A file that cannot be read.

@@ -9,27 +9,27 @@ use super::step::Step;
 #[derive(Debug, Clone)]
 pub struct Layout {
     root: PathBuf,
-    /// The suffixes of the channels' image names; empty for one channel.
+    /// The end of each channel's image names; empty if there is only one channel.
     suffixes: Vec<String>,
 }
 
 /// Files of a subject's registration in a pass.
 #[derive(Debug, Clone)]
 pub struct RegistrationFiles {
-    /// Affine, template → subject.
+    /// Path of the affine transform, template → subject.
     pub affine: PathBuf,
-    /// Displacement before the affine; no file in the affine pass.
+    /// Path of the displacement field before the affine; not written in the affine pass.
     pub warp: PathBuf,
-    /// Each channel on the template's grid.
+    /// Path of each channel's image on the template's grid.
     pub warped: Vec<PathBuf>,
-    /// The manifest.
+    /// Path of the manifest.
     pub manifest: PathBuf,
 }
 
 /// Files of the average of a pass.
 #[derive(Debug, Clone)]
 pub struct AverageFiles {
-    /// Each channel.
+    /// Path of each channel's mean image.
     pub images: Vec<PathBuf>,
     /// The mean warp; no file in the affine pass.
     pub warp: PathBuf,
@@ -42,7 +42,7 @@ pub struct AverageFiles {
 /// Files of the template of a pass.
 #[derive(Debug, Clone)]
 pub struct TemplateFiles {
-    /// Each channel.
+    /// Path of each channel's image.
     pub images: Vec<PathBuf>,
     /// The shape update, new template → average; no file before the first pass.
     pub shape: PathBuf,
@@ -53,22 +53,22 @@ pub struct TemplateFiles {
 /// Final files of a subject.
 #[derive(Debug, Clone)]
 pub struct SubjectFiles {
-    /// Affine, template → subject.
+    /// Path of the affine transform, template → subject.
     pub affine: PathBuf,
-    /// Displacement before the affine.
+    /// Path of the displacement field before the affine.
     pub warp: PathBuf,
-    /// Its inverse.
+    /// Path of the inverse of the displacement field.
     pub inverse_warp: PathBuf,
-    /// Each channel on the template's grid.
+    /// Path of each channel's image on the template's grid.
     pub warped: Vec<PathBuf>,
-    /// The subject's labels on the template's grid.
+    /// Path of the subject's labels on the template's grid.
     pub labels: PathBuf,
     /// The manifest.
     pub manifest: PathBuf,
 }
 
 impl Layout {
-    /// The folder of a template with these channels.
+    /// The layout of the template in the folder `root`, with these channels.
     pub fn new(root: &Path, channels: &[String]) -> Layout {
         let suffixes = match channels {
             [_] => vec![String::new()],
@@ -87,22 +87,22 @@ impl Layout {
         root.join("atlas.json")
     }
 
-    /// The lock that a process holds while it builds the whole template.
+    /// The lock file that a process holds while it builds the template.
     pub fn lock(root: &Path) -> PathBuf {
         root.join(".lock")
     }
 
-    /// Devices and times of the last run.
+    /// The record of devices and times of the last run.
     pub fn record(root: &Path) -> PathBuf {
         root.join("record.json")
     }
 
-    /// The report.
+    /// Path of the report.
     pub fn report(&self) -> PathBuf {
         self.root.join("report.html")
     }
 
-    /// The figures of every pass.
+    /// Path of the table with the figures of every pass.
     pub fn convergence(&self) -> PathBuf {
         self.root.join("convergence.csv")
     }
@@ -226,7 +226,7 @@ impl Layout {
         let mut files = self.result(extension);
         files.extend([self.result_labels(extension), self.result_manifest(), self.report(), self.convergence()]);
         files.extend([Layout::plan(&self.root), Layout::record(&self.root)]);
-        // The names are the same in all passes.
+        // File names are the same in all passes, so the first pass stands for all.
         let TemplateFiles { images, shape, manifest } = self.template(Some(1));
         files.extend(images.into_iter().chain([shape, manifest]));
         let AverageFiles { images, warp, stretch, manifest } = self.average(1);

@@ -14,7 +14,7 @@ use super::step::Step;
 use super::{Error as TemplateError, verified};
 use crate::Error;
 
-/// The record of one step, written when its files are complete.
+/// The record of one step, written when all files of the step are complete.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Manifest {
     /// The step.
@@ -23,19 +23,19 @@ pub struct Manifest {
     pub key: String,
     /// Version of the program.
     pub version: String,
-    /// The device, without its number; `None` for a step without registration.
+    /// The kind of device without its number; `None` for a step without registration.
     pub device: Option<String>,
     /// For a step that is not needed: the pass after which the template stopped moving.
     pub converged_after: Option<usize>,
-    /// The files that were read.
+    /// Records of the input files.
     pub inputs: Vec<FileRecord>,
-    /// The files that were written.
+    /// Records of the output files.
     pub outputs: Vec<FileRecord>,
-    /// Statistics.
+    /// Statistics of the step.
     pub results: Value,
 }
 
-/// A step with its inputs, done or not.
+/// A step with its input files, whether the step is done or not.
 #[derive(Debug, Clone)]
 pub struct Stage<'a> {
     layout: &'a Layout,
@@ -60,7 +60,7 @@ impl<'a> Stage<'a> {
         let path = self.layout.manifest(&self.step);
         let manifest: Manifest = match read(&path) {
             Ok(manifest) => manifest,
-            // None, or one of another kind: the step is done again.
+            // Without a manifest of the expected form, the step is done again.
             Err(Error::Read { source, .. }) if is_missing(&source) => return Ok(None),
             Err(Error::Json { .. }) => return Ok(None),
             Err(error) => return Err(error),
@@ -157,7 +157,7 @@ pub fn write(path: &Path, value: &impl Serialize) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    /// A folder with a step that has written `a.nii`, with these bytes.
+    /// A test folder with the manifest of a step that has written `a.nii`.
     struct Written {
         folder: tempfile::TempDir,
         layout: Layout,

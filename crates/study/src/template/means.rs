@@ -16,7 +16,7 @@ const SEVERAL: usize = 6;
 
 /// Means over contributions.
 pub struct Means {
-    /// Each channel.
+    /// The mean image of each channel.
     pub images: Vec<Volume>,
     /// The mean warp; `None` if no subject has a warp.
     pub warp: Option<DisplacementField>,
@@ -52,7 +52,7 @@ impl Means {
     }
 }
 
-/// A channel of each contribution, and its mean intensity.
+/// Each contribution's image of one channel, with the image's mean intensity.
 fn images<'a>(all: &[&'a Contribution], channel: usize) -> Vec<(&'a Volume, f64)> {
     all.iter().map(|one| (&one.warped[channel], one.brightness[channel].mean)).collect()
 }
@@ -65,7 +65,7 @@ fn affines(all: &[&Contribution]) -> impl Iterator<Item = AffineTransform> {
     all.iter().map(|one| one.affine)
 }
 
-/// The first channel of each contribution, and its foreground threshold.
+/// Each contribution's image of the first channel, with its foreground threshold.
 fn firsts<'a>(all: &[&'a Contribution]) -> Vec<(&'a Volume, f32)> {
     all.iter().map(|one| (&one.warped[0], one.brightness[0].foreground)).collect()
 }

@@ -22,9 +22,9 @@ const INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels
 
 /// A subject, and its transforms to the template of the last pass before its update.
 pub struct ToMove {
-    /// The transforms.
+    /// The subject's transforms and resampled images.
     pub contribution: Arc<Contribution>,
-    /// The images.
+    /// The subject's images on their own grids.
     pub images: Arc<Channels>,
 }
 
@@ -36,11 +36,11 @@ pub struct Moved {
     pub warp: DisplacementField,
     /// The inverse of the warp.
     pub inverse_warp: DisplacementField,
-    /// Inverse consistency of the warp and its inverse.
+    /// Inverse consistency of `warp` and `inverse_warp`.
     pub consistency: InverseConsistency,
-    /// The images as they were read.
+    /// The subject's images on their own grids.
     pub images: Arc<Channels>,
-    /// The images on the template's grid.
+    /// The subject's images on the template's grid.
     pub warped: Vec<Resampled>,
 }
 

@@ -25,10 +25,10 @@ pub struct TemplateOptions {
     /// Margin around the foreground of the first subject on the grid of a template made from it, mm, within
     /// [`TemplateOptions::MARGIN_MM`].
     pub margin_mm: f64,
-    /// Whether the images of the subjects are corrected for shading when they are read.
+    /// Whether the subjects' images are bias corrected after reading.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub bias: bool,
-    /// How the values of the subjects at a voxel are averaged.
+    /// The kind of average of the subjects' values at a voxel.
     pub average: Averaging,
     /// Interpolation of the subjects' images.
     pub interpolation: Interpolation,

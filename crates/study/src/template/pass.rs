@@ -29,12 +29,12 @@ pub enum Pass {
     Done(Box<Done>),
 }
 
-/// The contributions of all subjects, if they fit in memory.
+/// The contributions of all subjects; `None` if they do not fit in main memory.
 pub type Kept = Option<Vec<Arc<Contribution>>>;
 
 /// A pass that this run has done.
 pub struct Done {
-    /// Its template.
+    /// The template after the pass.
     pub updated: Arc<Updated>,
     /// The mean stretch.
     pub stretch: AffineTransform,
@@ -58,9 +58,9 @@ pub enum Before<'a> {
 /// Wall times of a pass.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct PassSeconds {
-    /// Until all subjects were registered, resampled and added.
+    /// Duration until all subjects were registered, resampled and added to the sums.
     pub registering: f64,
-    /// The average and the new template, after that.
+    /// Duration of averaging and of updating the template after that.
     pub updating: f64,
 }
 

@@ -15,7 +15,7 @@ use crate::Error;
 pub enum Drawn {
     /// The template of a pass, or the template before all passes.
     Template(Option<usize>),
-    /// A subject on the last template, by its position in the plan.
+    /// The subject at this index of the plan, on the final template.
     Subject(usize),
 }
 
@@ -36,7 +36,7 @@ impl Session {
         Ok(picture)
     }
 
-    /// A picture, drawn from its file if it has not been drawn before.
+    /// Returns the picture of a template or subject; draws the picture from its file at the first call.
     pub(super) fn picture(&self, drawn: Drawn) -> Result<String, Error> {
         let Pictures(pictures) = &self.pictures;
         if let Some(picture) = pictures.lock().unwrap_or_else(PoisonError::into_inner).get(&drawn) {

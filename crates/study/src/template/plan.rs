@@ -69,11 +69,11 @@ pub enum StartFrom {
     AverageOnto(String),
     /// The subject of this name.
     Subject(String),
-    /// These files, one for each channel.
+    /// The images in these files, one file for each channel.
     Images(Vec<FileRecord>),
 }
 
-/// The images of one subject, one for each channel.
+/// The images of one subject or template, one image for each channel.
 pub type Channels = Vec<std::sync::Arc<Volume>>;
 
 /// The images of each subject of a plan; `None` for subjects that are left out.

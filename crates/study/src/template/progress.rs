@@ -24,14 +24,14 @@ pub trait TemplateProgress {
 pub struct Registered<'a> {
     /// The pass.
     pub pass: usize,
-    /// Subjects of this pass that are registered, this one included.
+    /// Number of this pass's subjects that are registered, the current subject included.
     pub done: usize,
-    /// Subjects of this pass.
+    /// Number of this pass's subjects.
     pub all: usize,
     /// The subject's name.
     pub subject: &'a str,
-    /// Pearson's correlation with the template's first channel in its foreground.
+    /// Pearson correlation with the template in the first channel, over the template's foreground.
     pub correlation: Option<f64>,
-    /// Seconds that its device took; `None` if an earlier run had registered it.
+    /// Seconds of computation on the device; `None` if an earlier run registered the subject.
     pub seconds: Option<f64>,
 }

@@ -8,7 +8,7 @@ use nalgebra::Point3;
 
 /// The template that a pass registers to.
 pub struct Reference {
-    /// Each channel, on one grid.
+    /// The template's image of each channel, on one grid.
     pub images: Vec<Arc<Volume>>,
     /// 1 in the foreground (the head or brain) of the first channel, else 0.
     pub mask: Volume,
@@ -19,7 +19,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// The template of these channels.
+    /// A template with these channels.
     pub fn new(images: Vec<Volume>) -> Reference {
         let foreground = foreground_in(&images[0]);
         Reference::with(images, foreground)

@@ -31,7 +31,7 @@ pub struct RegistrationResults {
     pub affine_cost: f64,
     /// Energy at the end of each level of the deformable stage.
     pub energies: Vec<f64>,
-    /// Pearson's correlation with the template's first channel in its foreground.
+    /// Pearson correlation with the template in the first channel, over the template's foreground.
     pub correlation: Option<f64>,
     /// Mean of the positive voxels of the first channel.
     pub mean_intensity: f64,
@@ -49,9 +49,9 @@ pub struct Computed {
 
 /// A subject on the template's grid. Its affine has been written, its other files have not.
 pub struct Brought {
-    /// Its part of the average.
+    /// The subject's transforms and resampled images, for the average.
     pub contribution: Arc<Contribution>,
-    /// Statistics.
+    /// Statistics of the registration.
     pub results: RegistrationResults,
     device: String,
 }
@@ -87,7 +87,7 @@ pub fn compute(
 struct Bringing<'a> {
     reference: &'a Reference,
     images: &'a Channels,
-    /// The file of the affine.
+    /// Path of the file of the affine.
     place: PathBuf,
     interpolation: Interpolation,
     device: String,

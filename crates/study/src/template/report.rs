@@ -20,7 +20,7 @@ pub fn passes(session: &Session, last: usize) -> Result<Vec<TemplateResults>, Er
     (session.plan.first_pass..=last).map(figures).collect()
 }
 
-/// What is compared between subjects.
+/// The measures by which the report compares subjects.
 const MEASURES: [(&str, &str, usize, Worse); 2] = [
     ("correlation", "Correlation with the template, in its foreground.", 4, Worse::Low),
     ("warp, voxels", "Mean length of the warp, in the foreground.", 2, Worse::High),
@@ -71,7 +71,7 @@ pub fn write(
     Ok(write_file(&path, &table)?)
 }
 
-/// What the page says.
+/// The texts and figures of the report.
 fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f64) -> Facts {
     let mut highlights = vec![
         [passes.len().to_string(), "passes".into()],

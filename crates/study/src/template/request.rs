@@ -17,7 +17,7 @@ pub struct Request {
     pub folder: PathBuf,
     /// The subjects. Their masks are not used.
     pub listing: Listing,
-    /// The tables that list subjects. No output may replace them.
+    /// Paths of the tables that list subjects. No output file may replace a table.
     pub tables: Vec<PathBuf>,
     /// The weight of each channel in the registrations, within [`TemplateOptions::WEIGHT`]; empty for equal weights.
     pub weights: Vec<f64>,
@@ -40,7 +40,7 @@ pub enum StartImage {
     Average,
     /// The subject of this name.
     Subject(String),
-    /// These images, one for each channel, on one grid.
+    /// The images in these files, one file for each channel, on one grid.
     Images(Vec<PathBuf>),
 }
 

@@ -6,7 +6,7 @@ use antsreg_kernels::{Backend, Error};
 use antsreg_register::Interpolation;
 use antsreg_register::resample::{Kernel, Sampler};
 
-/// Images of one space and the grid on which they are resampled.
+/// Images in one space, and the grid on which they will be resampled.
 #[derive(Debug, Clone)]
 pub struct Resampling<'a> {
     /// The images.
@@ -64,7 +64,7 @@ impl Resampling<'_> {
         images.iter().map(resample).collect()
     }
 
-    /// Scalars on a GPU at the same time, without the field.
+    /// Scalars that a GPU holds at the same time, apart from the displacement field.
     pub fn scalars(&self) -> usize {
         let largest = self.images.iter().map(|image| image.voxels.len()).max().unwrap_or(0);
         let coefficients = usize::from(Kernel::from(self.interpolation) == Kernel::Spline);

@@ -21,7 +21,7 @@ use crate::Error;
 /// Most voxels of subjects' images that are kept in memory. Further images are read again in every pass.
 pub const KEPT_VOXELS: usize = 1 << 30;
 
-/// A template during its building.
+/// The state of a template that is being built.
 pub struct Session {
     /// The paths of all files.
     pub(super) layout: Layout,
@@ -89,7 +89,7 @@ impl Session {
         images
     }
 
-    /// A subject, by its position in the plan.
+    /// The subject at this index of the plan.
     pub(super) fn subject(&self, subject: usize) -> &PlannedSubject {
         &self.plan.subjects[subject]
     }
@@ -135,12 +135,12 @@ impl Session {
         if (first..=last).contains(&pass) { Ok(()) } else { Err(TemplateError::NoPass { pass, first, last }) }
     }
 
-    /// Whether a pass is the affine one.
+    /// Whether the pass registers by affine transforms only.
     pub(super) fn is_affine(&self, pass: usize) -> bool {
         pass == 0
     }
 
-    /// A step with its inputs.
+    /// A step of this plan, with the records of its input files.
     pub(super) fn stage(&self, step: Step, inputs: Vec<FileRecord>) -> Stage<'_> {
         Stage::new(&self.layout, &self.plan.digest, step, inputs)
     }
@@ -177,7 +177,7 @@ impl Session {
         self.register_stage(pass, subject)?.require()
     }
 
-    /// The step that averages a pass; all its registrations must be done.
+    /// The step that averages a pass, all of whose registrations must be done.
     pub(super) fn average_stage(&self, pass: usize) -> Result<Stage<'_>, Error> {
         let mut inputs = Vec::new();
         for &subject in &self.included {
@@ -205,7 +205,7 @@ impl Session {
         }
     }
 
-    /// The template of a pass, or the template before all passes, from its files.
+    /// Reads the template of a pass from its files; `None` stands for the template before all passes.
     pub(super) fn reference(&self, pass: Option<usize>) -> Result<Reference, Error> {
         self.template(pass)?;
         // Headers of files are rounded. With the grid of the first template throughout, a template read from a file
@@ -229,7 +229,7 @@ impl Session {
         Ok(self.set_grid(grid))
     }
 
-    /// Sets the grid of all templates, unless it is known; returns it.
+    /// Sets the grid of all templates unless the grid is known already; returns the grid.
     pub(super) fn set_grid(&self, grid: Grid) -> Grid {
         self.grid.get_or_init(|| grid).clone()
     }

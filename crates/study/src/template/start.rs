@@ -19,9 +19,9 @@ use crate::{Error, memory};
 
 /// The first template, not yet written.
 pub struct First {
-    /// The template as it will be read from its files.
+    /// The template with the values that reading its files will give.
     pub reference: Arc<Reference>,
-    /// Its grid, without the rounding of its file's header.
+    /// The template's grid before the header of its file rounds it.
     grid: Grid,
 }
 
@@ -70,7 +70,7 @@ fn check_size_within(grid: &Grid, channels: usize, available: Option<u64>) -> Re
     const FIELDS: usize = 3 * 3;
     // The number of voxels may overflow an integer.
     let voxels: f64 = grid.shape.iter().map(|voxels| *voxels as f64).product();
-    // The template, its average and one subject, for each channel.
+    // For each channel, the template, the average and one subject are in memory at a time.
     let bytes = SCALAR * voxels * (FIELDS + 3 * channels) as f64;
     match available {
         Some(available) if bytes > available as f64 => {

@@ -24,7 +24,7 @@ pub enum Step {
         /// The pass.
         pass: usize,
     },
-    /// Writes a subject's transforms to the final template and its images on it.
+    /// Writes a subject's transforms to the final template, and the subject's images on its grid.
     FinishSubject {
         /// The subject's name.
         subject: String,

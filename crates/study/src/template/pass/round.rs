@@ -20,7 +20,7 @@ use crate::template::reference::Reference;
 use crate::template::register_one::{self, Brought};
 use crate::template::session::Session;
 
-/// A pass during its run.
+/// The inputs of a pass that is being run.
 pub struct Round<'a, 'b> {
     pub session: &'a Session,
     pub pass: usize,
@@ -40,7 +40,7 @@ type Before = Box<(Manifest, Contribution)>;
 enum Loaded {
     /// Images of a subject that must be registered.
     Images(Arc<Channels>),
-    /// Registered by an earlier run.
+    /// The registration of a subject by an earlier run.
     Before(Before),
 }
 
@@ -48,7 +48,7 @@ enum Loaded {
 enum Found {
     /// Registered by this run, with the seconds on the device.
     Now(Brought, f64),
-    /// By an earlier run.
+    /// Registered by an earlier run.
     Before(Before),
 }
 
@@ -164,7 +164,7 @@ impl<'a, 'b> Round<'a, 'b> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// A subject's images, or its contribution if an earlier run registered it.
+    /// Reads a subject's images, or the subject's contribution if an earlier run registered the subject.
     fn load(&self, subject: usize) -> Result<Loaded, Error> {
         let (session, pass) = (self.session, self.pass);
         if self.resumed

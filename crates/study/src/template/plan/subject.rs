@@ -14,18 +14,18 @@ use crate::{Error, inputs};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedSubject {
-    /// Its name.
+    /// Name of the subject.
     pub name: String,
-    /// Its images, one for each channel.
+    /// Records of the subject's image files, one file for each channel.
     pub images: Vec<FileRecord>,
-    /// Its labels.
+    /// Record of the subject's label map.
     pub labels: Option<FileRecord>,
-    /// Why the subject is left out, if it is.
+    /// The reason if the subject is left out, else `None`.
     pub left_out: Option<String>,
 }
 
 impl PlannedSubject {
-    /// Name and reason, if the subject is left out.
+    /// The name and the reason, if the subject is left out.
     pub fn complaint(&self) -> Option<String> {
         self.left_out.as_ref().map(|reason| format!("{} ({reason})", self.name))
     }

@@ -42,7 +42,7 @@ fn made(request: &Request) -> Plan {
     make(request).expect("a plan").0
 }
 
-/// Writes a plan with this text; returns the error of reading it.
+/// Writes `text` as a plan and returns the error of reading that plan.
 fn refused(text: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(Layout::plan(folder.path()), text).expect("a file");
@@ -53,7 +53,7 @@ fn refused(text: &str) -> String {
 fn a_plan_is_read_as_it_was_written() {
     let place = place();
     let mut asked = request(&place);
-    // A number that must not change when it is written as text.
+    // This number must have the same value after it is written as text and read.
     asked.options.shape_step = 0.1 + 0.2;
     asked.recipe.syn.gradient_step = 1.0 / 3.0;
     let plan = made(&asked);
