@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Whether the atlas workflow gives the template that the one-machine command gives, to the byte, on small volumes.
+"""Whether the workflows give what the one-machine commands give, to the byte, on small volumes: the template of `atlas`, and the
+derivatives of `normalise`, of 24 scans in 3 shares.
 
 The table begins with a byte order mark and names one subject by its file alone, and the folder's name has a blank: the
 workflow must read the one and quote the other as the program does. A table that the program refuses stops the workflow.
@@ -36,6 +37,7 @@ PASSES = 2
 # The second subject is named as its file.
 TABLE = "\ufeffsubject,image,labels\ns0,s0.nii.gz,s0_labels.nii.gz\n,s1.nii.gz,s1_labels.nii.gz\ns2,s2.nii.gz,s2_labels.nii.gz\n"
 STEPS = "the steps"
+SCANS = 24
 
 
 def main() -> int:
@@ -79,7 +81,36 @@ def main() -> int:
     print(f"{len(whole)} files of the one-machine command, {len(differing)} of which the workflow has otherwise")
     for name in differing:
         print(f"  {name}")
-    return 1 if differing or not whole else 0
+    return 1 if differing or not whole else normalise(program, options=arguments.snakemake)
+
+
+def normalise(program: Path, options: list[str]) -> int:
+    """Compare the derivatives of one command with those of shares; 1 if they differ."""
+    table = ["subject,image,mask", *(f"n{n:02},s{n % 3}.nii.gz,s{n % 3}_labels.nii.gz" for n in range(SCANS))]
+    (WORK / "scans.csv").write_text("\n".join(table) + "\n")
+    own = ["--template", "s0.nii.gz", "--no-bias", *OPTIONS]
+    quiet = ["--device", "cpu", "--quiet"]
+    run(program, "normalise", "scans.csv", "-o", "normalised", *own, *quiet, cwd=WORK)
+    folder = REPOSITORY / "workflows" / "normalise"
+    words = [
+        *(ENVIRONMENT / "bin" / "snakemake", "--snakefile", folder / "Snakefile", "--directory", WORK),
+        *("--profile", WORKFLOW / "profiles" / "local", "--quiet", "all", "--config", 'scans=["scans.csv"]'),
+        *("output=shares", f"program={program}", "shards=3", "device=cpu", "threads=2"),
+        *(f"options={own!r}".replace("'", '"'), *options),
+    ]
+    run(*words, cwd=WORK)
+    whole, shares = ({name: digest for name, digest in digests(WORK / folder).items() if not told(name)}
+                     for folder in ("normalised", "shares"))  # fmt: skip
+    differing = [name for name in sorted(whole.keys() | shares.keys()) if whole.get(name) != shares.get(name)]
+    print(f"{len(whole)} derivatives of one command, {len(differing)} of which the shares have otherwise")
+    for name in differing:
+        print(f"  {name}")
+    return 1 if differing or len(whole) < SCANS else 0
+
+
+def told(name: str) -> bool:
+    """Whether a file tells how and when it was made."""
+    return name.endswith(".html") or name.startswith("logs/") or name == "summary.csv"
 
 
 def target() -> Path:
