@@ -47,7 +47,7 @@ impl<I: 'static> Images<I> {
         let (fixed, moving) = (fixed.input(backend)?, moving.input(backend)?);
         let fixed_voxels = fixed.load(backend)?;
         let sampler = Sampler::of(backend, moving.load(backend)?, moving.grid, kernel)?;
-        // 1 at voxels that lie inside the moving image's grid.
+        // 1 at every voxel of the moving image: after resampling, above 0 only where the moving image lies.
         let mut ones = backend.image(moving.grid.shape)?;
         backend.clip(&mut ones, (1.0, 1.0), 0.0, 1.0)?;
         let extent = Sampler::of(backend, ones, moving.grid, Kernel::Linear)?;

@@ -38,7 +38,7 @@ pub struct Options {
     pub keep: bool,
     /// Whether atlases are registered by `antsRegistrationSyNQuick.sh`.
     pub quick: bool,
-    /// Whether that is asked to compute in single precision.
+    /// Whether the registration script is asked to compute in single precision.
     pub single: bool,
     /// Names of the posterior files; `None` if posteriors are not written.
     pub posteriors: Option<Numbered>,

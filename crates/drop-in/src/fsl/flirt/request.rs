@@ -21,11 +21,11 @@ pub struct Request {
     pub out: Option<PathBuf>,
     /// Output file of the matrix.
     pub omat: Option<PathBuf>,
-    /// The matrix from which the search starts.
+    /// The matrix from which the search starts, or which is applied.
     pub origin: Origin,
     /// The task: to search for a matrix, or to apply a matrix.
     pub task: Task,
-    /// Weight images of the fixed and the moving image.
+    /// Weight images of the fixed and the moving image, used as masks.
     pub weights: [Option<PathBuf>; 2],
     /// Whether the images are single slices, registered rigidly in their plane.
     pub planar: bool,
