@@ -75,6 +75,12 @@ fn a_head_beside_a_brain_is_registered_by_its_brain() {
     place.succeed(&format!("register -f brain.nii.gz -m extracted.nii.gz -o b_ {registered}"));
     assert_eq!(place.record("a_record.json")["affine_ras"], place.record("b_record.json")["affine_ras"]);
     assert!(place.record("b_record.json")["brains"][1].is_null());
+    // So does a batch.
+    place.succeed(&format!("batch -f brain.nii.gz head.nii.gz -o many --no-report {registered}"));
+    let of_batch = place.record("many/head_record.json");
+    assert!(of_batch["brains"][1].is_object(), "{of_batch}");
+    assert_eq!(of_batch["affine_ras"], record["affine_ras"]);
+    assert_eq!(place.read("many/head_Warped.nii.gz"), place.read("a_Warped.nii.gz"));
     // The other way round, the brain of the fixed image is extracted.
     place.succeed(&format!("register -f head.nii.gz -m brain.nii.gz -o c_ {registered}"));
     assert!(place.record("c_record.json")["brains"][0].is_object());

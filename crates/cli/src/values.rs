@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use antsreg_study::pair::BrainChoice;
 use clap::ValueEnum;
 
 /// Why a typed value was not understood; clap puts the option's name before it.
@@ -53,6 +54,16 @@ pub fn factors(text: &str) -> Result<PerLevel<usize>, ValueError> {
     let values = list(text, 'x', expected)?;
     check(values.iter().all(|v| *v >= 1), expected, text)?;
     Ok(PerLevel(values))
+}
+
+/// Of which heads the brain is extracted where the fixed side stays as it is.
+pub fn moving_brain(text: &str) -> Result<BrainChoice, ValueError> {
+    match text {
+        "auto" => Ok(BrainChoice::Auto),
+        "moving" => Ok(BrainChoice::Moving),
+        "none" => Ok(BrainChoice::None),
+        _ => Err(ValueError::Malformed { expected: "auto, moving or none", found: text.into() }),
+    }
 }
 
 /// Whole numbers, one a level.

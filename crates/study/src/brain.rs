@@ -1,7 +1,7 @@
 //! Brains of heads, from volumes to files.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use antsreg_core::Volume;
 use antsreg_core::io::nifti;
@@ -26,7 +26,12 @@ pub fn template_of([head, brain]: [&Path; 2]) -> Result<Template, Error> {
 /// # Errors
 /// A program whose file is damaged.
 pub fn built_in_template(contrast: Option<Contrast>) -> Result<Template, Error> {
-    named(Path::new("the built-in template"), Template::built_in(contrast))
+    static ALL: OnceLock<Template> = OnceLock::new();
+    if let (None, Some(all)) = (contrast, ALL.get()) {
+        return Ok(all.clone());
+    }
+    let template = named(Path::new("the built-in template"), Template::built_in(contrast))?;
+    Ok(if contrast.is_none() { ALL.get_or_init(|| template).clone() } else { template })
 }
 
 /// Finds the brain in an image of a head; `name` of the head is for messages.

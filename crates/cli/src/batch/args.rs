@@ -44,6 +44,10 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "SIDES", num_args = 0..=1, require_equals = true, default_value_t,
         hide_default_value = true, default_missing_value = "moving", help_heading = "Input")]
     bias: Corrected,
+    /// Whether the brain of a subject's head is extracted and registered in place of the whole head, which is what is written:
+    /// auto (where the fixed image is a brain), moving or none. The fixed image is registered as it is
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = values::moving_brain, help_heading = "Input")]
+    brain: BrainChoice,
     /// Label map of the fixed image: the overlap with it of each subject that has labels is recorded
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     fixed_labels: Option<PathBuf>,
@@ -179,7 +183,7 @@ impl Args {
                 interpolation: self.label_interpolation.unwrap_or_default(),
             },
             start: self.registration.start(),
-            brain: BrainChoice::None,
+            brain: self.brain,
             report: (!self.no_report).then(|| PairFiles::usual_report(&prefix)),
             prefix,
             writing: self.writing.writing(),

@@ -58,8 +58,15 @@ impl Steps for Alone {
         Ok((Inputs::beside(fixed, &job.files)?, ()))
     }
 
-    fn prepare(&self, _: &mut Worker, _: &Options, _: &Job, _: &mut Inputs, (): ()) -> Result<(), Error> {
-        Ok(())
+    fn prepare(
+        &self,
+        worker: &mut Worker,
+        options: &Options,
+        job: &Job,
+        inputs: &mut Inputs,
+        (): (),
+    ) -> Result<(), Error> {
+        inputs.extract_moving_brain(&job.files, worker, options)
     }
 
     fn finish<'a>(&'a self, _: &'a Job, _: &mut Inputs, _: &mut Registration, (): ()) -> Result<Further<'a>, Error> {

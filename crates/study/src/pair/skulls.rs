@@ -6,7 +6,8 @@ use std::sync::Arc;
 use antsreg_core::{Grid, TransformChain, Volume};
 use antsreg_heads::brain::{Doubt, Kind, Template, kind, without_skull};
 use antsreg_kernels::apply;
-use antsreg_register::{Device, Progress, Side};
+use antsreg_pool::Worker;
+use antsreg_register::{Device, Grids, Options, Progress, Side};
 use serde::{Deserialize, Serialize};
 
 use super::files::PairFiles;
@@ -101,6 +102,29 @@ impl Inputs {
             if wanted[n] {
                 self.skulls[n] = Some(extract(path, side, &template, device, progress)?);
             }
+        }
+        Ok(())
+    }
+
+    /// Extracts the brain of the moving side, if `files.brain` says so, on the device of a worker; the fixed side stays as it was
+    /// prepared for all registrations to it.
+    ///
+    /// # Errors
+    /// Those of [`extract_brains`](Inputs::extract_brains); a GPU with too little memory.
+    pub fn extract_moving_brain(
+        &mut self,
+        files: &PairFiles,
+        worker: &mut Worker,
+        options: &Options,
+    ) -> Result<(), Error> {
+        let [_, wanted] = files.brain.sides(self.sides())?;
+        if wanted {
+            let template = brain::built_in_template(None)?;
+            let side = Side::new(template.head().clone());
+            let bytes = options.device_bytes(&Grids::of([&side, &self.moving]));
+            let extracted = worker
+                .with_device(bytes, |device| extract(&files.moving, &mut self.moving, &template, device, &mut ()))?;
+            self.skulls[1] = Some(extracted);
         }
         Ok(())
     }

@@ -203,6 +203,7 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
     let matrix = found.affine.to_homogeneous();
     let [fixed, moving] = inputs.sides();
     let channels = files.channels.iter().zip(fixed.channels.iter().zip(&moving.channels));
+    let of_brains = inputs.skulls.iter().flatten().flat_map(|skull| &skull.record.doubts);
     Record {
         program: "antsreg-gpu".into(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -229,7 +230,7 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
         jacobian: found.scores.as_ref().map(JacobianRecord::from),
         similarity: found.similarity,
         coverage: found.coverage,
-        warnings: found.warnings.iter().map(ToString::to_string).collect(),
+        warnings: of_brains.cloned().chain(found.warnings.iter().map(ToString::to_string)).collect(),
         doubts: found.warnings.clone(),
         head: None,
         overlap: overlap.map(OverlapRecord::from),
