@@ -33,7 +33,7 @@ pub struct Step {
 /// the same order after `-t`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TransformChain {
-    /// The steps; the first one acts first on a point.
+    /// Steps of the chain in their order; the first step acts first on a point.
     pub steps: Vec<Step>,
 }
 
@@ -57,7 +57,7 @@ pub enum ChainError {
     Singular {
         /// The step.
         name: String,
-        /// Determinant of its linear part.
+        /// Determinant of the linear part of the step's affine map.
         determinant: f64,
     },
     /// No point of the output grid reaches the field of a step, or the input image.
@@ -66,9 +66,9 @@ pub enum ChainError {
          check the order of the transforms and which of them are inverted"
     )]
     DoNotMeet {
-        /// The field or image.
+        /// Name of the field or image that no point reaches.
         what: String,
-        /// Number of steps before it.
+        /// Number of steps that act before the field or image is reached.
         steps_before: usize,
     },
 }
@@ -78,9 +78,9 @@ pub enum ChainError {
 pub struct ChainWarning {
     /// The field or image that most points miss.
     pub what: String,
-    /// Number of steps before it.
+    /// Number of steps that act before the field or image is reached.
     pub steps_before: usize,
-    /// Share (0…1) of the output grid's points that lie inside it.
+    /// Share (0…1) of the output grid's points that lie inside the field or image.
     pub share_inside: f64,
 }
 
@@ -96,9 +96,9 @@ impl std::fmt::Display for ChainWarning {
 pub struct OutsideField {
     /// Name of the step, usually its file.
     pub name: String,
-    /// Number of steps before it.
+    /// Number of steps that act before this step.
     pub steps_before: usize,
-    /// Number of such points.
+    /// Number of points outside the grid of the field.
     pub count: usize,
     /// How many points there are.
     pub of: usize,
@@ -198,7 +198,7 @@ impl TransformChain {
         self.check_at(lattice(onto, onto.shape.map(|n| n.clamp(CHECK_POINTS, MOST_CHECK_POINTS))), input)
     }
 
-    /// The same check at these points of the output.
+    /// Checks the chain as [`TransformChain::check`] does, at these points of the output grid.
     fn check_at(&self, mut points: Vec<Point3<f64>>, input: Option<&Grid>) -> Result<Vec<ChainWarning>, ChainError> {
         let mut warnings = Vec::new();
         for (steps_before, step) in self.steps.iter().enumerate() {
@@ -345,7 +345,7 @@ mod tests {
         // The right order: the shift maps points into the field.
         let right = TransformChain::from(vec![shift(100.0, 0.0, 0.0), field()]);
         assert_eq!(right.check(&onto, None), Ok(vec![]));
-        // The wrong order: the field is evaluated 100 mm away from its grid.
+        // The steps are in the wrong order: the field is evaluated 100 mm away from its grid.
         let wrong = TransformChain::from(vec![field(), shift(100.0, 0.0, 0.0)]);
         let what = "the field of step 1".to_string();
         assert_eq!(wrong.check(&onto, None), Err(ChainError::DoNotMeet { what, steps_before: 0 }));
@@ -360,7 +360,7 @@ mod tests {
         assert!((warnings[0].share_inside - 0.02).abs() < 1e-12, "{warnings:?}");
         slab.origin.z = 101.0;
         assert!(TransformChain::new().check(&tall, Some(&slab)).is_err());
-        // Part of it is reached: 2 of the 9 planes of points.
+        // Part of the field is reached: by 2 of the 9 planes of points.
         let warnings = TransformChain::from(vec![shift(8.0, 0.0, 0.0)]).check(&onto, Some(&onto)).unwrap();
         assert_eq!(warnings.len(), 1);
         assert!((warnings[0].share_inside - 2.0 / 9.0).abs() < 1e-12, "{warnings:?}");

@@ -1,4 +1,4 @@
-//! Differences of two images on one grid.
+//! Voxelwise differences of two images on the same grid.
 
 use crate::Volume;
 use crate::same_grid::{GridMismatch, same_grid};
@@ -19,7 +19,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares two images, with a `mask` only where it exceeds ½.
+    /// Compares two images on one grid; with a `mask`, only at voxels where the mask exceeds ½.
     pub fn between(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Result<Comparison, GridMismatch> {
         same_grid("the images", &first.grid, &second.grid)?;
         if let Some(mask) = mask {

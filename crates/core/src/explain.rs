@@ -33,7 +33,7 @@ pub struct ExplainedStep {
 /// A whole chain as text, in the order in which points pass through it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// The steps; the first one acts first on a point.
+    /// Explained steps of the chain; the first step acts first on a point.
     pub steps: Vec<ExplainedStep>,
 }
 

@@ -8,15 +8,15 @@
 pub(crate) enum Operation {
     /// A file or folder is made under a temporary name.
     Create,
-    /// Bytes go into a file.
+    /// Bytes are written to a file.
     Write,
-    /// A file gets its name.
+    /// A finished file is renamed from its temporary to its final name.
     Rename,
-    /// Memory for a volume is asked for.
+    /// Memory for a volume is allocated.
     Allocate,
 }
 
-/// Fails where a test wants it: as a file system without space does.
+/// Returns the error of a full file system if a test has chosen this operation to fail.
 #[cfg(debug_assertions)]
 pub(crate) fn check(operation: Operation) -> std::io::Result<()> {
     use std::fs::OpenOptions;

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 const BINS: usize = 256;
 /// Landmarks between the mean and the brightest voxel.
 const POINTS: usize = 12;
-/// Voxels that one task processes.
+/// Number of voxels that one parallel task processes.
 const PIECE: usize = 1 << 16;
 
 /// Landmarks of an image's intensities: its minimum, its mean, values that divide the voxels above the mean into
@@ -23,7 +23,7 @@ pub struct Landmarks {
 }
 
 impl Landmarks {
-    /// The landmarks of these intensities; `None` for no intensities.
+    /// Computes the landmarks of the histogram of these intensities; `None` if `voxels` is empty.
     pub fn of(voxels: &[f32]) -> Option<Landmarks> {
         let pieces = || voxels.par_chunks(PIECE);
         let darkest =

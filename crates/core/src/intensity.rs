@@ -7,7 +7,7 @@ use rayon::prelude::*;
 /// Two quantiles of an image, and the number of finite voxels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantiles {
-    /// Number of finite voxels. Only these count.
+    /// Number of finite voxels. All other statistics are of these voxels.
     pub finite: usize,
     /// The two quantiles; `None` if no voxel counts.
     pub low_high: Option<(f32, f32)>,

@@ -17,7 +17,7 @@ pub struct JacobianSummary {
     pub mean: f64,
     /// Number of voxels whose determinant is not positive.
     pub folded: u64,
-    /// Smallest determinant by one-sided differences, that is, at a corner of a trilinear cell.
+    /// Smallest determinant by one-sided differences. These are the determinants at the corners of the trilinear cells.
     pub corner_minimum: f64,
     /// Number of voxels where any of these is not positive: the strict count of folds.
     pub corner_folded: u64,

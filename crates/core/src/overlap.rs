@@ -6,14 +6,14 @@ use std::fmt::Write;
 use crate::LabelVolume;
 use crate::same_grid::{GridMismatch, same_grid};
 
-/// Voxels of one label, or summed over labels.
+/// Number of voxels of one label in both maps, or the sums of these numbers over labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// In the map that is evaluated.
+    /// Number of voxels with the label in the evaluated map.
     pub source: u64,
-    /// In the true map.
+    /// Number of voxels with the label in the true map.
     pub target: u64,
-    /// In both maps.
+    /// Number of voxels with the label in both maps.
     pub both: u64,
     /// In neither map.
     pub neither: u64,
@@ -81,7 +81,7 @@ pub struct Overlap {
     pub labels: Vec<(i32, Counts)>,
 }
 
-/// Columns of [`Overlap::to_csv`], those of ANTs.
+/// Header line of [`Overlap::to_csv`], with the column names of ANTs.
 pub const CSV_HEADER: &str = "Label,Total/Target,Jaccard,Dice,VolumeSimilarity,FalseNegative,FalsePositive";
 
 impl Overlap {
@@ -226,7 +226,7 @@ All,0.500000,0.300000,0.461538,0.153846,0.500000,0.166667
         assert_eq!(overlap.labels.iter().map(|(label, _)| *label).collect::<Vec<_>>(), [1, 2, 9]);
         assert_eq!(overlap.all(), Counts { source: 3, target: 2, both: 2, neither: 9 });
         let mean = overlap.mean();
-        // Label 9 is in neither map, so it has no Jaccard.
+        // Label 9 is in neither map, so its Jaccard index is undefined.
         assert_eq!(mean[1], (1.0 + 0.5) / 2.0);
         assert!(overlap.labels[2].1.jaccard().is_nan());
     }

@@ -32,7 +32,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The stage that this step is part of.
+    /// The registration stage to which this step belongs.
     pub fn stage(&self) -> Stage {
         match self {
             Step::Linear { .. } => Stage::Linear,
@@ -51,7 +51,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// A step of the linear stage's search on one level.
+/// Kind of a step of the linear stage's search on one level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchStep {
     /// Orientations over the whole range of angles, each optimised.

@@ -33,7 +33,7 @@ fn in_words(grid: &Grid) -> String {
     format!("{nx} × {ny} × {nz} voxels of {sx:.3} × {sy:.3} × {sz:.3} mm from {first} to {last} mm")
 }
 
-/// Checks that two volumes lie on one grid.
+/// Checks that two volumes have the same grid.
 pub fn same_grid(what: &'static str, first: &Grid, second: &Grid) -> Result<(), GridMismatch> {
     match first.matches(second, SAME_GRID_VOXELS * first.spacing.min()) {
         true => Ok(()),

@@ -19,7 +19,7 @@ const OVERHEAD_BYTES: usize = 8 << 20;
 /// Largest expansion of a byte of a gzip file, with one float for each decompressed byte.
 const BYTES_PER_BYTE: usize = 1032 * 4;
 
-/// The allocator counts for the whole process, so one case at a time.
+/// Lock that lets one case run at a time, because the allocator counts for the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Reads `bytes` with all readers and measures the memory that they allocate.
@@ -187,7 +187,7 @@ fn gzip_bomb() {
     assert!(taken < OVERHEAD_BYTES, "{taken} bytes of memory");
 }
 
-/// Inputs that once made a reader fail, and similar ones.
+/// Inputs that made a reader fail in the past, and similar inputs.
 #[test]
 fn kept_inputs() {
     let folder = tempfile::tempdir().unwrap();

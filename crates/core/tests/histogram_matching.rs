@@ -27,7 +27,7 @@ const OF_ITK: [(usize, f32); 15] = [
     (909, 40.613_7),
     (999, 8.633_154),
 ];
-/// The sum of all values, from the same program.
+/// Sum of all matched intensities, computed by the same ITK program.
 const SUM_OF_ITK: f64 = 55_173.616_338_729_86;
 
 #[test]

@@ -25,7 +25,7 @@ fn is_refused(result: Result<impl Sized, Error>, path: &Path) {
     assert!(wanted > available.bytes && available.bytes <= LEFT, "{wanted} {available:?}");
 }
 
-/// A file of these dimensions that contains zeros, compressed a thousandfold.
+/// Writes a gzipped NIfTI file of zeros with these dimensions; it is about a thousand times smaller than its contents.
 fn zeros(path: &Path, dim: [u16; 8]) {
     use std::io::Write;
     let grid = Grid::axis_aligned([2, 2, 2], [1.0; 3]);

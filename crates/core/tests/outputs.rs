@@ -9,7 +9,7 @@ use antsreg_core::io::outputs::{
 };
 use antsreg_core::{Grid, Volume, io};
 
-/// Interruption concerns the whole process, so tests run one at a time.
+/// Locks out the other tests, because an interruption stops all outputs of the process.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

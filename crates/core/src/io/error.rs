@@ -41,9 +41,9 @@ pub enum ErrorKind {
     /// The file is larger than a file of its kind can be.
     #[error("holds more than {most} bytes, the most that {what} may have")]
     TooLong {
-        /// What the file should be.
+        /// Name of the expected kind of file.
         what: &'static str,
-        /// Most bytes allowed, unpacked.
+        /// Largest allowed size after decompression, bytes.
         most: u64,
     },
     /// Reading the file needs more memory than is available.
@@ -70,7 +70,7 @@ pub enum ErrorKind {
     Announced {
         /// Bytes according to the header.
         announced: u64,
-        /// Size of the file.
+        /// Size of the compressed file, bytes.
         packed: u64,
     },
     /// A gzip stream is damaged.
@@ -79,9 +79,9 @@ pub enum ErrorKind {
     /// The file has another format.
     #[error("not {expected}: found {found}")]
     Format {
-        /// What the file should be.
+        /// Name of the expected format.
         expected: &'static str,
-        /// What it starts with instead.
+        /// Description of the format found at the start of the file.
         found: String,
     },
     /// A kind of NIfTI header that is not supported.
@@ -126,7 +126,7 @@ pub enum ErrorKind {
         /// `dim` of the header.
         dim: [i16; 8],
     },
-    /// Voxels that are not one real number.
+    /// Voxels of a type that is not a single real number, such as complex numbers or colours.
     #[error("voxels of type {found}, expected integers or real numbers of up to 64 bits")]
     VoxelType {
         /// NIfTI's name of the type, or its code.
@@ -138,9 +138,9 @@ pub enum ErrorKind {
          first (`fslmaths IN -nan OUT` makes zeros of NaN)"
     )]
     NotFinite {
-        /// Number of such voxels.
+        /// Number of voxels that are not finite.
         count: usize,
-        /// Index of the first one, first axis fastest.
+        /// Index along each axis of the first voxel that is not finite; voxels are searched with the first axis fastest.
         first: [usize; 3],
     },
     /// Values that are not integer labels.
@@ -148,11 +148,11 @@ pub enum ErrorKind {
         "{count} voxels are not whole numbers within 32 bits, the first at {first:?} is {value}; expected labels"
     )]
     NotLabels {
-        /// Number of such voxels.
+        /// Number of voxels that are not integer labels.
         count: usize,
-        /// Index of the first one, first axis fastest.
+        /// Index along each axis of the first voxel that is no label; voxels are searched with the first axis fastest.
         first: [usize; 3],
-        /// Its value.
+        /// Value of the first voxel that is no label.
         value: f64,
     },
     /// The header does not describe a usable grid.
@@ -166,10 +166,10 @@ pub enum ErrorKind {
     TransformType {
         /// Supported kinds.
         expected: &'static str,
-        /// The kind found.
+        /// The kind of transform found.
         found: String,
     },
-    /// A wrong number of values.
+    /// The number of values differs from the expected number.
     #[error("{what}: expected {expected} numbers, found {found}")]
     Count {
         /// Name of the values.
@@ -182,27 +182,27 @@ pub enum ErrorKind {
     /// A transform with a NaN or infinite number.
     #[error("number {index} of the {what} is {value}, expected a finite number")]
     NotFiniteNumber {
-        /// Where the number is.
+        /// Name of the part of the transform that contains the number.
         what: &'static str,
         /// Index of the number, from 0.
         index: usize,
-        /// Its value.
+        /// Value of the number: NaN or infinite.
         value: f64,
     },
-    /// An affine is singular where its inverse is needed.
+    /// An affine matrix is singular, but its inverse is needed.
     #[error("the matrix is singular")]
     Singular,
     /// A homogeneous matrix that is not affine.
     #[error("the last row of the matrix is {0:?}, expected 0 0 0 1")]
     LastRow([f64; 4]),
-    /// Text that is no number or not expected.
+    /// Text that is not a number, or that the format does not have at this position.
     #[error("line {line}: expected {expected}, found \"{found}\"")]
     Syntax {
         /// Line, counted from 1.
         line: usize,
-        /// What was expected.
+        /// Description of the text expected on this line.
         expected: &'static str,
-        /// What was found.
+        /// The text found on this line.
         found: String,
     },
     /// A file extension of no known format.

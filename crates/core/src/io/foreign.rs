@@ -24,7 +24,7 @@ const STARTS: [(&[u8], &str); 17] = [
 /// Position and bytes that identify DICOM.
 const DICOM: (usize, &[u8]) = (128, b"DICM");
 
-/// The format of a file with these first bytes, if it is known.
+/// Name of the format of a file that starts with these bytes; `None` if the format is not recognised.
 pub(super) fn name(start: &[u8]) -> Option<&'static str> {
     if start.get(DICOM.0..).is_some_and(|rest| rest.starts_with(DICOM.1)) {
         return Some("a DICOM file (dcm2niix makes NIfTI of it)");

@@ -15,7 +15,7 @@ use crate::{AffineTransform, Grid};
 
 /// Largest file read, bytes; a matrix has a few hundred.
 const LARGEST: u64 = 1 << 16;
-/// What is expected, for messages.
+/// Name of the expected format, for error messages.
 const EXPECTED: &str = "an FSL matrix (text)";
 
 /// Reads a matrix and converts it to the affine map fixed → moving, RAS mm.

@@ -21,12 +21,12 @@ pub(crate) const BATCH: usize = 32;
 /// No name, no time, compressed by an unnamed system: nothing that differs between two runs.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 
-/// What is compressed, which tells how.
+/// Kind of data to compress; it determines the compression method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Displacements in single precision. They repeat as [`deflate`] expects, and a search for other repeats gains nothing.
     Displacements,
-    /// Anything else. A search is worth its time in labels and masks.
+    /// All other data. Searching for repeats pays off in labels and masks.
     Values,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn write(
 pub(crate) struct Writer<'w, W: Write> {
     out: &'w mut W,
     checksum: Crc,
-    /// Pieces of the whole stream, and those written.
+    /// Number of pieces of the whole stream (`pieces`), and number of pieces written so far (`done`).
     pieces: usize,
     done: usize,
     content: Content,
@@ -101,16 +101,16 @@ impl<'w, W: Write> Writer<'w, W> {
     }
 }
 
-/// Memory of a thread, used for one piece after the other.
+/// Buffers of one thread, reused for each piece that the thread compresses.
 #[derive(Default)]
 struct Scratch {
     compressor: Option<Deflate>,
-    /// The piece.
+    /// The uncompressed bytes of the piece.
     buffer: Vec<u8>,
     memory: Vec<u8>,
 }
 
-/// A raw deflate stream, as gzip has its own header.
+/// A compressor for a raw deflate stream without zlib header, because gzip has its own header.
 fn new_compressor() -> Deflate {
     Deflate::new_with_config(DeflateConfig { level: LEVEL, window_bits: -15, ..DeflateConfig::default() })
 }
@@ -128,7 +128,7 @@ fn repeats(bytes: &[u8]) -> bool {
 fn search(compress: &mut Deflate, bytes: &[u8], last: bool) -> std::io::Result<Vec<u8>> {
     compress.reset();
     let flush = if last { DeflateFlush::Finish } else { DeflateFlush::SyncFlush };
-    // Incompressible data grows by a few bytes in every block of it.
+    // Incompressible data grows by a few bytes in each deflate block.
     let mut out = vec![0; bytes.len() + bytes.len() / 64 + 1024];
     loop {
         let (consumed, written) = (compress.total_in() as usize, compress.total_out() as usize);
@@ -166,7 +166,7 @@ mod tests {
             .collect()
     }
 
-    /// Floats that never come twice.
+    /// Floats that are all different.
     fn warp(length: usize) -> Vec<u8> {
         (0..length.div_ceil(4)).flat_map(|at| (at as f32 * 0.01).sin().to_le_bytes()).take(length).collect()
     }

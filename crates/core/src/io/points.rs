@@ -25,7 +25,7 @@ pub struct PointTable {
 }
 
 impl PointTable {
-    /// A table without other columns (points in RAS mm).
+    /// Makes a table of points (RAS mm) without other columns.
     pub fn new(points: Vec<Point3<f64>>) -> PointTable {
         let rows = vec![vec![String::new(); 3]; points.len()];
         PointTable { points, header: ["x", "y", "z"].map(String::from).into(), rows, columns: [0, 1, 2].map(Some) }

@@ -54,7 +54,7 @@ pub(super) fn read_start(path: &Path, most: u64) -> Result<(Vec<u8>, bool), Erro
 /// The text of a regular file, without a byte order mark; otherwise as [`read_bytes`].
 ///
 /// # Errors
-/// Those of [`read_bytes`], or bytes that are no UTF-8 text.
+/// The errors of [`read_bytes`]; an error if the bytes are not UTF-8 text.
 pub fn read_text(path: &Path, what: &'static str, most: u64) -> Result<String, Error> {
     let bytes = read_bytes(path, what, most)?;
     match text_of(&bytes) {

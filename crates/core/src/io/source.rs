@@ -1,4 +1,4 @@
-//! Opens a file that may be gzipped, whatever its name is.
+//! Reading of files that may be gzipped, whatever their extension.
 
 use std::fs::{File, Metadata};
 use std::io::{BufRead, BufReader, ErrorKind as IoKind, Read};

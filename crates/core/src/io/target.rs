@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failpoint::{self, Operation};
 
-/// Hears the bytes of a file in their order, and gives a buffer for the next.
+/// A function that receives the written bytes of a file in order and returns a buffer for the next bytes.
 pub type Listener<'a> = &'a mut (dyn FnMut(Vec<u8>) -> Vec<u8> + Send);
 
 /// A file to be written: its path, with an optional listener.
@@ -28,13 +28,13 @@ impl<'a> From<&'a PathBuf> for Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// A file at this path, with a listener.
+    /// Makes a target at this path with a listener.
     pub fn heard(path: &'a Path, listener: Listener<'a>) -> Target<'a> {
         Target { path, listener: Some(listener) }
     }
 }
 
-/// An open file and its listener.
+/// An open output file, and the listener that receives all bytes written to the file.
 pub(super) struct Heard<'f, 'a> {
     pub(super) file: &'f mut File,
     pub(super) listener: Option<Listener<'a>>,

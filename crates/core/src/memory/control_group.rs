@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-/// Names of the files of one version.
+/// Names of the files in which one version of control groups states memory limits and use.
 struct Version {
     /// The controllers in the line of `/proc/self/cgroup`, before the path.
     controllers: &'static str,
-    /// Folder of the groups below the mount.
+    /// Folder of the groups, relative to the mount point.
     folder: &'static str,
     limit: &'static str,
     used: &'static str,
@@ -90,7 +90,7 @@ mod tests {
         // Pages that can be dropped count as available.
         write(at, "mount/jobs/memory.stat", "anon 600\ninactive_file 100\nactive_file 50\n");
         assert_eq!(left(&groups, &mount), Some(400));
-        // A container sees its own group as the root.
+        // In a container, the root of the mounted hierarchy is the container's own group.
         write(at, "mount/memory.max", "900\n");
         write(at, "mount/memory.current", "950\n");
         assert_eq!(left(&groups, &mount), Some(0));

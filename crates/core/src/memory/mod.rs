@@ -15,9 +15,9 @@ const SPARE: u64 = 16 << 20;
 /// Memory available to this process, and the limit that determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Available {
-    /// Bytes.
+    /// Available memory, bytes.
     pub bytes: u64,
-    /// The limit.
+    /// The limit that leaves the least memory.
     pub bound: Bound,
 }
 
@@ -30,7 +30,7 @@ pub enum Bound {
     AddressSpace,
     /// The limit on data (`ulimit -d`).
     Data,
-    /// The limit of a control group, as containers and batch systems set it.
+    /// The memory limit of a Linux control group, which containers and batch systems set.
     ControlGroup,
 }
 

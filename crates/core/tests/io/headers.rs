@@ -7,7 +7,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::support::{RawNifti, gzip, save};
 
-/// What is doubted about a header.
+/// The doubts that inspection of this header reports.
 fn doubts(raw: &RawNifti) -> Vec<HeaderDoubt> {
     let folder = tempfile::tempdir().unwrap();
     inspect(&save(folder.path(), "a.nii", &raw.bytes())).unwrap().doubts
@@ -31,7 +31,7 @@ fn positions_that_itk_takes_from_elsewhere_are_told() {
         panic!("one doubt")
     };
     assert!((corners_mm - 26f64.sqrt()).abs() < 1e-5, "{corners_mm}");
-    // As read by ITK 5.4, through antspyx 0.6.3: these by the sform.
+    // ITK 5.4 through antspyx 0.6.3 reads headers with these codes by the sform.
     for (sform_code, qform_code) in [(1, 1), (1, 2), (3, 0), (0, 1)] {
         assert_eq!(apart(sform_code, qform_code), [], "{sform_code} {qform_code}");
     }
@@ -122,7 +122,7 @@ fn itk_has_a_rule_of_its_own_for_the_grid() {
     }
     let alone = Matrix3::from_diagonal(&Vector3::new(-1.5, -2.0, 2.5));
     assert_eq!(grid(&with(0, 0)).unwrap().matrix, alone);
-    // With a sheared sform ITK uses the qform, if there is one.
+    // With a sheared sform, ITK uses the qform if the header has a qform.
     let sheared = |qform_code| {
         let rows = [[0.0, -3.0, 0.3, 5.0], rows[1], rows[2]];
         RawNifti { rows, ..with(1, qform_code) }

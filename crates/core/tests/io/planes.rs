@@ -54,7 +54,7 @@ fn values_are_stored_as_a_cast_stores_them() {
         PlanesReader::open(GridRule::Sform, &path).unwrap().next_volume().unwrap().voxels
     };
     let values = [-2.75, -0.5, 0.9, 3.25, 127.0, 300.0];
-    // antspyx 0.6.3 gives these values.
+    // Expected values were computed with antspyx 0.6.3.
     assert_eq!(stored(Stored::Uint8, values), [254.0, 0.0, 0.0, 3.0, 127.0, 44.0]);
     assert_eq!(stored(Stored::Int8, values), [-2.0, 0.0, 0.0, 3.0, 127.0, 44.0]);
     assert_eq!(stored(Stored::Int16, values), [-2.0, 0.0, 0.0, 3.0, 127.0, 300.0]);

@@ -122,7 +122,7 @@ fn affines_of_slices_are_those_of_itk() {
         assert!((back.to_homogeneous() - in_plane().to_homogeneous()).amax() < 1e-12, "{name}");
         let start = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
         assert!(start.contains("AffineTransform_double_2_2"), "{start}");
-        // Where the map turns is stored in LPS.
+        // The centre of rotation is stored in LPS coordinates.
         assert!(name == "a.mat" || start.contains("FixedParameters: -4 6\n"), "{start}");
     }
     let tilted = AffineTransform { matrix: Rotation3::from_euler_angles(0.1, 0.0, 0.0).into_inner(), ..in_plane() };

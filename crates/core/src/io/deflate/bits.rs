@@ -2,7 +2,7 @@
 
 use super::codes::Code;
 
-/// Codes one after the other, at most 56 bits together.
+/// A sequence of codes, joined to one number of at most 56 bits.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Joined {
     pub bits: u64,
@@ -10,13 +10,13 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// One code.
+    /// Makes a sequence of one code.
     #[inline(always)]
     pub fn of(code: Code) -> Joined {
         Joined { bits: code.bits.into(), count: code.length.into() }
     }
 
-    /// Appends a code and the bits behind it.
+    /// Appends a code and the extra bits that follow the code.
     #[inline(always)]
     pub fn add(&mut self, code: Code, extra: u64, bits: u32) {
         self.bits |= (u64::from(code.bits) | extra << code.length) << self.count;
@@ -24,9 +24,9 @@ impl Joined {
     }
 }
 
-/// Bits that are written.
+/// The bit stream being written to a buffer of bytes.
 pub(super) struct Bits<'a> {
-    /// Overwritten from the start.
+    /// Output buffer, which is overwritten from its start.
     bytes: &'a mut Vec<u8>,
     /// Whole bytes written.
     at: usize,

@@ -1,13 +1,13 @@
-//! Groups of four bytes that begin as one before them does.
+//! Search for repeats among cells: groups of four bytes whose first bytes equal those of an earlier cell.
 
-/// Cells of a run, at most: deflate's longest match has 258 bytes.
+/// Largest number of cells in a run: deflate's longest match has 258 bytes.
 const LONGEST_RUN: usize = 64;
 /// Farthest that a match of three bytes takes less room than its bytes; cells.
 pub(super) const NEAR: usize = 256;
-/// Last places that are remembered, by the hash of three bytes.
+/// Size of the table of last places, which is indexed by the hash of three bytes.
 const PLACES: usize = 1 << 12;
 
-/// What the next cells are.
+/// The encoding of the next cells: a run of equal cells, or one cell with the distance to a similar earlier cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step(u16);
 
@@ -27,13 +27,13 @@ impl Step {
     }
 }
 
-/// Finds what repeats in the cells of a piece.
+/// Finds repeats among the cells of a piece.
 pub(super) struct Finder<'a> {
     cells: &'a [[u8; 4]],
     at: usize,
     /// The last place of each hash.
     places: Vec<u32>,
-    /// A step of one cell for each of the next cells.
+    /// For each of the next cells: the step that encodes this cell alone.
     single: Vec<Step>,
 }
 
@@ -42,17 +42,18 @@ impl<'a> Finder<'a> {
         Finder { cells, at: 0, places: vec![0; PLACES], single: Vec::new() }
     }
 
-    /// The first cell that no step has reached.
+    /// Index of the first cell that no step has encoded yet.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Replaces `steps` by those over the next cells, this number or the remaining ones.
+    /// Replaces the contents of `steps` by the steps that encode the next `count` cells, or all remaining cells if fewer
+    /// remain.
     pub fn steps(&mut self, count: usize, steps: &mut Vec<Step>) {
         let (first, end) = (self.at, self.cells.len().min(self.at + count));
         self.look_back(end);
         steps.clear();
-        // The first cell of all has none before it.
+        // The first cell of the piece has no cell before it.
         let before = first.saturating_sub(1);
         let mut at = first;
         if first == 0 && end > 0 {
@@ -62,7 +63,7 @@ impl<'a> Finder<'a> {
         let cells = &self.cells[before..end];
         while at < end {
             let of = |n: usize| u32::from_le_bytes(cells[n - before]);
-            // One cell is no run: it is told by three bytes and one.
+            // A single equal cell is not a run: it is encoded as a match of three bytes and one literal byte.
             if of(at) == of(at - 1) && at + 1 < end && of(at + 1) == of(at) {
                 let most = (end - at).min(LONGEST_RUN);
                 let length = (2..most).find(|&n| of(at + n) != of(at)).unwrap_or(most);

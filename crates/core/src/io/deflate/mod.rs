@@ -43,14 +43,14 @@ pub(super) fn piece(bytes: &[u8], last: bool, memory: &mut Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Writes a block: cells by their steps, with single bytes before and behind them.
+/// Writes a deflate block: the cells, encoded by their steps, with the single bytes before and after the cells.
 fn block(out: &mut Bits, cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2], last: bool) {
     let (symbols, distances) = counts(cells, steps, around);
     let (symbols, distances) = (codes(&symbols, LONGEST), codes(&distances, LONGEST));
     header(out, &symbols, &distances, last);
     let of_byte: [Code; 256] = std::array::from_fn(|byte| symbols[byte]);
     let code = |byte: u8| of_byte[usize::from(byte)];
-    // A match of this number of bytes, this number of cells back.
+    // Codes for a match of `length` bytes at a distance of `cells` cells.
     let matched = |length: usize, cells: usize| {
         let mut joined = Joined::default();
         let (symbol, extra, bits) = of_length(length);
@@ -74,7 +74,7 @@ fn block(out: &mut Bits, cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2], 
         let mut literals = Joined::of(a);
         literals.add(b, 0, 0);
         literals.add(c, 0, 0);
-        // Both are put together, as no processor would foresee which it is.
+        // Both encodings are computed and one is selected, because a branch here would be mispredicted too often.
         let mut cell = std::hint::select_unpredictable(step.distance() == 0, literals, near[step.distance()]);
         cell.add(d, 0, 0);
         out.push(cell);
@@ -146,7 +146,7 @@ fn header(out: &mut Bits, symbols: &[Code; SYMBOLS], distances: &[Code; DISTANCE
     out.push_bits((SYMBOLS - 257) as u64, 5);
     out.push_bits((DISTANCES - 1) as u64, 5);
     out.push_bits(19 - 4, 4);
-    // No length is repeated (the first three), and all others have four bits.
+    // The three codes for repeated lengths are unused; the codes of the 16 lengths take four bits each.
     (0..19).for_each(|n| out.push_bits(if n < 3 { 0 } else { 4 }, 3));
     for Code { length, .. } in symbols.iter().chain(distances) {
         out.push_bits(u64::from(length.reverse_bits() >> 4), 4);

@@ -19,7 +19,7 @@ fn noise(length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// In memory that the piece before has left its bytes in.
+/// Compresses a piece into a buffer that still contains bytes of an earlier piece.
 fn piece(bytes: &[u8], last: bool) -> Vec<u8> {
     super::piece(bytes, last, &mut noise(bytes.len() % 5000))
 }
@@ -72,6 +72,6 @@ fn the_size_is_near_to_what_the_bytes_hold() {
         exact.as_chunks::<4>().0.iter().filter(|word| **word != [0; 4]).flatten().copied().collect();
     assert!(size(&exact) < 1.02 * entropy(&inside) / 8.0 * inside.len() as f64, "zeros around cost next to nothing");
     assert!(size(&rounded) < 0.62 * size(&exact), "{} of {}", size(&rounded), size(&exact));
-    // Nothing but zeros: codes of 32 blocks, and 128 matches in each of them.
+    // All bytes are zero: the output has the code tables of 32 blocks and 128 matches in each block.
     assert!(size(&vec![0; 1 << 20]) < 32.0 * 320.0);
 }

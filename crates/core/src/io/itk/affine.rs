@@ -12,7 +12,7 @@ use crate::AffineTransform;
 
 /// Largest file read, bytes; a transform has a few hundred.
 const LARGEST: u64 = 1 << 16;
-/// What is expected, for messages.
+/// Name of the expected format, for error messages.
 const EXPECTED: &str = "an ITK transform (MATLAB 4 or text)";
 /// First characters of ITK's text transforms.
 pub(super) const TEXT: &str = "#Insight Transform File";

@@ -180,7 +180,7 @@ fn field_group(
     ])
 }
 
-/// The bytes of all vectors one after the other, made on all threads.
+/// The bytes of all vectors in sequence, all components of a vector together; computed on all threads.
 fn interleaved<const N: usize>(
     field: &DisplacementField,
     components: impl Fn([f32; 3]) -> [f32; N] + Sync + Send,

@@ -14,7 +14,7 @@ pub(super) fn parse(text: &str) -> Result<Stored, ErrorKind> {
     }
 }
 
-/// All transforms of a text file, at least one, in their order.
+/// Parses all transforms of an ITK text file, in the order of the file; at least one.
 pub(super) fn parse_all(text: &str) -> Result<Vec<Stored>, ErrorKind> {
     let mut all: Vec<Stored> = Vec::new();
     for (index, line) in text.lines().enumerate() {

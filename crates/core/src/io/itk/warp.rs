@@ -13,7 +13,7 @@ const FLIP: [f32; 3] = [-1.0, -1.0, 1.0];
 /// reader. They are never written.
 const DISPLACEMENT_INTENT: i16 = 1006;
 
-/// Reads a displacement field; its vectors become RAS mm.
+/// Reads a displacement field and converts its vectors from LPS to RAS, mm.
 pub fn read_warp(path: &Path) -> Result<DisplacementField, Error> {
     read_warp_by(GridRule::default(), path)
 }

@@ -16,7 +16,7 @@ use crate::AffineTransform;
 pub enum HeaderDoubt {
     /// Both forms are given and differ: here the sform is taken, by ITK the qform.
     FormsApart {
-        /// How far corners of the image lie apart by the two, mm.
+        /// Largest distance between a corner of the image by the sform and the same corner by the qform, mm.
         corners_mm: f64,
     },
     /// The sform's steps are not the voxel sizes: here the steps are taken, by ITK the sizes along the sform's directions.
@@ -81,7 +81,7 @@ fn other_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Option<H
     }
     let AffineTransform { matrix, .. } = header::sform(header);
     let sform = Vector3::from_fn(|axis, _| matrix.column(axis).norm());
-    // ITK makes 1 of what is no size.
+    // ITK replaces a `pixdim` that is not a valid size by 1.
     let pixdim = header::sizes(header).map(|size| if size > 0.0 && size.is_finite() { size } else { 1.0 });
     let to_mm = header::unit_mm(header);
     Some(HeaderDoubt::OtherSizes {

@@ -20,9 +20,9 @@ pub(super) struct NiftiFile {
     pub header: NiftiHeader,
     /// How the voxels are stored.
     pub encoding: Encoding,
-    /// The rule for its grid.
+    /// The rule by which the grid of the image is read from the header.
     rule: GridRule,
-    /// The file of the voxels: the header's own, or the `.img` beside a `.hdr`.
+    /// Path of the file with the voxels: the `.nii` file itself, or the `.img` file of a `.hdr` and `.img` pair.
     path: PathBuf,
     source: Source,
     /// Position in the file where the values announced by [`NiftiFile::begin`] end.
@@ -93,7 +93,7 @@ impl NiftiFile {
         self.rule.grid(&self.header, shape)
     }
 
-    /// Checks that the file can contain `count` values, and moves to the first one.
+    /// Checks that the file can contain `count` values, and moves to the first value.
     pub fn begin(&mut self, count: u64) -> Result<(), Error> {
         let mut begin = || {
             let start = header::voxel_offset(&self.header)?;
@@ -142,7 +142,7 @@ impl NiftiFile {
         memory::room_for(count).map_err(|shortage| Error::new(&self.path, shortage))
     }
 
-    /// Bytes of one stored value.
+    /// Size of one stored value, bytes.
     fn value_bytes(&self) -> u64 {
         self.encoding.datatype.size_of() as u64
     }

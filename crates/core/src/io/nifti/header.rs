@@ -55,7 +55,7 @@ pub(super) fn dimensions(header: &NiftiHeader) -> [i16; 8] {
     header.dim.map(|n| n as i16)
 }
 
-/// All seven dimensions; unused ones are 1.
+/// Number of elements along each of the seven dimensions; 1 for unused dimensions.
 pub(super) fn extents(header: &NiftiHeader) -> Result<[u64; 7], ErrorKind> {
     let dim = dimensions(header);
     let used = match usize::try_from(dim[0]) {

@@ -1,4 +1,4 @@
-//! The header of a file, without its voxels.
+//! Inspection of a NIfTI header without reading the voxels.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub struct Inspection {
     pub qform_code: i16,
     /// Space of the sform; 0 for none.
     pub sform_code: i16,
-    /// Where ITK, and so ANTs, reads the header differently.
+    /// Fields of the header that ITK, and therefore ANTs, interprets differently.
     pub doubts: Vec<HeaderDoubt>,
     /// Meaning of the values; 0 for none, 1007 for vectors.
     pub intent_code: i16,

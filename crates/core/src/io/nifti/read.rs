@@ -122,7 +122,7 @@ pub(crate) fn read_vectors(rule: GridRule, path: &Path) -> Result<Vectors, Error
         encoding.append_f32(bytes, &mut block);
         let mut rest = block.as_slice();
         while !rest.is_empty() {
-            // The file stores one component of all voxels after the other.
+            // The file stores the first component of all voxels, then the second component of all voxels, and so on.
             let (axis, start) = (at / voxels, at % voxels);
             let (values, later) = rest.split_at(rest.len().min(voxels - start));
             for (n, (vector, value)) in vectors[start..].iter_mut().zip(values).enumerate() {

@@ -19,28 +19,28 @@ const UNIT_OF_TIME: u8 = 0x38;
 pub struct Series {
     /// The volumes, all on one grid.
     pub volumes: Vec<Volume>,
-    /// Times of the volumes.
+    /// Times at which the volumes were acquired.
     pub timing: Timing,
 }
 
 /// Start, step and unit of a header's fourth axis, passed on without conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Timing {
-    /// Position of the first volume.
+    /// Time of the first volume, in `unit`.
     pub start: f32,
-    /// Distance between two volumes.
+    /// Time between two successive volumes, in `unit`.
     pub step: f32,
     /// NIfTI's code of the unit: 8 for seconds, 16 for milliseconds.
     pub unit: u8,
 }
 
 impl Timing {
-    /// Reads them from a header.
+    /// Reads start, step and unit of the time axis from a header.
     pub(super) fn of(header: &NiftiHeader) -> Timing {
         Timing { start: header.toffset, step: header.pixdim[4], unit: header.xyzt_units & UNIT_OF_TIME }
     }
 
-    /// Writes them to the header of a series of `volumes` volumes.
+    /// Writes start, step and unit to the header of a series of `volumes` volumes.
     pub(super) fn put(&self, header: &mut NiftiHeader, volumes: u16) {
         header.dim[0] = 4;
         header.dim[4] = volumes;
@@ -94,7 +94,7 @@ impl SeriesReader {
         self.count as usize
     }
 
-    /// Times of the volumes.
+    /// Times at which the volumes were acquired.
     pub fn timing(&self) -> Timing {
         self.timing
     }

@@ -7,7 +7,7 @@ use super::super::ErrorKind;
 /// Storage of voxels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Encoding {
-    /// Type of one value.
+    /// NIfTI type of the stored values.
     pub datatype: NiftiType,
     /// Its byte order.
     pub endianness: Endianness,

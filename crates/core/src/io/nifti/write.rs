@@ -12,7 +12,7 @@ use super::grid_rule::GridRule;
 use super::header;
 use crate::{Grid, LabelVolume, Volume};
 
-/// Number of values in one piece.
+/// Number of values that are converted and compressed together as one piece.
 pub(super) const PIECE: usize = 1 << 18;
 
 /// Writes a volume in single precision, compressed if the name ends in `.gz`. qform and sform are equal. The file

@@ -51,7 +51,7 @@ pub fn write_series_by_volume<'a, E: From<Error>>(
     })
 }
 
-/// A file of volumes with the same size.
+/// An open file to which volumes of equal size are written one by one.
 pub(super) struct File {
     pub header: NiftiHeader,
     /// Voxels per volume.
@@ -111,9 +111,9 @@ pub(super) fn write<E: From<Error>>(
 /// The bytes of a file, divided into the same pieces however the volumes are passed, so that the file is the same.
 struct Pieces<'w, 'f, 'a> {
     out: Out<'w, 'f, 'a>,
-    /// The header, until it is written with the first values.
+    /// Bytes of the header until they are written with the first values; empty afterwards.
     head: Vec<u8>,
-    /// Values that have not been written.
+    /// Values that have been added but not yet written to the file.
     waiting: Vec<f32>,
     stored: Stored,
 }
@@ -139,7 +139,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         Ok(Pieces { out, head, waiting: Vec::new(), stored })
     }
 
-    /// Writes the waiting values that fill whole batches.
+    /// Writes the unwritten values as far as they fill whole batches.
     fn write_full_batches(&mut self) -> std::io::Result<()> {
         let batch = gzip::BATCH * PIECE;
         let full = self.waiting.len() / batch * batch;

@@ -53,7 +53,7 @@ pub fn check_name(target: &Path) -> Result<(), OutputError> {
 /// Creates a folder and its parents, unless they exist.
 ///
 /// # Errors
-/// If it cannot be created, or its name is that of a file.
+/// If the folder cannot be created, or a file has its name.
 pub fn make_folder(path: &Path) -> Result<(), OutputError> {
     if std::fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
         return Err(OutputError::new(path, OutputErrorKind::NotAFolder));
@@ -63,7 +63,7 @@ pub fn make_folder(path: &Path) -> Result<(), OutputError> {
         .map_err(|source| folder_error(path, source))
 }
 
-/// Refuses outputs of which one exists and is the same file as an input.
+/// Returns an error if an output exists already and is the same file as an input.
 fn check_no_input<T: AsRef<Path>, P: AsRef<Path>>(
     targets: &[T],
     inputs: impl IntoIterator<Item = P>,
@@ -109,7 +109,7 @@ pub(super) fn folder_error(folder: &Path, source: std::io::Error) -> OutputError
     OutputError::new(folder, OutputErrorKind::ClosedFolder(source))
 }
 
-/// The description of this file, if the process is writing it.
+/// Description of the use of this file, if the process is writing to the file at present.
 fn in_use(target: &Path) -> Option<&'static str> {
     let protected = PROTECTED.lock().unwrap_or_else(PoisonError::into_inner);
     if protected.is_empty() {

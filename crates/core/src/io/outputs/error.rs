@@ -8,7 +8,7 @@ use crate::io;
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {kind}", path.display())]
 pub struct OutputError {
-    /// The output, or its folder.
+    /// Path of the output file, or of its folder if the folder is the problem.
     pub path: PathBuf,
     /// The problem.
     pub kind: OutputErrorKind,
@@ -24,10 +24,10 @@ pub enum OutputErrorKind {
     /// No file can be created in the folder.
     #[error("no file can be made in this folder: {0}; give another output name")]
     ClosedFolder(#[source] std::io::Error),
-    /// The name is that of a file, where a folder is wanted.
+    /// The path is that of a file, but a folder is needed.
     #[error("is a file, expected a folder or a name for a new one; give another output name")]
     NotAFolder,
-    /// The name is that of a folder.
+    /// The path of the output file is that of an existing folder.
     #[error("is a folder, expected the name of a file to write")]
     IsFolder,
     /// The name is that of a pipe or a device. A rename would replace it by a file.

@@ -1,4 +1,4 @@
-//! Sets of files that appear together.
+//! Sets of output files that get their final names together, after all files are complete.
 
 use std::path::{Path, PathBuf};
 
@@ -30,14 +30,14 @@ pub type Writing<'a, E> = Box<dyn FnOnce(&Path) -> Result<(), E> + Send + 'a>;
 /// ```
 #[derive(Debug, Default)]
 pub struct Outputs {
-    /// Folders of outputs, each with its hidden folder.
+    /// Each folder of outputs with the hidden temporary folder created in it.
     folders: Vec<(PathBuf, Temporary)>,
     /// Temporary path and final path of each file.
     files: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Outputs {
-    /// An empty set.
+    /// Makes an empty set of outputs.
     pub fn new() -> Outputs {
         Outputs::default()
     }

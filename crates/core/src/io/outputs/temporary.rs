@@ -13,7 +13,7 @@ use crate::failpoint::{self, Operation};
 /// Number of attempts to remove a folder. A thread that is still writing may add a file in between.
 const TRIES: usize = 20;
 
-/// Global, because a signal handler must find it.
+/// The temporary files of this process. The registry is global, because a signal handler must find it.
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { unfinished: BTreeSet::new(), named: false });
 
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Registry {
     }
 }
 
-/// Tries to remove a file or folder. True if it does not exist afterwards.
+/// Tries to remove a file or folder. Returns whether the path no longer exists.
 fn is_removed(path: &Path) -> bool {
     match std::fs::symlink_metadata(path) {
         // Removing what is in a folder takes a file descriptor, of which none may be left.
@@ -120,18 +120,18 @@ pub fn give_names<'a>(files: impl IntoIterator<Item = (&'a Path, &'a Path)>) -> 
     Ok(())
 }
 
-/// An output that has got its name, and what had it before.
+/// An output that has been given its final name, and the earlier file of that name.
 struct Named<'a> {
     target: &'a Path,
     before: Before,
 }
 
 enum Before {
-    /// No file.
+    /// No file had the name before.
     Nothing,
-    /// A file, which has this name as well.
+    /// A file had the name before. It is kept under this second name.
     File(PathBuf),
-    /// It is not known: the file system has no second names, or nothing can fail any more.
+    /// The earlier file is not kept: the file system has no hard links, or nothing can fail any more.
     Lost,
 }
 
@@ -147,7 +147,7 @@ fn keep(temporary: &Path, target: &Path) -> Before {
 }
 
 impl Named<'_> {
-    /// Puts back what was there. What cannot be put back stays as it is: the error that led here is told.
+    /// Restores the earlier file. Errors here are ignored, because the error that led to the undo is reported.
     fn undo(self) {
         let _ = match self.before {
             Before::Nothing => std::fs::remove_file(self.target),
@@ -157,7 +157,7 @@ impl Named<'_> {
     }
 }
 
-/// While this exists, no output of this process gets its name.
+/// A guard: while it exists, no output of this process is given its final name.
 #[derive(Debug)]
 pub struct CommitsStopped(MutexGuard<'static, Registry>);
 
