@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(pool.install(run)?)
 }
 
-/// The fastest of many rounds: what others do on the machine makes none faster.
+/// Times `work` and reports the fastest of many rounds, because other load on the machine can only slow rounds down.
 fn timed(name: &str, mut work: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
     let mut fastest = f64::INFINITY;
     for _ in 0..ROUNDS {

@@ -135,7 +135,7 @@ fn run() -> Result<(), Error> {
     joint_histograms(&cuda, bandwidth, &images, &map)
 }
 
-/// A round that examines everything, and one after it.
+/// Times two rounds of relaxation: a round that examines all voxels, and the following round.
 fn relaxing(cuda: &Cuda, bandwidth: f64, fields: &[Field]) -> Result<(), Error> {
     let limits = RelaxLimits { smallest_jacobian: 0.01, largest_residual_voxels: 0.45 };
     const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];

@@ -30,7 +30,7 @@ pub trait Backend: Sized + Sync {
     type Field: Send + Sync + 'static;
     /// Fixed voxels with their bins, for the correlation ratio and joint histograms.
     type FixedBins: Send + Sync;
-    /// Scratch memory of [`cc_update`](Backend::cc_update) for one shape.
+    /// Scratch memory of [`cc_update`](Backend::cc_update) for images of one shape.
     type CcWorkspace: Send;
     /// The scores of one [`cc_update`](Backend::cc_update), which the device may still be computing.
     type CcPending: Send;
@@ -295,7 +295,7 @@ pub trait Backend: Sized + Sync {
         moving_update: &mut Self::Field,
     ) -> Result<f64, Error>;
 
-    /// √Σ‖u‖² over all voxels. Updates are divided by it before they are added.
+    /// Norm of a field, √Σ‖u‖² over all voxels. Updates are divided by their norm before they are added.
     fn magnitude(&self, field: &Self::Field) -> Result<f64, Error>;
 
     /// field(x) ← field(x) + scale·other(x).

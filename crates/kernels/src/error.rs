@@ -11,12 +11,12 @@ pub enum Error {
     Shape {
         /// The operation.
         operation: &'static str,
-        /// The shape that it needs.
+        /// The shape that the operation needs.
         expected: [usize; 3],
         /// The shape of the operand.
         found: [usize; 3],
     },
-    /// A buffer has another length than its shape needs.
+    /// The length of a buffer differs from the number of values that its shape needs.
     #[error("{operation}: expected {expected} values, found {found}")]
     Length {
         /// The operation.
@@ -57,7 +57,7 @@ pub enum Error {
         operation: &'static str,
         /// The driver's code.
         code: u32,
-        /// The driver's name and text for it.
+        /// The driver's name and description of the error code.
         reason: String,
     },
     /// The device has too little memory.
@@ -129,7 +129,7 @@ pub enum Error {
         operation: &'static str,
         /// Bytes needed.
         needed: usize,
-        /// Bytes that a block can have.
+        /// Shared memory that a block can have, bytes.
         most: usize,
     },
     /// A window that the device's kernels do not support.

@@ -15,7 +15,7 @@ pub struct Input<'a, I> {
     pub voxels: Voxels<'a, I>,
 }
 
-/// Where the voxels of an [`Input`] are.
+/// The location of the voxels of an [`Input`].
 #[derive(Debug)]
 pub enum Voxels<'a, I> {
     /// In main memory.

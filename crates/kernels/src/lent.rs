@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
-/// The memory that a device computes in.
+/// Kind of memory in which a device computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Main memory.
@@ -45,7 +45,7 @@ impl Lent {
         Lent { place, address, shape: vec![x, y, z], strides: vec![1, x, x * y], _memory: memory }
     }
 
-    /// The memory that the array lies in.
+    /// Kind of memory that contains the array.
     pub fn place(&self) -> Place {
         self.place
     }
@@ -60,7 +60,7 @@ impl Lent {
         &self.shape
     }
 
-    /// Elements from one index to the next along each axis.
+    /// Distance in memory between neighbours along each axis, elements.
     pub fn strides(&self) -> &[usize] {
         &self.strides
     }

@@ -1,11 +1,11 @@
-//! Bins and units of [`Backend::mi_update`](crate::Backend::mi_update), the same on every device.
+//! Bins and units of [`Backend::mi_update`](crate::Backend::mi_update), which all devices share.
 
 use crate::{Error, MiParameters};
 
 /// Bins beyond either end of the range, so that every spline fits.
 const PADDING: usize = 2;
 
-/// Total weight that a voxel adds to a histogram.
+/// Total weight that each voxel adds to the joint histogram.
 pub(crate) const UNIT: u32 = 1 << 16;
 
 /// The map from an image's values to positions on the axis of bins; `Binning` of `cu/mattes.cu`.

@@ -194,7 +194,7 @@ impl MiParameters {
     pub const BINS: std::ops::RangeInclusive<usize> = 8..=256;
 }
 
-/// Limits at which [`Backend::invert`](crate::Backend::invert) stops, at each voxel on its own.
+/// Limits at which [`Backend::invert`](crate::Backend::invert) stops; they are checked separately for each voxel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InversionLimits {
     /// Most steps.
@@ -223,7 +223,7 @@ pub struct RelaxRound {
     pub limits: RelaxLimits,
     /// Variance of the Gaussian that smooths around voxels beyond the limits, voxels²; at least 0.5.
     pub variance_voxels: f64,
-    /// Distance along each axis up to which such a voxel affects its neighbours, voxels.
+    /// Distance along each axis up to which a voxel beyond the limits affects its neighbours, voxels.
     pub reach_voxels: usize,
     /// Whether voxels that fold are moved with their neighbours by the smallest move that unfolds them; otherwise
     /// they are smoothed.

@@ -1,4 +1,4 @@
-//! Constants and weights of [`Backend::relax`](crate::Backend::relax), the same on every device.
+//! Constants and weights of [`Backend::relax`](crate::Backend::relax), which all devices share.
 
 /// Edge of the bricks in which a volume is examined, voxels.
 pub(crate) const BRICK: usize = 8;

@@ -18,7 +18,7 @@ pub(crate) struct PairSums {
 impl PairSums {
     /// Pearson's correlation; NaN if either value is constant.
     pub(crate) fn correlation(self) -> f64 {
-        /// Variance that rounding gives to a constant, as a share of its square.
+        /// Largest variance that rounding errors give to a constant value, as a share of the square of that value.
         const ROUNDING: f64 = 1e-13;
         let PairSums { counted, a, b, aa, bb, ab } = self;
         let count = counted as f64;
@@ -30,7 +30,7 @@ impl PairSums {
     }
 }
 
-/// Statistics of one number per voxel.
+/// Statistics of a quantity that has one number per voxel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Statistics {
     pub(crate) counted: u64,

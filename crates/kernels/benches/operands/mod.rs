@@ -1,4 +1,4 @@
-//! What the kernels are timed on: noise, and fields as registrations make them.
+//! Operands for timing the kernels: images of noise, and displacement fields like those of registrations.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Error};
@@ -18,13 +18,13 @@ pub fn brain<B: Backend>(backend: &B, shape: [usize; 3], seed: u32) -> Result<B:
     backend.smooth(&backend.upload(shape, &noise(seed, shape.iter().product()))?, [1.0; 3])
 }
 
-/// Smooth displacements of a few voxels, as registrations make them.
+/// Makes a field of smooth displacements of a few voxels, like the fields of registrations.
 pub fn field<B: Backend>(backend: &B, shape: [usize; 3], seed: u32) -> Result<B::Field, Error> {
     let values = noise(seed, 3 * shape.iter().product::<usize>());
     let vectors: Vec<[f32; 3]> =
         values.as_chunks().0.iter().map(|v: &[f32; 3]| v.map(|value| 60.0 * (value - 0.5))).collect();
     let (mut field, mut scratch) = (backend.upload_field(shape, &vectors)?, backend.field(shape)?);
-    // Both sides are smoothed at once; the other one is a single voxel here.
+    // The kernel smooths the fields of both sides at once; here the field of the other side is a single voxel.
     let [mut other, mut other_scratch] = backend.field_pair([1; 3])?;
     for _ in 0..3 {
         backend.smooth_both_fields([&mut field, &mut other], 6.0, [&mut scratch, &mut other_scratch])?;

@@ -1,4 +1,4 @@
-//! A chain of transforms as one displacement field.
+//! Composition of a chain of transforms to one displacement field.
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid, TransformChain};
 use nalgebra::Point3;

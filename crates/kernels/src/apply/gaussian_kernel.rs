@@ -35,7 +35,7 @@ impl GaussianWeights {
         self.erf[step] + (position - step as f64) * (self.erf[step + 1] - self.erf[step])
     }
 
-    /// The voxels along one axis within the cutoff of `index`.
+    /// The range of voxels along one axis that lie within the cutoff distance of `index`.
     #[inline]
     fn reach(&self, axis: usize, index: f64) -> std::ops::Range<usize> {
         // In cells: voxel j extends from j to j + 1.
@@ -44,7 +44,7 @@ impl GaussianWeights {
         first..((cell + self.cutoff_voxels[axis]).ceil() as usize).min(self.shape[axis])
     }
 
-    /// Calls `visit(voxel, mass)` along one axis; returns the total mass.
+    /// Calls `visit(voxel, mass)` for each voxel within the cutoff along one axis; returns the sum of the kernel's masses.
     #[inline]
     pub fn walk(&self, axis: usize, index: f64, mut visit: impl FnMut(usize, f64)) -> f64 {
         let at = |edge: usize| self.erf((edge as f64 - 0.5 - index) * self.scale[axis]);

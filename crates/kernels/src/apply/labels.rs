@@ -62,7 +62,7 @@ impl<T: Copy + PartialOrd + Send + Sync> Sample for Vote<'_, T> {
     fn at(&self, index: [f64; 3]) -> T {
         let cell = Cell::around(self.shape, index);
         let labels = cell.corners().map(|corner| self.voxels[corner]);
-        // For nearly all voxels the eight neighbours have one label.
+        // At nearly all voxels the eight neighbours have the same label, so no votes are needed.
         if labels[1..].iter().all(|label| *label == labels[0]) {
             return labels[0];
         }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 /// A field whose voxels lie within this distance of the output's voxels is read without interpolation, voxels.
 const SAME_GRID_VOXELS: f64 = 1e-4;
-/// Number of points in one task of [`apply_points`].
+/// Number of points that one parallel task of [`apply_points`] maps.
 const POINTS_PER_TASK: usize = 4096;
 
 /// The map from an output voxel through a chain to a (fractional) voxel of the input.
@@ -15,7 +15,7 @@ pub struct Path<'a> {
     shape: [usize; 3],
     /// Output voxel → world, with any affines that precede the first field.
     start: AffineTransform,
-    /// The first field, if it acts first and lies on the output's grid.
+    /// The displacement field of the first step, if the field lies on the grid of the output.
     on_output: Option<&'a DisplacementField>,
     rest: Vec<Leg<'a>>,
 }
@@ -26,7 +26,7 @@ enum Leg<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// From the voxels of `onto` to those of `input`.
+    /// Makes the path of points from the voxels of `onto` through the chain to the voxels of `input`.
     pub fn new(onto: &Grid, chain: &'a TransformChain, input: &Grid) -> Path<'a> {
         Path::to(onto, chain, &input.world_to_voxel())
     }

@@ -75,7 +75,7 @@ impl<'a> WindowedSinc<'a> {
         WindowedSinc { shape, voxels, table: sinc_table(window) }
     }
 
-    /// The first voxel and the weights along one axis.
+    /// Index of the first voxel within the window along one axis, and the weights of the window's voxels.
     #[inline]
     fn weights(&self, index: f64) -> (isize, [f32; TAPS]) {
         let lower = index.floor();

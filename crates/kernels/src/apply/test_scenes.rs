@@ -3,7 +3,7 @@
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain, Volume};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-/// Pseudo-random numbers in 0…1, the same in every run (Knuth's MMIX generator).
+/// Pseudo-random numbers in 0…1 by Knuth's MMIX generator; equal seeds give equal sequences.
 pub struct Noise(pub u64);
 
 impl Noise {

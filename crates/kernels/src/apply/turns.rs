@@ -17,7 +17,7 @@ pub struct Turns<'a> {
     onto: &'a Grid,
     chain: &'a TransformChain,
     from: Matrix3<f64>,
-    /// The inverse derivatives of a chain of affine maps, the same at every voxel.
+    /// The inverse derivatives of a chain of affine maps only, which are equal at all voxels.
     everywhere: Option<Vec<Matrix3<f64>>>,
 }
 

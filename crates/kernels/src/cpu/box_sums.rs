@@ -8,7 +8,7 @@ use super::blocks;
 /// Rows of a tile. With its margins, all planes of a tile stay in the second-level cache.
 const TILE: usize = 32;
 
-/// Buffers of one thread for one slab of slices.
+/// Buffers of the box sums that one thread needs for one slab of slices.
 #[derive(Debug, Default)]
 pub(super) struct BoxSums {
     padded: Vec<f32>,
@@ -44,7 +44,7 @@ impl BoxSums {
             for k in range.start.saturating_sub(radius)..range.end + radius {
                 let slot = &mut self.ring[(k % width) * Q * plane..][..Q * plane];
                 if k < nz {
-                    // Along x, for the rows of the tile and its margins.
+                    // Sums along x are computed for the rows of the tile and of its margins.
                     for r in 0..rows + 2 * radius {
                         let Some(j) = (y0 + r).checked_sub(radius).filter(|j| *j < ny) else {
                             for q in 0..Q {

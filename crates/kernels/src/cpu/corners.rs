@@ -75,7 +75,7 @@ pub(super) fn unfolded(field: &Field, at: [usize; 3], smallest: f32, allowed: &[
     if count > 0.0 { std::array::from_fn(|c| u[c] + sum[c] / count) } else { u }
 }
 
-/// Sum of the moves of one voxel.
+/// Sum and number of the moves of one voxel that raise the determinants at the corners around the voxel.
 struct Moves<'a> {
     field: &'a Field,
     smallest: f32,

@@ -55,7 +55,7 @@ pub(super) fn bin_fixed(
     Ok(FixedBins { shape: fixed.shape, bins, bin, weight: weight.map(|weight| weight.voxels.to_vec()), extents })
 }
 
-/// From the first positive weight of a row to one past the last.
+/// Index range of the positive weights of a row: the first positive weight, and one past the last positive weight.
 pub(super) fn extent(row: &[f32]) -> [u32; 2] {
     let start = row.iter().position(|weight| *weight > 0.0);
     let last = row.iter().rposition(|weight| *weight > 0.0);

@@ -1,4 +1,4 @@
-//! Windowed cross-correlation and its gradient.
+//! Windowed cross-correlation of two images, and its gradient.
 
 mod window;
 
@@ -17,7 +17,7 @@ use window::{Sums, Terms};
 /// Buffers of [`Backend::cc_update`](crate::Backend::cc_update).
 #[derive(Debug)]
 pub struct CcWorkspace {
-    /// Number of slices of each slab, and its buffers.
+    /// Number of slices (along z) of each slab; `slabs` has the buffers of each slab.
     slices: usize,
     slabs: Vec<Slab>,
     /// Sums of each slice's windows.
@@ -27,7 +27,7 @@ pub struct CcWorkspace {
     terms: Vec<f32>,
 }
 
-/// Buffers for one slab.
+/// Buffers for the cross-correlation of one slab of slices.
 #[derive(Debug)]
 struct Slab {
     sums: BoxSums,
@@ -59,7 +59,7 @@ struct Pair<'a> {
     noise_variance: f32,
 }
 
-/// [`Backend::cc_update`](crate::Backend::cc_update) and its scores.
+/// Computes [`Backend::cc_update`](crate::Backend::cc_update) and the scores of the images.
 pub(super) fn update(
     fixed: &Image,
     moving: &Image,

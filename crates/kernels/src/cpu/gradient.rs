@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::image::Image;
 
-/// Central differences, one-sided at the border.
+/// Image gradients by central differences; one-sided differences at the border.
 #[derive(Clone, Copy)]
 pub(super) struct Gradient {
     shape: [usize; 3],

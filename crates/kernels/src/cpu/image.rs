@@ -1,4 +1,4 @@
-//! A scalar volume in memory, and its interpolation.
+//! A scalar volume in main memory, and interpolation of its values.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ pub struct Image {
     pub(super) voxels: Voxels,
 }
 
-/// The values of a volume, and its backdrop.
+/// The voxel values of a volume, and the volume's backdrop: where only background is found.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Voxels {
     values: Vec<f32>,
@@ -96,7 +96,7 @@ impl<'a> Sampler<'a> {
         c0 + tz * (c1 - c0)
     }
 
-    /// The nearest voxel; half-way, the upper one.
+    /// Index of the voxel nearest to a coordinate; half-way between two voxels, the voxel of higher index.
     #[inline(always)]
     pub(super) fn nearest(&self, point: [f32; 3]) -> f32 {
         if !self.cell.contains(point) {
@@ -149,7 +149,7 @@ impl Cell {
         (i + j * self.row + k * self.slice, clamped - low.round_float())
     }
 
-    /// The voxel nearest to the point, clamped to the volume; half-way, the upper one.
+    /// Index of the voxel nearest to a point, clamped to the volume; half-way between voxels, the voxel of higher index.
     #[inline(always)]
     fn nearest(&self, point: [f32; 3]) -> usize {
         let top = self.top.as_array();

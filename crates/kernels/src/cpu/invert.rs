@@ -40,7 +40,7 @@ pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimit
     });
 }
 
-/// Improves the inverse at one voxel from `start`; zero on the border.
+/// Computes the inverse displacement at one voxel, starting from `start`; zero on the border.
 pub(super) fn inverse_at(
     sampler: &FieldSampler,
     shape: [usize; 3],
@@ -54,7 +54,7 @@ pub(super) fn inverse_at(
     invert_at(sampler, at.map(|n| n as f32), start, limits)
 }
 
-/// The inverse at one voxel: fixed-point steps, then Newton steps.
+/// Computes the inverse displacement at one voxel by fixed-point steps, then Newton steps.
 #[inline(always)]
 fn invert_at(sampler: &FieldSampler, point: [f32; 3], start: [f32; 3], limits: &InversionLimits) -> [f32; 3] {
     let (point, mut v) = (lanes(point), lanes(start));
@@ -113,7 +113,7 @@ pub(super) fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// ‖u(x + v(x)) + v(x)‖² at one voxel.
+/// Squared residual ‖u(x + v(x)) + v(x)‖² of the inverse v at one voxel, voxels².
 #[inline(always)]
 pub(super) fn squared_residual_at(sampler: &FieldSampler, inverse: &Field, at: [usize; 3]) -> f32 {
     squared_residual(sampler, at.map(|n| n as f32), inverse.vectors()[inverse.index(at)])

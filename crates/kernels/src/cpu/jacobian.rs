@@ -15,7 +15,7 @@ pub(super) fn determinant(field: &Field, out: &mut Image) {
     });
 }
 
-/// The same at one voxel.
+/// Jacobian determinant of the warp x + u(x) at one voxel.
 #[inline(always)]
 pub(super) fn determinant_at(field: &Field, at: [usize; 3]) -> f32 {
     let [nx, ny, _] = field.shape;

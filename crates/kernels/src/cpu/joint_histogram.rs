@@ -125,7 +125,7 @@ impl<'a> Joint<'a> {
         Ok(Joint { fixed, operands, sampling, bins, low, scale: parameters.scale() })
     }
 
-    /// The histogram of one transform, computed in about `pieces` pieces.
+    /// Computes the joint histogram of one transform, with the volume split into about `pieces` pieces.
     fn histogram(&self, fixed_to_moving: &AffineTransform, pieces: usize) -> Vec<u64> {
         let [nx, ny, nz] = self.fixed.shape;
         let least = LEAST_SAMPLES.div_ceil((nx * ny).max(1));
@@ -158,7 +158,7 @@ impl<'a> Joint<'a> {
         counts
     }
 
-    /// Adds a block of values, each to the two bins around it.
+    /// Adds a block of values to the histogram; each value is shared between its two nearest bins.
     #[inline(always)]
     fn share(&self, block: &Block, counts: &mut [u64]) {
         let top = (self.bins - 1) as f32;

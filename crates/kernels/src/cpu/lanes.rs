@@ -24,7 +24,7 @@ pub(super) fn store(lanes: f32x8, row: &mut [f32], from: usize) {
     }
 }
 
-/// All bits set in the first `count` lanes, none in the others.
+/// A lane mask: all bits are set in the first `count` lanes and clear in the remaining lanes.
 #[inline(always)]
 pub(super) fn first(count: usize) -> f32x8 {
     f32x8::new([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]).simd_lt(f32x8::splat(count as f32))

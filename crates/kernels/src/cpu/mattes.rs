@@ -1,4 +1,4 @@
-//! Mutual information after Mattes, and its gradient.
+//! Mutual information of two images after Mattes, and its gradient.
 
 use rayon::prelude::*;
 
@@ -49,7 +49,7 @@ impl Binning {
 }
 
 impl Place {
-    /// β³ at the four bins from one below the own bin, in [`UNIT`]s.
+    /// Cubic B-spline weights of the four bins around the value, in [`UNIT`]s; the first bin is one below the value's bin.
     #[inline(always)]
     fn weights(&self) -> [u32; 4] {
         const SIXTH: f32 = UNIT as f32 / 6.0;
@@ -146,7 +146,7 @@ impl Pair<'_> {
         })
     }
 
-    /// Both updates from the logarithms of both sides.
+    /// Computes the updates of both sides from the logarithms of the histograms of both sides.
     fn updates(
         &self,
         gradient: Gradient,

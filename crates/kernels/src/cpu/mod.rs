@@ -35,7 +35,7 @@ pub use image::Image;
 pub use mattes::MiWorkspace;
 pub use relax::Relaxation;
 
-/// The CPU backend. It uses the rayon pool of its caller.
+/// The CPU backend. It computes on the rayon thread pool of the calling thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cpu;
 

@@ -143,7 +143,7 @@ fn half(
     count
 }
 
-/// Inverts `field` again in the marked bricks of its inverse.
+/// Recomputes the inverse of `field` in the marked bricks of `inverse`.
 fn follow(
     field: &Field,
     inverse: &mut Field,
@@ -277,7 +277,7 @@ impl Smoothing {
         self.sum(2, at, |k| self.sum(1, at, |j| self.sum(0, at, |i| vectors[field.index([i, j, k])])))
     }
 
-    /// Weighted sum along one axis of `value` at each index.
+    /// Smooths `value` along one axis: the sum of its values at the indices around `at`, weighted by the kernel.
     fn sum(&self, axis: usize, at: [usize; 3], value: impl Fn(usize) -> [f32; 3]) -> [f32; 3] {
         let (at, last, kernel) = (at[axis], self.shape[axis] - 1, &self.kernels[axis]);
         let mut sum = value(at).map(|v| kernel[0] * v);

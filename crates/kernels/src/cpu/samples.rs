@@ -36,15 +36,15 @@ pub(super) struct Operands<'a> {
     pub backdrop: &'a Backdrop,
 }
 
-/// A block of samples of one row.
+/// A block of consecutive samples of one image row.
 pub(super) struct Block<'b> {
     /// Index of the first fixed voxel.
     pub first: usize,
     pub count: usize,
     pub weights: &'b Lanes,
-    /// Trilinear moving values, if they were requested.
+    /// Moving values at the samples by trilinear interpolation, if these values were requested.
     pub values: &'b Lanes,
-    /// The voxels around each sample, and its position between them.
+    /// For each sample: the surrounding voxels of the moving image, and the sample's position between them.
     pub cells: &'b Cells,
 }
 

@@ -26,7 +26,7 @@ impl Statistics {
         Statistics {
             counted: self.counted + 1,
             sum: self.sum + f64::from(value),
-            // NaN is no extreme value, and it is not positive.
+            // NaN is never taken as minimum or maximum, but is counted as not positive.
             low: self.low.min(value),
             high: self.high.max(value),
             not_positive: self.not_positive + u64::from(value <= 0.0 || value.is_nan()),

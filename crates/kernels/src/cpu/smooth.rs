@@ -7,7 +7,7 @@ use super::image::Image;
 use super::{blocks, slab, widest};
 use crate::gaussian;
 
-/// A smoothed copy. Beyond its border the image continues with the border value.
+/// Makes a copy of the image smoothed by a Gaussian. Beyond its border the image continues with the border value.
 pub(super) fn image(image: &Image, sigma_voxels: [f64; 3]) -> Image {
     if sigma_voxels == [0.0; 3] {
         return image.clone();

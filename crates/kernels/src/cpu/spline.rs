@@ -1,4 +1,4 @@
-//! Cubic spline coefficients of an image, and interpolation by them.
+//! Cubic spline coefficients of an image, and interpolation with these coefficients.
 
 use antsreg_core::AffineTransform;
 

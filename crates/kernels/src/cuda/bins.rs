@@ -13,7 +13,7 @@ pub struct FixedBins {
     pub(super) bins: usize,
     /// Index of each counted voxel, bin after bin.
     pub(super) sorted: Buffer<u32>,
-    /// The weight of each voxel, in the same order.
+    /// The weight of each counted voxel, in the order of `sorted`; `None` if voxels have no weights.
     pub(super) weights: Option<Buffer<f32>>,
     /// Start and end of each segment in `sorted`.
     pub(super) segments: Buffer<[u32; 2]>,
@@ -23,7 +23,7 @@ pub struct FixedBins {
     pub(super) segment_count: usize,
     /// Number of counted voxels.
     pub(super) counted: usize,
-    /// The same voxels in bricks, if voxels have no weights.
+    /// The counted voxels grouped by bricks, if voxels have no weights.
     pub(super) bricks: Option<FixedBricks>,
 }
 
@@ -107,7 +107,7 @@ impl Cuda {
     }
 }
 
-/// Start of each bin and of its segments.
+/// Host tables of the sorted voxels: the start of each bin, the segments, and the first segment of each bin.
 struct Segments {
     counted: usize,
     starts: Vec<u32>,

@@ -1,4 +1,4 @@
-//! Device memory of one element type.
+//! Buffers in device memory with elements of one type.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -59,7 +59,7 @@ impl<T: Plain> Buffer<T> {
         self.fill(range, 0)
     }
 
-    /// Fills these elements with the repeated 32 bits of a number.
+    /// Fills this range of elements with a repeated pattern of 32 bits.
     pub(super) fn fill(&mut self, range: Range<usize>, bits: u32) -> Result<(), Error> {
         let range = range.start.min(self.len)..range.end.min(self.len);
         let (start, words) = (self.pointer + (range.start * size_of::<T>()) as u64, range.len() * size_of::<T>() / 4);

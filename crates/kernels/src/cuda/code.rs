@@ -47,7 +47,7 @@ impl Ptx {
     }
 }
 
-/// The code of a file of `cu/`, with the names of its kernels.
+/// Makes the `Code` of a file of `cu/`: its compiled code and the names of its kernels.
 macro_rules! code {
     ($file:expr, $kernels:expr) => {
         $crate::cuda::code::Code {

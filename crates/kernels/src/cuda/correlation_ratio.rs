@@ -14,7 +14,7 @@ use super::sampled::Sampled;
 use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::Error;
 
-/// Threads that add up one segment.
+/// Number of threads of the block that adds up one segment of a bin.
 const THREADS: u32 = 128;
 
 /// Device memory for the sums of a batch, reused from call to call.
@@ -44,7 +44,7 @@ impl Cuda {
             return Ok(vec![1.0; fixed_to_moving.len()]);
         };
         let filtered = self.filtered.load(Ordering::Relaxed);
-        // A slice is sampled as two equal slices only by textures, which repeat it.
+        // A slice is sampled as a volume of two equal slices, which only a texture contains; bricks read the image itself.
         let volume = sampled.shape == moving.shape;
         if let (Some(bricks), None, true) = (&fixed.bricks, moving_weight, volume) {
             let batch = Batch { shape: fixed.shape, bins: fixed.bins, fixed: bricks, moving, edge_voxels, filtered };

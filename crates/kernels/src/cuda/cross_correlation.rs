@@ -1,4 +1,4 @@
-//! Windowed cross-correlation and its gradient, on tiles that slide along z.
+//! Windowed cross-correlation and its gradient, computed on tiles that slide along z.
 
 use std::sync::Arc;
 

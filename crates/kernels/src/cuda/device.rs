@@ -212,7 +212,7 @@ impl Device {
         Ok(Memory { free: free as u64, kept: self.kept(), total: total as u64 })
     }
 
-    /// The memory pool, if there is one.
+    /// The default memory pool of the device; `None` if the device is used without a pool.
     fn pool(&self) -> Option<sys::CUmemoryPool> {
         let device = CudaDevice::get_device(self.info.index as u32).ok().filter(|_| self.pooled)?;
         let mut pool = std::ptr::null_mut();
@@ -235,7 +235,7 @@ impl Device {
         reserved.zip(used).map_or(0, |(reserved, used)| reserved.saturating_sub(used))
     }
 
-    /// Returns the memory that the pool keeps to the system.
+    /// Gives the unused memory of the pool back to the system.
     pub(super) fn release_kept_memory(&self) -> Result<(), Error> {
         self.synchronize("release memory")?;
         match self.pool() {
@@ -312,7 +312,7 @@ pub(super) fn driver_error(operation: &'static str, error: CudaError) -> Error {
 }
 
 fn code_error(operation: &'static str, code: u32) -> Error {
-    /// The code by which cust reports a code that it does not know.
+    /// The error code with which cust replaces driver codes that are not in its list.
     const UNKNOWN: u32 = 999;
     let code = match (code, antsreg_cuda_driver::last_unlisted_error()) {
         (UNKNOWN, unlisted) if unlisted != 0 => unlisted,

@@ -9,7 +9,7 @@ use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
 use crate::{CcParameters, Error};
 
-/// The five surfaces of one shape.
+/// Buffers of the direct cross-correlation: five surfaces for images of one shape.
 pub struct DirectCc {
     shape: [usize; 3],
     surfaces: Surfaces,

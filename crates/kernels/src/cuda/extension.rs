@@ -40,7 +40,7 @@ impl Module {
         Ok(Module { kernels, _loaded: loaded })
     }
 
-    /// The kernel with this name, if it is in the module's list.
+    /// The kernel of this name; `None` if the module's list does not contain the name.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
@@ -70,7 +70,7 @@ impl Timer<'_> {
         self.start.record(self.cuda.device.stream()).map_err(timing_error)
     }
 
-    /// Marks the end, waits for it, and returns the seconds in between.
+    /// Records the end of the timed work, waits until the work has finished, and returns its duration in seconds.
     pub fn stop(self) -> Result<f64, Error> {
         self.end.record(self.cuda.device.stream()).map_err(timing_error)?;
         self.cuda.synchronize()?;
@@ -93,7 +93,7 @@ impl Cuda {
         Buffer::zeroed(&self.device, len)
     }
 
-    /// Allocates device memory and copies `values` into it.
+    /// Allocates a buffer in device memory and copies `values` into the buffer.
     pub fn holding<T: Plain>(&self, values: &[T]) -> Result<Buffer<T>, Error> {
         Buffer::from_slice(&self.device, values)
     }

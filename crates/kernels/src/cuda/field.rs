@@ -14,12 +14,12 @@ use super::launch::{Affine, Launch, Shape, Vector, arguments, sides};
 use super::module::Kernel;
 use crate::Error;
 
-/// Displacements in voxels, one plane per component.
+/// A displacement field on the device: displacements in voxels, with one plane of memory per component.
 pub struct Field {
     pub(super) shape: [usize; 3],
     /// The planes of this field, and of other fields allocated with it.
     components: Arc<Buffer<f32>>,
-    /// Index of this field in that allocation.
+    /// Index of this field among the fields that were allocated together.
     number: usize,
 }
 
@@ -64,7 +64,7 @@ impl Field {
         Ok(Field { shape, components: Arc::new(planes(device, shape, 3, false)?), number: 0 })
     }
 
-    /// Whether the planes of `other` directly follow those of this field.
+    /// Whether the planes of `other` directly follow the planes of this field in memory.
     pub(super) fn is_before(&self, other: &Field) -> bool {
         Arc::ptr_eq(&self.components, &other.components) && self.number + 1 == other.number
     }
@@ -95,7 +95,7 @@ fn rows(matrix: &Matrix3<f32>) -> [Vector; 3] {
     [0, 1, 2].map(|row| Vector([0, 1, 2].map(|column| matrix[(row, column)])))
 }
 
-/// A launch of one thread per voxel, in memory order.
+/// Prepares a launch of one thread per voxel, with threads in the order of the voxels in memory.
 fn over_list<'a>(kernel: &'a Kernel, field: &Field) -> Launch<'a> {
     Launch::over_elements(kernel, field.len(), 256, 2 * field.bytes())
 }
@@ -105,13 +105,13 @@ impl Cuda {
         Ok(Field { shape, components: Arc::new(planes(&self.device, shape, 3, true)?), number: 0 })
     }
 
-    /// Two fields, with the planes of the second directly behind those of the first.
+    /// Allocates two fields; the planes of the second field directly follow the planes of the first field in memory.
     pub(super) fn new_fields(&self, shape: [usize; 3]) -> Result<[Field; 2], Error> {
         let components = Arc::new(planes(&self.device, shape, 6, true)?);
         Ok([0, 1].map(|number| Field { shape, components: components.clone(), number }))
     }
 
-    /// Uploads vectors, multiplied by a matrix if one is given.
+    /// Uploads vectors to a field, multiplied by `matrix` if a matrix is given.
     pub(super) fn upload_vectors(
         &self,
         shape: [usize; 3],
@@ -166,7 +166,7 @@ impl Cuda {
         Ok(joined)
     }
 
-    /// A copy with vectors rounded in other units.
+    /// Makes a copy of the field whose vectors are rounded in other units.
     pub(super) fn round_vectors(
         &self,
         field: &Field,

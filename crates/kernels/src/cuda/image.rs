@@ -82,7 +82,8 @@ impl Image {
         Ok(TextureObjects { exact: texture.exact, filtered: texture.filtered })
     }
 
-    /// Where the image is zero.
+    /// The backdrop of the image: where the image is zero. It is computed on the first call and kept until the image
+    /// changes.
     pub(super) fn backdrop(&self, cuda: &Cuda) -> Result<Arc<Backdrop>, Error> {
         let mut backdrop = self.backdrop.lock().unwrap_or_else(PoisonError::into_inner);
         match &*backdrop {

@@ -6,7 +6,7 @@ use super::launch::{Launch, Shape, arguments, sides};
 use crate::{Error, InversionLimits};
 
 impl Cuda {
-    /// Inverts one field or two of one shape.
+    /// Inverts one or two fields; two fields must have the same shape.
     pub(super) fn invert_fields<const N: usize>(
         &self,
         fields: [&Field; N],

@@ -22,7 +22,7 @@ struct Joint {
 }
 impl Argument for Joint {}
 
-/// Threads that fill one row.
+/// Number of threads of the block that fills one row of the joint histogram.
 const THREADS: u32 = 128;
 
 /// Shared memory for the copies of a row: enough for one copy per lane up to 128 bins, and little enough that many
@@ -45,7 +45,7 @@ pub(super) struct JointBuffers {
 
 impl Joint {
     fn new(parameters: &JointParameters) -> Joint {
-        // At most one copy for each lane of a warp.
+        // The number of copies of the row is at most the number of lanes of a warp.
         let copies = (ROW_BYTES / (size_of::<u32>() * parameters.bins)).clamp(1, 32);
         Joint {
             low: parameters.low_high.0,

@@ -8,7 +8,7 @@ use super::device::Device;
 use super::module::{Alone, Kernel, Loaded, once};
 use crate::{CcParameters, Error};
 
-/// A struct of kernels of one source file that are loaded together.
+/// Declares a struct of the kernels of one source file, which are loaded together.
 macro_rules! module {
     ($type:ident, $file:literal, [$($kernel:ident),+ $(,)?]) => {
         pub(super) struct $type {

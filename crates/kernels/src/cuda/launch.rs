@@ -35,7 +35,7 @@ impl<'a> Launch<'a> {
         Launch::of_blocks(kernel, count.div_ceil(threads as usize) as u32, threads, bytes)
     }
 
-    /// A launch of one thread per voxel.
+    /// Prepares a launch of one thread per voxel.
     pub(super) fn over_voxels(kernel: &'a Kernel, shape: [usize; 3], bytes: u64) -> Launch<'a> {
         Launch::over_blocks(kernel, shape, Launch::VOXEL_BLOCK, 1, bytes)
     }
@@ -127,7 +127,7 @@ impl Affine {
     }
 }
 
-/// The rows of a map, each with its translation last.
+/// The 12 numbers of an affine map, row by row; the last number of each row is the translation.
 pub(super) fn elements(map: &AffineTransform) -> [f64; 12] {
     std::array::from_fn(|element| match (element / 4, element % 4) {
         (row, 3) => map.translation[row],
@@ -177,7 +177,7 @@ impl Cuda {
 
     /// Number of slices per thread: one for small volumes, which have few threads, more for large volumes.
     pub(super) fn slices_of_threads(&self, voxels: usize, most: usize) -> i32 {
-        /// Threads per multiprocessor above which a thread takes more than one slice.
+        /// Number of threads per multiprocessor above which each thread processes more than one slice.
         const ENOUGH: usize = 4096;
         let enough = ENOUGH * self.device.info.multiprocessors as usize;
         (voxels / enough).clamp(1, most) as i32

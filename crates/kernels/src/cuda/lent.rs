@@ -13,7 +13,7 @@ use super::field::Field;
 use super::image::Image;
 use crate::{Error, Lent, Place};
 
-/// Memory that other libraries may still be reading when it is dropped.
+/// A buffer lent to other libraries, which may still be reading from the buffer when this value is dropped.
 struct Shared<T: Plain> {
     device: Arc<Device>,
     /// `None` only while this is dropped.
@@ -70,7 +70,7 @@ impl Cuda {
         self.lend(self.joined_vectors(field, Some((matrix, step)))?, field.shape, Lent::vectors)
     }
 
-    /// Waits until the memory is written, then lends it.
+    /// Waits until all writes to the buffer have finished, then lends the buffer.
     fn lend<T: Plain + Send + Sync + 'static>(
         &self,
         memory: Buffer<T>,

@@ -6,7 +6,7 @@ use cust::sys;
 use super::device::check;
 use crate::Error;
 
-/// An event of the driver without timing, which makes it cheap.
+/// A CUDA event that marks a point of the stream, without timing because events with timing cost more.
 pub(super) struct Mark {
     event: sys::CUevent,
 }

@@ -1,4 +1,4 @@
-//! Mutual information after Mattes, and its gradient.
+//! Mutual information of two images after Mattes, and its gradient, on the device.
 
 use super::Cuda;
 use super::buffer::Buffer;
@@ -20,7 +20,7 @@ pub struct MiWorkspace {
     logarithms: Buffer<f32>,
 }
 
-/// Shared memory that a block has on every device.
+/// Shared memory that every device offers to a block, bytes.
 const SHARED_BYTES: usize = 48 << 10;
 
 /// Threads of a counting block.

@@ -76,13 +76,13 @@ pub struct Cuda {
 struct Scratch {
     /// Up to three numbers per block, for the largest launch so far.
     partial: Buffer<f64>,
-    /// Number of finished blocks; every kernel resets it to zero.
+    /// Number of blocks of the current launch that have finished; every kernel resets the counter to zero.
     counter: Buffer<u32>,
-    /// Results that are copied to the host.
+    /// Results of kernels before they are copied to the host.
     result: Buffer<f64>,
-    /// Scales of updates; they stay on the device.
+    /// Scale factors of updates. They stay in device memory.
     scales: Buffer<f32>,
-    /// Buffers of the correlation ratio.
+    /// Buffers of the correlation ratio, for batches of transforms.
     batch: correlation_ratio::BatchBuffers,
     /// Buffers of joint histograms.
     joint: joint_histogram::JointBuffers,
@@ -121,7 +121,7 @@ impl Cuda {
         Cuda::with(device, kernels)
     }
 
-    /// The same device for another worker: the same kernels, with a separate stream.
+    /// Opens the same device for another worker, which shares the loaded kernels and has a separate stream.
     pub fn beside(&self) -> Result<Cuda, Error> {
         Cuda::with(Arc::new(Device::open(self.info().index)?), self.kernels.clone())
     }

@@ -13,7 +13,7 @@ use crate::Error;
 /// Three numbers in page-locked memory, which kernels can address.
 pub(super) struct Pending {
     sums: *mut [f64; 3],
-    /// Mark after the kernel that writes them; `None` before the first kernel.
+    /// Mark in the stream after the kernel that writes the sums; `None` before the first launch of a kernel.
     written: Option<Mark>,
     device: Arc<Device>,
 }
@@ -66,10 +66,10 @@ impl Drop for Pending {
     }
 }
 
-/// Memory of one [`Pending`] and its mark, which are reused.
+/// The page-locked memory and the mark of one [`Pending`], kept for reuse by later values of this type.
 struct Spare {
     sums: *mut [f64; 3],
-    /// `None` until first used.
+    /// Mark after the kernel that wrote the sums; `None` until the first use.
     written: Option<Mark>,
 }
 

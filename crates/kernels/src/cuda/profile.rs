@@ -10,7 +10,7 @@ use super::buffer::Buffer;
 use super::device::{Device, driver_error};
 use crate::Error;
 
-/// All launches of one kernel.
+/// Times and counts of all launches of one kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelTime {
     /// The kernel.
@@ -51,7 +51,7 @@ impl Profile {
         self.launches.clear();
     }
 
-    /// Marks the start of a launch. Returns whether its end must be marked.
+    /// Records the start of a launch if profiling is on. Returns whether the end of the launch must be recorded too.
     pub(super) fn before(&mut self, name: &'static str, bytes: u64, stream: &Stream) -> Result<bool, Error> {
         if self.on {
             let (start, end) = (new_event()?, new_event()?);

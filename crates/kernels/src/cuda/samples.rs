@@ -11,7 +11,7 @@ use super::image::Image;
 use super::launch::{Argument, Shape, Vector, elements};
 use crate::Error;
 
-/// Most transforms of one launch: the limit of the grid's second dimension.
+/// Largest number of transforms in one launch: CUDA's limit for the second dimension of the grid.
 pub(super) const MOST_TRANSFORMS: usize = 65_535;
 
 /// `Moving` of `cu/samples.cuh`.
@@ -46,7 +46,7 @@ impl Moving {
         })
     }
 
-    /// The same operands, interpolated by the texture unit.
+    /// Returns these operands with the moving image as a texture, which the texture unit interpolates.
     pub(super) fn filtered(self, cuda: &Cuda, moving: &Image) -> Result<Moving, Error> {
         Ok(Moving { image: moving.texture(&cuda.device)?.filtered, ..self })
     }

@@ -15,7 +15,7 @@ struct Fused<'a> {
     rows: usize,
 }
 
-/// Most threads of its blocks, one per column of a tile with margins.
+/// Largest number of threads of a smoothing block, with one thread per column of a tile and its margins.
 const MOST_THREADS: usize = 192;
 
 /// `Weights` of `cu/smooth.cuh`: half kernels, zero beyond their end.
@@ -50,7 +50,7 @@ impl Plan {
     }
 }
 
-/// The operand of smoothing: a number of planes of one shape.
+/// The operand of smoothing: `count` volumes of floats of one shape, in sequence in memory.
 #[derive(Clone, Copy)]
 struct Planes {
     shape: [usize; 3],
@@ -63,7 +63,7 @@ impl Planes {
     }
 }
 
-/// A launch of one thread per voxel of all planes.
+/// Prepares a launch of one thread per voxel of all planes.
 fn over_planes(kernel: &Kernel, planes: Planes, bytes: u64) -> Launch<'_> {
     let mut launch = Launch::over_voxels(kernel, planes.shape, bytes);
     launch.grid[2] *= planes.count;

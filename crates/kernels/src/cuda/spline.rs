@@ -1,4 +1,4 @@
-//! Cubic spline coefficients of an image, and interpolation by them.
+//! Cubic spline coefficients of an image, and interpolation with these coefficients.
 
 use antsreg_core::AffineTransform;
 
@@ -21,7 +21,7 @@ struct Lines {
     /// Number of lines that begin next to each other in memory, and the distance between two such groups.
     group: usize,
     group_stride: usize,
-    /// Voxels of a line, and the distance between two of them in memory.
+    /// Number of voxels of a line; `stride` is the distance of adjacent voxels of the line in memory, elements.
     length: usize,
     stride: usize,
 }

@@ -16,7 +16,7 @@ use crate::Error;
 /// Bytes of a piece: a huge page, where the system has huge pages. Each page of a result is first written by one
 /// thread, because a page that several threads touch first at the same time is cleared several times.
 const PIECE: usize = 2 << 20;
-/// Most pieces in transfer, each with its own thread.
+/// Largest number of pieces in transfer at the same time; each piece has its own thread.
 const LANES: usize = 8;
 /// Most pieces in transfer to the device. Uploads cause no page faults, so few are enough; with more, six workers on
 /// two devices that start together would wait for each other.
@@ -27,9 +27,9 @@ pub(super) struct Staging {
     lanes: Mutex<Vec<Lane>>,
 }
 
-/// Page-locked memory of one thread.
+/// Page-locked memory through which one thread transfers its pieces.
 struct Lane {
-    /// Memory of one piece.
+    /// Address of page-locked memory for one piece.
     memory: *mut u8,
     /// Mark after the last copy from or to this memory.
     arrived: Mark,

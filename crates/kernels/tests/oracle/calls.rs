@@ -1,4 +1,4 @@
-//! Costs of transforms computed in one call and one by one.
+//! Tests that costs of several transforms are equal whether computed in one call or one by one.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, JointParameters, JointSampling};

@@ -15,7 +15,7 @@ fn uploaded(shape: [usize; 3], vectors: &[[f32; 3]]) -> Field {
     Cpu.upload_field(shape, vectors).unwrap()
 }
 
-/// A field smoothed together with another one.
+/// Smooths a field in one call together with a second field, and returns the smoothed first field.
 fn smoothed(shape: [usize; 3], vectors: &[[f32; 3]], variance: f64) -> Vec<[f32; 3]> {
     let (mut field, mut other) = (uploaded(shape, vectors), uploaded(shape, vectors));
     let [mut scratch, mut other_scratch] = Cpu.field_pair(shape).unwrap();
@@ -127,7 +127,7 @@ fn compose_and_advance_follow_the_displaced_point() {
         let (first_field, then_field) = (uploaded(shape, &first), uploaded(shape, &then));
         let mut composed = Cpu.field(shape).unwrap();
         Cpu.compose(&first_field, &then_field, &mut composed).unwrap();
-        // The other side is advanced along the first field, from the second one.
+        // For the other side the roles are exchanged: the second field is advanced along the first field.
         let other_longest = longest_of(&first);
         let [mut advanced, mut other] = Cpu.field_pair(shape).unwrap();
         Cpu.advance_both([&first_field, &then_field], [&then_field, &first_field], -0.3, [&mut advanced, &mut other])

@@ -78,7 +78,7 @@ impl Case {
         Found { energy, updates: updates.map(|update| Cpu.download_field(&update).unwrap()) }
     }
 
-    /// Position of a value on the axis of bins of its image.
+    /// Position of an intensity on the histogram axis of its image, in bins.
     fn position(&self, side: usize, value: f64) -> f64 {
         let (low, high) = self.parameters.ranges[side];
         let share = (value - f64::from(low)) / f64::from(high - low);

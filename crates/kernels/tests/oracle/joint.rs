@@ -27,7 +27,7 @@ fn pair() -> Pair {
     }
 }
 
-/// Maps with rotation, stretch and partial overlap; the last one without overlap.
+/// Maps with rotation, stretch and partial overlap; the last map has no overlap.
 fn maps() -> Vec<AffineTransform> {
     let mut maps: Vec<AffineTransform> = (0..6)
         .map(|n| {

@@ -83,7 +83,7 @@ pub fn gradient(image: &[f32], shape: [usize; 3], voxel: [usize; 3]) -> [f64; 3]
     })
 }
 
-/// The windows of a cross-correlation, directly from its definition.
+/// A naive windowed cross-correlation of two images, computed directly from the definition.
 pub struct CrossCorrelation<'a> {
     pub shape: [usize; 3],
     pub fixed: &'a [f64],

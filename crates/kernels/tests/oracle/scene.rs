@@ -49,7 +49,7 @@ pub fn image(shape: [usize; 3], seed: u64) -> Vec<f32> {
         .collect()
 }
 
-/// Weights of 0 to 1, a good part of them just 0 or 1.
+/// Makes a volume of weights from 0 to 1, of which many are exactly 0 or 1.
 pub fn weight(shape: [usize; 3], seed: u64) -> Vec<f32> {
     let mut random = Random::new(seed);
     (0..shape.iter().product()).map(|_| (1.6 * random.next() - 0.3).clamp(0.0, 1.0) as f32).collect()

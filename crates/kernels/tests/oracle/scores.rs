@@ -107,7 +107,7 @@ fn what_is_no_number_counts_as_folded() {
     vectors[0] = [f32::NAN; 3];
     let field = Cpu.upload_field(shape, &vectors).unwrap();
     let found = Cpu.jacobian_summary(&field, None).unwrap();
-    // It affects the voxel and its three neighbours.
+    // The displacement of one voxel affects the determinants of this voxel and its three neighbours.
     assert_eq!((found.voxels, found.folded, found.minimum, found.maximum), (60, 4, 1.0, 1.0));
     assert_eq!((found.corner_folded, found.corner_minimum), (4, 1.0));
     assert!(found.mean.is_nan());

@@ -1,4 +1,4 @@
-//! Windowed sinc interpolation, from its definition.
+//! Tests of windowed sinc interpolation against its definition.
 
 use antsreg_kernels::{Backend, Cpu};
 

@@ -65,7 +65,7 @@ fn bilinear(image: &[f32], at: Vector2<f64>) -> f64 {
     around(at).into_iter().map(|(pixel, share)| share * f64::from(image[pixel])).sum()
 }
 
-/// Fixed pixel, its image in the moving slice, and its weight.
+/// The samples of a slice: fixed pixel, its position in the moving slice, and its weight.
 fn samples(
     scene: &Scene,
     weighted: [bool; 2],

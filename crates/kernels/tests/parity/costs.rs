@@ -40,7 +40,7 @@ impl<B: Backend> Pair<B> {
     }
 }
 
-/// A batch of maps, one of them partly outside and one without overlap.
+/// A batch of affine maps; one map moves part of the image outside, and one map leaves no overlap.
 fn maps(map: impl Fn(f64) -> AffineTransform) -> Vec<AffineTransform> {
     let mut maps: Vec<AffineTransform> = (0..37).map(|n| map(f64::from(n))).collect();
     maps[5].translation.x += 1e4;

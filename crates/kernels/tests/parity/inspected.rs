@@ -1,4 +1,4 @@
-//! Results that only tests use; both devices have them outside the trait.
+//! Results that only tests use. Both backends offer them as methods outside the trait `Backend`.
 #![expect(unsafe_code, reason = "lent arrays are known by their addresses")]
 
 use antsreg_core::AffineTransform;
@@ -17,7 +17,7 @@ pub trait Inspected: Backend {
         fixed_to_moving: &AffineTransform,
     ) -> Result<Vec<u64>, Error>;
 
-    /// The numbers of a lent array, in the order of its addresses.
+    /// The numbers of a lent array in the order of their memory addresses.
     fn numbers_of(&self, lent: &Lent) -> Result<Vec<f32>, Error>;
 
     /// The determinants of `jacobian_summary`.

@@ -80,7 +80,7 @@ fn check(worlds: &[World], large: bool) -> Result<Summary, Error> {
     Ok(summary)
 }
 
-/// The reason why two results differ, if they do.
+/// Compares the outcomes of CPU and GPU, and of a repeated run on the GPU; returns a reason if they differ.
 fn compare(cpu: &Outcome, cuda: &Outcome, again: &Outcome) -> Option<String> {
     if cpu.operation != cuda.operation || cpu.values.len() != cuda.values.len() {
         return Some("results do not correspond".into());

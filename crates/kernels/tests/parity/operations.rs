@@ -17,7 +17,7 @@ pub struct Outcome {
     pub cause: &'static str,
 }
 
-/// The same operations on the same numbers in the same order.
+/// Tolerance of operations for which CPU and GPU do the same arithmetic in the same order.
 pub const EXACT: (f64, &str) = (0.0, "the same arithmetic on both sides");
 /// The sum of a Gaussian has up to 31 terms along each axis.
 pub const SUMS: (f64, &str) = (2e-6, "sums of single precision in another order");
@@ -80,7 +80,7 @@ pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Err
     Ok(out.list)
 }
 
-/// Copies on the device, and those that are lent.
+/// Checks copies of images and fields on the device, and arrays lent to other libraries.
 fn copies<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let shape = world.shape;
     let image = out.backend.upload(shape, &World::image(shape, 5))?;

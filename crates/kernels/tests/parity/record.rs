@@ -9,7 +9,7 @@ pub fn default_file() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/cu/checked.json").into()
 }
 
-/// The device, and the number of results compared on it.
+/// Summary of a check: the device, and the number of results compared on this device.
 pub struct Summary {
     device: String,
     capability: (u32, u32),
@@ -27,7 +27,7 @@ impl Summary {
         Summary { device, capability, driver, compared: 0, values: 0, failed: 0 }
     }
 
-    /// Counts a result of `values` values, and whether it differs.
+    /// Adds a result of `values` values to the counts; `differs` tells whether the devices disagree on the result.
     pub fn add(&mut self, values: usize, differs: bool) {
         self.compared += 1;
         self.values += values;

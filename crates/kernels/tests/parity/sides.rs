@@ -6,7 +6,7 @@ use antsreg_kernels::{Backend, Error, InversionLimits, Sampling};
 use crate::operations::{EXACT, Outcomes, SUMS};
 use crate::world::World;
 
-/// Runs all of them, with images of two shapes and two maps.
+/// Runs all operations that treat both sides at once, with images of two shapes and two maps.
 pub fn sides<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let (backend, shape) = (out.backend, world.shape);
     both(out, "field_pair", EXACT, &backend.field_pair(shape)?)?;

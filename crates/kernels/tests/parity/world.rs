@@ -58,7 +58,7 @@ impl World {
         World::image(shape, seed).into_iter().zip(inside).map(value).collect()
     }
 
-    /// A weight of 0…1 with an empty part; half of it is above 0.5.
+    /// A volume of weights 0…1 with an empty part; half of the weights exceed 0.5.
     pub fn mask(shape: [usize; 3], seed: u32) -> Vec<f32> {
         let phase = f64::from(seed);
         voxels(shape, |[x, y, z]| (0.6 + (0.2 * x + phase).sin() * (0.17 * y + 0.2 * z).cos()).clamp(0.0, 1.0) as f32)
@@ -81,7 +81,7 @@ impl World {
         })
     }
 
-    /// A map of a slice onto another slice in the same plane.
+    /// Makes an affine map of a slice onto another slice in the same plane.
     pub fn plane_map(&self, angle: f64) -> AffineTransform {
         let mut map = self.map(0.0);
         map.matrix = Rotation3::from_euler_angles(0.0, 0.0, angle).into_inner() * map.matrix;
@@ -113,7 +113,7 @@ fn voxels<T>([nx, ny, nz]: [usize; 3], mut value: impl FnMut([f64; 3]) -> T) -> 
     voxels
 }
 
-/// Pseudo-random numbers, the same everywhere.
+/// Pseudo-random numbers; equal seeds give equal sequences on every machine.
 pub struct Noise(pub u32);
 
 impl Noise {

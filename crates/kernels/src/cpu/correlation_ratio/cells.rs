@@ -4,7 +4,7 @@
 use super::rows::Row;
 use crate::cpu::image::Image;
 
-/// Samples in one step of a vector loop.
+/// Number of samples that one step of a vectorised loop processes.
 pub(in crate::cpu) const LANES: usize = 16;
 
 /// 1.5·2²³: adding it to a small float rounds the float to an integer, which is then in the low bits.

@@ -14,7 +14,7 @@ use crate::cpu::image::Image;
 /// Σw, Σwy, Σwy² of a bin.
 pub(super) type Moments = [f64; 3];
 
-/// The operands of one task, and its tables of sums.
+/// The operands of one parallel task of the correlation ratio, and the sums for each bin that the task fills.
 pub(super) struct Piece<'a> {
     fixed: &'a FixedBins,
     moving: &'a Image,
@@ -27,7 +27,7 @@ pub(super) struct Piece<'a> {
     scratch: Scratch,
 }
 
-/// Buffers for one block of samples.
+/// Buffers for the values and weights of one block of samples.
 struct Scratch {
     cells: Cells,
     values: [[f32; LANES]; Cells::GROUPS],
