@@ -11,13 +11,13 @@ use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error};
 
-/// Candidates of the coarser level that are optimised.
+/// Number of candidates of the coarser level that are optimised.
 const KEPT_BEFORE: usize = 6;
 
-/// Candidates whose neighbours are optimised.
+/// Number of candidates whose neighbours are optimised.
 const KEPT: usize = 4;
 
-/// Candidates that are optimised over all degrees of freedom.
+/// Number of candidates that are optimised over all degrees of freedom.
 const FREED: usize = 12;
 
 /// Rotation of neighbours to both sides about each axis, degrees.

@@ -12,7 +12,7 @@ const OPENING: f64 = 10.0;
 /// Most sweeps over the directions, as in FLIRT.
 pub(crate) const SWEEPS: usize = 4;
 
-/// Sweeps over the directions, from one start.
+/// State of a coordinate search: sweeps over the search directions, from one start.
 #[derive(Debug, Clone)]
 struct Walk<'a> {
     directions: &'a [Direction],

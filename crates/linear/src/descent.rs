@@ -15,7 +15,7 @@ const OPENING: f64 = 10.0;
 /// A shorter step than this ends the search, tolerances.
 const SETTLED: f64 = 0.1;
 
-/// Most parabolas of one line search.
+/// Largest number of parabolas fitted in one line search.
 const REFINEMENTS: usize = 6;
 
 /// Most gradients. Where the parameters are correlated, steps alternate in direction and many are needed.
@@ -27,9 +27,9 @@ const LEAST_GAIN: f64 = 1e-6;
 /// The costs that a search needs next.
 #[derive(Debug, Clone)]
 enum Phase {
-    /// Costs around the point.
+    /// The search needs costs around the current point, for the gradient.
     Around,
-    /// Costs along the negative gradient, in a direction of length one tolerance.
+    /// The search needs costs along the negative gradient; the direction is scaled to a length of one tolerance.
     Down {
         line: LineSearch,
         down: Direction,
@@ -37,7 +37,7 @@ enum Phase {
     Done,
 }
 
-/// The search from one start.
+/// State of a steepest descent from one start.
 #[derive(Debug, Clone)]
 struct Descent<'a> {
     directions: &'a [Direction],

@@ -29,7 +29,7 @@ impl fmt::Display for Side {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// All voxels have one value.
+    /// All voxels of the image have the same value.
     #[error("the {0} image is constant: there is nothing to align")]
     Constant(Side),
     /// An image far narrower than a head.
@@ -40,7 +40,7 @@ pub enum Error {
     TooSmall {
         /// The image that is too small.
         side: Side,
-        /// Length of its longest side, mm.
+        /// Length of the image's longest side, mm.
         found_mm: f64,
         /// The least length, mm.
         least_mm: f64,
@@ -66,12 +66,12 @@ pub enum Error {
     /// Some voxels are NaN or infinite.
     #[error("the {side} image has {count} voxels that are not finite numbers")]
     NotFinite {
-        /// The image with these voxels.
+        /// The image with voxels that are not finite.
         side: Side,
         /// How many voxels.
         count: usize,
     },
-    /// A weight does not lie on its image's grid.
+    /// The grid of a weight differs from the grid of its image.
     #[error("the weight of the {side} image has the grid {found:?}, the image {expected:?}: they must be one")]
     WeightGrid {
         /// The image of the weight.
@@ -129,7 +129,7 @@ pub enum Error {
     Device(#[from] kernels::Error),
 }
 
-/// A range by its ends, such as "0 to 180".
+/// Formats a range by its ends, such as "0 to 180".
 fn ends(range: &RangeInclusive<impl fmt::Display>) -> String {
     format!("{} to {}", range.start(), range.end())
 }

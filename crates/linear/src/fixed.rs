@@ -24,14 +24,14 @@ pub struct Fixed<B: Backend> {
 /// Values kept for levels, each with the level's mm.
 type Kept<T> = Mutex<Vec<(f64, T)>>;
 
-/// The fixed image on one level.
+/// The fixed image resampled for one resolution level.
 pub(crate) struct FixedLevel<B: Backend> {
     /// Isotropic grid of the level.
     pub grid: Grid,
     pub values: FixedValues<B>,
 }
 
-/// The voxels of the fixed image on one level, as the cost needs them.
+/// The voxels of the fixed image on one level, in the form that the cost function needs.
 pub(crate) enum FixedValues<B: Backend> {
     /// Sorted into this number of bins.
     Binned(B::FixedBins, usize),

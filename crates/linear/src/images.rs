@@ -1,4 +1,4 @@
-//! Both images on the device, and the levels computed from them.
+//! The fixed and the moving image on the device, and the resolution levels computed from them.
 
 use antsreg_core::intensity::Quantiles;
 use antsreg_core::{AffineTransform, Grid, Volume};
@@ -19,7 +19,7 @@ const MOST_TILT_DEGREES: f64 = 20.0;
 /// Least length of an image's longest side, mm. In a shorter one, detail of 8 mm does not determine the orientation.
 const LEAST_WIDTH_MM: f64 = 40.0;
 
-/// An image on the device, clamped to its robust range.
+/// The fixed or the moving image on the device, with intensities clamped to the image's robust range.
 pub(crate) struct Source<B: Backend> {
     pub grid: Grid,
     image: B::Image,
@@ -50,7 +50,7 @@ impl<'a, B: Backend> Images<'a, B> {
         smallest_mm(&self.fixed.source.grid).max(smallest_mm(&self.moving.grid))
     }
 
-    /// Whether both images are slices. Either both are or none.
+    /// Whether both images are slices. Either both images are slices or both are volumes.
     pub fn are_slices(&self) -> bool {
         self.fixed.source.grid.is_slice()
     }
@@ -228,7 +228,7 @@ pub(crate) fn check_planes(fixed: &Grid, moving: &Grid) -> Result<(), Error> {
     Ok(())
 }
 
-/// The smallest voxel size, mm; of a slice, within its plane.
+/// The smallest voxel size of a grid, mm; for a slice, the smallest size within its plane.
 fn smallest_mm(grid: &Grid) -> f64 {
     if grid.is_slice() { grid.spacing.x.min(grid.spacing.y) } else { grid.spacing.min() }
 }

@@ -11,7 +11,7 @@ use crate::parameters::{Frame, Parameters};
 use crate::progress::Progress;
 use crate::{Cost, Error, Optimiser};
 
-/// Both images on the device at one resolution.
+/// The fixed and the moving image on the device at one resolution level, with the settings of the level's search.
 pub(crate) struct Level<'a, B: Backend> {
     pub backend: &'a B,
     /// Spacing of the fixed grid, mm.

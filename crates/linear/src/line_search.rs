@@ -24,11 +24,11 @@ pub(crate) struct Probe {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
-    /// Evaluating both sides of the start, and the start if its cost is unknown.
+    /// Costs are evaluated at both sides of the start, and at the start itself if its cost is unknown.
     Opening,
-    /// The cost still falls towards one side.
+    /// The interval is extended, because the cost still falls towards one side.
     Growing,
-    /// The middle is no higher than both ends.
+    /// The interval brackets a minimum: the cost in the middle is no higher than at either end.
     Closing,
     Done,
 }
@@ -130,7 +130,7 @@ impl LineSearch {
     }
 }
 
-/// The bracket after a probe inside it: the smaller one around the best probe.
+/// Returns the bracket after a probe inside `[low, middle, high]`: the smaller bracket around the best probe.
 fn closed([low, middle, high]: [Probe; 3], found: Probe) -> [Probe; 3] {
     match (found.at < middle.at, found.cost < middle.cost) {
         (true, true) => [low, found, middle],
@@ -146,7 +146,7 @@ fn vertex([low, middle, high]: [Probe; 3]) -> f64 {
     let (rise_left, rise_right) = (low.cost - middle.cost, high.cost - middle.cost);
     let (slope, curvature) =
         (rise_right * left * left - rise_left * right * right, rise_right * left + rise_left * right);
-    // Flat on both sides: the middle.
+    // The cost is flat on both sides, so the middle is taken.
     let shift = if curvature > 0.0 { -0.5 * slope / curvature } else { 0.0 };
     middle.at + shift.clamp(-0.9 * left, 0.9 * right)
 }

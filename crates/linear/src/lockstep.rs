@@ -10,12 +10,12 @@ pub(crate) struct Candidate {
     pub cost: f64,
 }
 
-/// Sorts by cost.
+/// Sorts candidates by cost, the lowest first.
 pub(crate) fn best_first(candidates: &mut [Candidate]) {
     candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
 }
 
-/// A minimisation from one start.
+/// A minimisation from one start, which asks for costs and is told them.
 pub(crate) trait AskTell {
     /// The parameters whose costs are needed next; none when the search is over.
     fn ask(&self) -> Vec<Parameters>;

@@ -33,7 +33,7 @@ pub fn device_bytes([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &Op
 /// Memory of a device that a fixed side keeps between registrations, bytes: the image, and the sorted lists of all levels.
 pub fn prepared_device_bytes(fixed: &Grid, masked: bool, options: &Options) -> usize {
     let level = level_voxels(fixed, finest_mm(fixed, options));
-    // All levels together: 1 + 1/8 + 1/64 + … of the finest one.
+    // All levels together need 1 + 1/8 + 1/64 + … = 8/7 of the voxels of the finest level.
     SCALAR * (fixed.len() * images(masked) + 8 * level * images(masked) / 7)
 }
 

@@ -16,7 +16,7 @@ const NEWTON_STEPS: usize = 8;
 /// Sweeps over the directions where Newton steps follow.
 const FEW_SWEEPS: usize = 2;
 
-/// Candidates closer than this have the same minimum, tolerances of the level.
+/// Distance below which two candidates are taken to have the same minimum, tolerances of the level.
 const NEAR: f64 = 2.0;
 
 impl<B: Backend> Level<'_, B> {
@@ -80,7 +80,7 @@ impl<B: Backend> Level<'_, B> {
         Ok(found.into_iter().map(|candidate| (candidate, None)).collect())
     }
 
-    /// The best candidates, at most `count`, without those close to a better one.
+    /// Returns the best candidates, at most `count`; candidates close to a better candidate are left out.
     pub fn distinct(&self, candidates: &[Candidate], count: usize) -> Vec<Candidate> {
         let mut sorted = candidates.to_vec();
         best_first(&mut sorted);

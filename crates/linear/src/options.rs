@@ -52,7 +52,7 @@ impl Dof {
         }
     }
 
-    /// The step of the search that optimises over these degrees of freedom.
+    /// Kind of the search step that optimises over these degrees of freedom, for reports.
     pub(crate) fn search_step(self) -> SearchStep {
         SearchStep::DegreesOfFreedom(self.number(false))
     }

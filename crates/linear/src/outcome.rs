@@ -13,6 +13,6 @@ pub struct Outcome {
     pub start: AffineTransform,
     /// Cost of `transform` on the finest level used, 0 to 1.
     pub cost: f64,
-    /// Each level in mm and the cost at its end, coarsest first.
+    /// Spacing of each level in mm, and the cost at the end of the level; coarsest level first.
     pub levels: Vec<(f64, f64)>,
 }

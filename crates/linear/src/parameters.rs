@@ -1,4 +1,4 @@
-//! FLIRT's twelve parameters, and the transform that they describe.
+//! The twelve parameters of FLIRT's affine model, and their transform.
 
 use std::ops::Range;
 
@@ -22,10 +22,10 @@ pub(crate) const IDENTITY: Parameters = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0,
 /// same distance.
 const TOLERANCE: [f64; 4] = [0.005, 0.2, 0.002, 0.001];
 
-/// Smallest scale that makes a transform.
+/// Smallest scale for which parameters have a valid transform.
 const LEAST_SCALE: f64 = 1e-2;
 
-/// A direction in the space of parameters, one tolerance long.
+/// A search direction in the space of the twelve parameters, with a length of one tolerance.
 pub(crate) type Direction = Parameters;
 
 /// The largest difference of two sets of parameters, in tolerances at a level of `mm`.
@@ -90,7 +90,7 @@ impl Frame {
         &self.start
     }
 
-    /// The directions of a model, each one tolerance long at a level of `mm`.
+    /// The search directions of a model, each with a length of one tolerance at a level of `mm`.
     pub fn directions(&self, dof: Dof, mm: f64) -> Vec<Direction> {
         let single = |parameter: usize| {
             let mut direction = [0.0; 12];
@@ -125,12 +125,12 @@ impl Frame {
         if self.slices { 2..3 } else { 0..3 }
     }
 
-    /// The parameters that scale.
+    /// Index range of the scales that the transform uses.
     pub fn scales(&self) -> Range<usize> {
         SCALE..if self.slices { SKEW - 1 } else { SKEW }
     }
 
-    /// The parameters that shear.
+    /// Index range of the skews that the transform uses.
     fn skews(&self) -> Range<usize> {
         SKEW..if self.slices { SKEW + 1 } else { 12 }
     }
@@ -152,12 +152,12 @@ impl Frame {
         if self.slices { 2 } else { 3 }
     }
 
-    /// The axes of translation: the world's, or those of the slice.
+    /// The axes of translation, as columns: the world axes for volumes, the axes of the slice for slices.
     fn translation_axes(&self) -> Matrix3<f64> {
         if self.slices { self.axes } else { Matrix3::identity() }
     }
 
-    /// `from`, translated by these mm along the axes of translation.
+    /// Returns the parameters `from` with their translation changed by `mm` along the axes of translation.
     pub fn shifted(&self, from: &Parameters, mm: [f64; 3]) -> Parameters {
         let mut parameters = *from;
         let shift = self.translation_axes() * Vector3::from(mm);
@@ -233,7 +233,7 @@ impl Frame {
         Some(if self.slices { self.in_plane(&parameters) } else { parameters })
     }
 
-    /// The parameters without those that do not exist for slices.
+    /// Returns the parameters with all out-of-plane parameters set to the identity, for slices.
     fn in_plane(&self, parameters: &Parameters) -> Parameters {
         let mut kept = IDENTITY;
         for parameter in [ROTATION + 2].into_iter().chain(self.scales()).chain(self.skews()) {
@@ -272,7 +272,7 @@ fn angles(rotation: &Rotation3<f64>) -> [f64; 3] {
     [(-r[(1, 2)]).atan2(r[(2, 2)]), y, (-r[(0, 1)]).atan2(r[(0, 0)])]
 }
 
-/// The directions for volumes whose axes are those of the world.
+/// The search directions of a model for volumes whose axes are the world axes.
 #[cfg(test)]
 pub(crate) fn directions(dof: Dof, mm: f64) -> Vec<Direction> {
     let frame = Frame {

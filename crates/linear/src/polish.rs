@@ -19,7 +19,7 @@ const LONGEST: f64 = 15.0;
 /// Lengths at which the Newton step is evaluated, relative to the whole.
 const LENGTHS: [f64; 4] = [0.3, 0.7, 1.0, 1.4];
 
-/// Least curvature, as a share of the largest. Smaller curvatures are raised to it.
+/// Smallest allowed curvature, as a share of the largest curvature. Smaller curvatures are raised to this limit.
 const LEAST_CURVATURE: f64 = 1e-4;
 
 /// A step shorter than this along every direction ends the search, tolerances.
@@ -28,7 +28,7 @@ const SETTLED: f64 = 0.1;
 /// A step whose predicted gain is below this share of the cost ends the search.
 const LEAST_GAIN: f64 = 2e-6;
 
-/// Second derivatives of the cost, in tolerances of the level where they were measured.
+/// Matrix of second derivatives of the cost. The unit of length is the tolerance of the level where they were measured.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curvature(DMatrix<f64>);
 
@@ -52,14 +52,14 @@ enum Phase {
     Done,
 }
 
-/// Newton steps from one start.
+/// State of a Newton search from one start.
 #[derive(Debug, Clone)]
 pub(crate) struct Newton<'a> {
     directions: &'a [Direction],
     point: Parameters,
     cost: Option<f64>,
     curvature: Option<Curvature>,
-    /// The last step, and the gradient at its start.
+    /// The last Newton step, and the gradient at the point where the step started.
     last: Option<(DVector<f64>, DVector<f64>)>,
     phase: Phase,
     steps_left: usize,
@@ -79,7 +79,7 @@ impl<'a> Newton<'a> {
         Newton { directions, point: *start, cost: None, curvature, last: None, phase, steps_left: steps }
     }
 
-    /// The curvature at the current point, once it is known.
+    /// The curvature at the current point; `None` before the curvature has been measured.
     pub fn curvature(&self) -> Option<&Curvature> {
         self.curvature.as_ref()
     }

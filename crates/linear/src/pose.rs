@@ -3,7 +3,7 @@
 use antsreg_core::{Grid, Volume};
 use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
 
-/// Largest plausible stretch between two brains. Larger ones come from different fields of view.
+/// Largest plausible stretch between two brains. Larger stretches come from different fields of view.
 const MOST_STRETCH: f64 = 1.5;
 
 /// Centre of mass and principal axes in the world, RAS mm.
@@ -13,7 +13,7 @@ pub(crate) struct Pose {
     pub centre: Point3<f64>,
     /// Principal axes as columns, from the least to the greatest extent; right-handed.
     pub axes: Matrix3<f64>,
-    /// Standard deviation of the mass along each of them, mm.
+    /// Standard deviation of the mass along each principal axis, mm.
     pub extent: Vector3<f64>,
 }
 
@@ -94,7 +94,7 @@ impl Pose {
     }
 }
 
-/// The normal of a slice, with the sign that makes its largest component positive.
+/// The unit normal of a slice, with the sign that makes the normal's largest component positive.
 fn normal(grid: &Grid) -> Vector3<f64> {
     let across = grid.direction.column(2).into_owned();
     across * across[across.iamax()].signum()

@@ -13,7 +13,7 @@ use memory::Memory;
 /// Distance of the first evaluations of a line to both sides of its start, tolerances.
 const OPENING: f64 = 10.0;
 
-/// Most parabolas of one line search.
+/// Largest number of parabolas fitted in one line search.
 const REFINEMENTS: usize = 12;
 
 /// Length of a direction that the search adds, resolutions: about a tolerance.
@@ -44,7 +44,7 @@ enum Phase {
     Done,
 }
 
-/// The search from one start.
+/// State of a Powell search from one start.
 #[derive(Debug, Clone)]
 struct Powell {
     memory: Memory,
@@ -148,7 +148,7 @@ impl Powell {
             return self.sweep();
         }
         let whole: Direction = std::array::from_fn(|i| self.point[i] - self.sweep_start.0[i]);
-        // About as long as the other directions.
+        // The new direction is scaled to about the length of the other directions.
         let length = self.memory.resolutions(&whole);
         let whole = whole.map(|part| part * STEP / length);
         self.directions.remove(self.steepest.0);

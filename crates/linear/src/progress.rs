@@ -7,7 +7,7 @@ use antsreg_core::report::{Observer, Report, SearchStep, Step};
 use crate::Error;
 use crate::lockstep::Candidate;
 
-/// Most steps of one level.
+/// Largest number of search steps on one level.
 const STEPS: usize = 5;
 
 /// The observer of a search, and the position in the schedule.

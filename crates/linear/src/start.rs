@@ -13,7 +13,7 @@ pub enum Start {
     /// The centres of mass coincide, and the axes are those of the headers. Masses are the intensities of the
     /// search's coarsest level: clamped, above the lower end of the robust range, multiplied by the weights.
     CentreOfMass,
-    /// The identity in world coordinates, as the headers give them.
+    /// The identity in the world coordinates given by the headers of both images.
     Headers,
     /// A given transform, fixed → moving, RAS mm.
     Transform(AffineTransform),
@@ -37,7 +37,7 @@ impl Start {
     }
 }
 
-/// The inverse of a start, if it exists and is finite.
+/// Returns the inverse of a start transform, or an error if the start has no finite inverse.
 pub(crate) fn inverse(start: &AffineTransform) -> Result<AffineTransform, Error> {
     let finite = |transform: &AffineTransform| {
         transform.matrix.iter().chain(transform.translation.iter()).all(|value| value.is_finite())

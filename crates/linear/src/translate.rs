@@ -44,7 +44,7 @@ pub(crate) fn search<B: Backend>(
     Ok(found)
 }
 
-/// The parameters without those whose translation is within `mm` of an earlier one.
+/// Returns the parameters except those whose translation is within `mm` of an earlier translation in the list.
 fn separate(parameters: &[Parameters], mm: f64) -> Vec<Parameters> {
     let shift = |parameters: &Parameters| Vector3::from_column_slice(&parameters[TRANSLATION..SCALE]);
     let mut separate: Vec<Parameters> = Vec::new();

@@ -51,7 +51,7 @@ fn information_is_scaled_to_costs() {
     let between = entropies(1e4, ln(8.0), ln(8.0), ln(16.0));
     assert!((mutual.of_entropies(&between, 16) - 0.5).abs() < 1e-12);
     assert!((normalised.of_entropies(&between, 16) - 0.5).abs() < 1e-12);
-    // The same histogram, from too few voxels.
+    // The same entropies, but of a histogram with too few voxels.
     assert_eq!(mutual.of_entropies(&entropies(255.0, ln(8.0), ln(8.0), ln(16.0)), 16), 1.0);
     assert_eq!(normalised.of_entropies(&entropies(0.0, 0.0, 0.0, 0.0), 16), 1.0);
 }

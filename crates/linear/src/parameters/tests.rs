@@ -144,7 +144,7 @@ fn translations_keep_the_linear_part_of_the_start() {
         let reached = frame.transform(&frame.translation_to(&target)).expect("a transform");
         let miss = (reached.apply(&target) - centre).norm();
         assert!(if slices { miss > 5.0 } else { miss < 1e-9 }, "{miss} mm");
-        // For the same parameters, other models give the same transform.
+        // Other models with the same parameters give the same transform.
         let other = frame.of(Dof::Rigid6).transform(&moved).expect("a transform");
         assert!((other.to_homogeneous() - transform.to_homogeneous()).amax() < 1e-9);
         let headers = frame.transform(&frame.headers().expect("parameters")).expect("a transform");

@@ -7,7 +7,7 @@ use crate::parameters::Parameters;
 /// brain's surface by about the same distance. Points that differ by less in all parameters count as the same point.
 const RESOLUTION: [f64; 4] = [0.05 * std::f64::consts::PI / 180.0, 0.02, 0.0005, 0.0005];
 
-/// Every point of one search, with its cost.
+/// All points that one search has evaluated, with their costs.
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
     resolution: Parameters,

@@ -9,7 +9,7 @@ const RESOLUTION: [f64; 4] = [8.726_646_259_971_648e-4, 0.02, 0.0005, 0.0005];
 
 const TARGET: Parameters = [0.1, -0.2, 0.05, 12.0, -7.0, 3.0, 1.1, 0.9, 1.05, 0.02, -0.01, 0.03];
 
-/// A valley oblique to the parameters, with its minimum at [`TARGET`].
+/// A cost with a valley oblique to the parameter axes, whose minimum is at [`TARGET`].
 fn valley(parameters: &Parameters) -> f64 {
     let scale = [0.005, 0.2, 0.002, 0.001];
     let away: [f64; 12] = std::array::from_fn(|i| (parameters[i] - TARGET[i]) / scale[i / 3]);
@@ -17,7 +17,7 @@ fn valley(parameters: &Parameters) -> f64 {
     0.1 + 1e-5 * (narrow + 0.05 * away.iter().map(|part| part * part).sum::<f64>())
 }
 
-/// The largest difference of two points, each parameter in units of its resolution.
+/// The largest difference of two points over all parameters, each in units of the parameter's resolution.
 fn distance(a: &Parameters, b: &Parameters, mm: f64) -> f64 {
     (0..12).map(|i| (a[i] - b[i]).abs() / (RESOLUTION[i / 3] * mm)).fold(0.0, f64::max)
 }
@@ -45,7 +45,7 @@ fn no_two_evaluated_points_are_closer_than_the_resolution() {
                 assert!(distance >= 1.0, "{distance} resolutions between {point:?} and {other:?}");
             }
         }
-        // The result is an evaluated point, not a nearby one that took its cost.
+        // The result is a point that was evaluated, not a nearby point to which the cost was assigned.
         assert!(evaluated.contains(&found.parameters));
         assert_eq!(found.cost, rough(&found.parameters));
     }

@@ -1,4 +1,4 @@
-//! Every cost recovers the transforms that it can recover.
+//! Tests that each cost function recovers the transforms of image pairs that suit this cost.
 
 use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
 use antsreg_core::{AffineTransform, Volume};
@@ -47,7 +47,7 @@ fn information_finds_another_modality() {
         let error = error_mm(&align(&moving, &options(cost, JointSampling::Trilinear), Start::CentreOfMass), &truth);
         assert!(error < ROUGH_TOLERANCE_MM, "{error} mm by {cost:?}");
     }
-    // Where intensities never agree, least squares prefers no overlap.
+    // If intensities of the images never agree, the least-squares cost is lowest without overlap.
     let squares = options(Cost::LeastSquares, JointSampling::Trilinear);
     let refused = register(&Cpu, &fixed(), &moving, None, None, &squares, Start::CentreOfMass, &mut ());
     assert!(matches!(refused, Err(Error::NoOverlap)), "{refused:?}");

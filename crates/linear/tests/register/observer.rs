@@ -9,7 +9,7 @@ use antsreg_linear::{AngleSearch, Cost, Dof, Error, Options, Search, Start, regi
 
 use crate::object::{affine, fixed, fixed_grid, sampled};
 
-/// Counts its calls, and breaks at one of them.
+/// An observer that counts its calls and stops the run at a given call.
 #[derive(Default)]
 struct Breaking {
     reports: Vec<Report>,

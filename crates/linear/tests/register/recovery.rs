@@ -166,7 +166,7 @@ fn a_header_away_by_decimetres_does_not_change_the_result() {
     renamed.grid.origin = header.apply(&moving.grid.origin);
     let found = align(&fixed, &renamed, &Options::default()).transform;
     let difference = error_mm(&found, &header.after(&reference));
-    // Both searches end within the Newton tolerance of the same optimum.
+    // The results of both searches differ by less than the Newton tolerance.
     assert!(difference < 0.1, "{difference} mm");
 }
 

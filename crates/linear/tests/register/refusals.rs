@@ -79,7 +79,7 @@ fn weights_that_leave_fewer_voxels_than_bins() {
 #[test]
 fn images_of_one_intensity_where_they_count() {
     let (image, ones) = (fixed(), Volume::filled(fixed().grid, 1.0));
-    // Bright in one corner, which the mask excludes.
+    // The image is bright only in one corner, and the mask excludes this corner.
     let mut corner = Volume::filled(image.grid.clone(), 5.0);
     let mut mask = ones.clone();
     for index in 0..image.grid.len() {
