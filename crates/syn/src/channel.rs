@@ -1,4 +1,4 @@
-//! The channels of a registration: pairs of images, each with its metric.
+//! The channels of a registration: pairs of fixed and moving images, each pair with its metric and weight.
 
 use antsreg_core::Volume;
 use antsreg_kernels::Input;
@@ -41,7 +41,7 @@ impl Default for Channel {
     }
 }
 
-/// The images of one side and their mask.
+/// The fixed or the moving images, and the mask of these images.
 ///
 /// All images of a side are aligned in world space; each may have its own grid. The warps lie on the grid of the
 /// first fixed image. A mask lies on the grid of the first image of its side. A single volume, with or without a

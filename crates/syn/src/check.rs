@@ -1,4 +1,4 @@
-//! The ranges of all options, and the check of these ranges.
+//! Allowed ranges of all options, and the check that option values lie within their ranges.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds, RangeFrom, RangeInclusive};
@@ -9,19 +9,19 @@ use antsreg_kernels::MiParameters;
 use crate::{Channel, Error, Options};
 
 impl Options {
-    /// Weights of a channel, relative to the others.
+    /// Allowed weights of a channel, relative to the other channels.
     pub const CHANNEL_WEIGHT: RangeInclusive<f64> = 1e-3..=1e3;
     /// Longest step, voxels; a step must be above 0.
     pub const LONGEST_STEP: f64 = 10.0;
     /// Variances of the smoothing of updates and fields, voxels².
     pub const VARIANCE: RangeInclusive<f64> = 0.0..=1e4;
-    /// Radii of the correlation window, voxels.
+    /// Allowed radii of the correlation window, voxels.
     pub const RADIUS: RangeInclusive<usize> = 1..=16;
-    /// Weights of the edges beside the images, whose weight is 1.
+    /// Allowed weights of the edge images, relative to the images themselves, whose weight is 1.
     pub const EDGE_WEIGHT: RangeInclusive<f64> = 0.0..=1e3;
-    /// Bins of mutual information.
+    /// Allowed numbers of histogram bins for mutual information.
     pub const BINS: RangeInclusive<usize> = MiParameters::BINS;
-    /// Shrink factors of a level.
+    /// Allowed shrink factors of a level.
     pub const SHRINK: RangeFrom<usize> = 1..;
     /// Standard deviations of the smoothing of the images, voxels.
     pub const SIGMA: RangeInclusive<f64> = 0.0..=100.0;

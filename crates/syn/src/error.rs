@@ -12,7 +12,7 @@ pub enum Error {
     /// An image has no contrast.
     #[error("the {side} image of channel {channel} is constant, so there is nothing to align")]
     Constant {
-        /// Fixed or moving.
+        /// The side of the images: fixed or moving.
         side: &'static str,
         /// The channel, counted from 1.
         channel: usize,
@@ -20,17 +20,17 @@ pub enum Error {
     /// The number of images of a side differs from the number of channels.
     #[error("expected {expected} {side} images, one a channel, found {found}")]
     Channels {
-        /// Fixed or moving.
+        /// The side of the images: fixed or moving.
         side: &'static str,
-        /// Channels of the options.
+        /// Number of channels in the options.
         expected: usize,
-        /// Images of that side.
+        /// Number of images of the side.
         found: usize,
     },
-    /// An option is out of its range.
+    /// The value of an option is out of its range.
     #[error("{option}: expected {expected}, found {found}")]
     Range {
-        /// The option and its unit.
+        /// Name of the option, with its unit.
         option: String,
         /// Its range.
         expected: String,
@@ -40,7 +40,7 @@ pub enum Error {
     /// The affine start cannot be inverted.
     #[error("the affine start is singular")]
     SingularStart,
-    /// A mask lies on another grid than its image.
+    /// The grid of a mask differs from the grid of its image.
     #[error("the {0} mask is not on the grid of the {0} image")]
     MaskGrid(&'static str),
     /// The fields of an earlier stage lie neither on the fixed image's grid nor on a shrunken one.

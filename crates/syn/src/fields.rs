@@ -13,7 +13,7 @@ use crate::error::go_on;
 pub(crate) const INVERSION: InversionLimits =
     InversionLimits { steps: 20, tolerance_voxels: 0.03, untouched_voxels: 0.0 };
 
-/// The fields of one side, in voxels of the level's grid.
+/// The displacement fields of one side (fixed or moving), in voxels of the level's grid.
 pub(crate) struct Side<B: Backend> {
     /// φ: from the image to the middle space.
     pub(crate) to_middle: B::Field,
@@ -215,7 +215,7 @@ mod tests {
         let mut fields = fields();
         // Slopes of up to two voxels a voxel.
         fields.sides[0].to_middle = Cpu.upload_field(SHAPE, &waves(SHAPE, 3.0)).expect("one shape");
-        // By one-sided differences at the corners of cells, the strict count.
+        // Counts folds strictly: by one-sided differences at the corners of the cells.
         let folds =
             |field: &<Cpu as Backend>::Field| Cpu.jacobian_summary(field, None).expect("a field").corner_folded;
         assert!(folds(&fields.sides[0].to_middle) > 0, "this test needs folds");

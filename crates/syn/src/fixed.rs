@@ -17,7 +17,7 @@ use crate::{Error, Images, Iterations, LevelOutcome, Options, Outcome, Relaxed, 
 pub struct Fixed<B: Backend> {
     pub(crate) loaded: Loaded<B>,
     options: Options,
-    /// The images smoothed for each level; empty unless they are kept.
+    /// The fixed images smoothed for each level; empty unless smoothed images are kept between registrations.
     pyramid: Vec<Smoothed<B>>,
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn run<B: Backend>(
     let moving = Loaded::new(backend, moving, Some(&fixed.loaded), options, observer)?;
     let levels = &options.levels;
     let mut fields = match from {
-        // Even the grid of the fields stays the same.
+        // Without any iterations the given fields are returned unchanged, including their grid.
         Some(from) if levels.iter().all(|level| level.iterations == 0) => {
             return Ok((from, levels.iter().map(LevelOutcome::of_nothing).collect()));
         }

@@ -9,14 +9,14 @@ use antsreg_kernels::Backend;
 use crate::error::go_on;
 use crate::{Error, Images, Options};
 
-/// An image, and the map from the middle space to its voxels.
+/// An image or mask, with the affine map from voxels of the middle space to voxels of the image.
 pub(crate) struct Source<'a, B: Backend> {
     pub(crate) image: &'a B::Image,
     /// Maps voxels of the level's grid to voxels of the image.
     pub(crate) grid_to_image: AffineTransform,
 }
 
-/// The images and the mask of one side, for a level.
+/// The images and the mask of one side (fixed or moving), as used on one level.
 pub(crate) struct Sources<'a, B: Backend> {
     /// One image for each of [`Options::channels_with_edges`].
     pub(crate) channels: Vec<Source<'a, B>>,
@@ -88,7 +88,7 @@ impl<B: Backend> Loaded<B> {
         &self.grid
     }
 
-    /// The mask, on its grid.
+    /// The uploaded mask of this side, on the mask's own grid; `None` without a mask.
     pub(crate) fn mask(&self) -> Option<&B::Image> {
         self.mask.as_ref().map(|(mask, _)| mask)
     }
@@ -141,9 +141,9 @@ impl<B: Backend> Loaded<B> {
     }
 }
 
-/// The images of one side, smoothed for a level.
+/// The images of one side (fixed or moving), smoothed for one level.
 pub(crate) struct Smoothed<B: Backend> {
-    /// Empty if the level does not smooth; then it uses the images as uploaded.
+    /// The smoothed images, one a channel; empty if the level does not smooth and uses the uploaded images.
     channels: Vec<B::Image>,
     edges: Vec<B::Image>,
 }

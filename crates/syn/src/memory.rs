@@ -41,7 +41,7 @@ pub fn device_bytes(
     let levels = states(from, options).map(|(level, before)| {
         let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
         let own = voxels(level.shrink);
-        // The smoothed images of the level; one more while they are computed.
+        // The smoothed images of the level, and one more image while smoothing is computed.
         let working = images * images_of(level, options) + largest.max(own * iterating);
         let Some(before) = before else { return working };
         // The fields before the level are kept until the level has been accepted.

@@ -5,7 +5,7 @@ use antsreg_kernels::{Backend, CcParameters, CcScores, Error, MiParameters};
 
 use crate::{Metric, Options};
 
-/// The similarity of two images, or its weighted sum or mean over several pairs.
+/// The similarity of two images, or the weighted sum or mean of the similarities of several image pairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Similarity {
     /// The energy of the metric, which the iterations lower.
@@ -15,7 +15,7 @@ pub(crate) struct Similarity {
 }
 
 impl Similarity {
-    /// Adds another similarity, multiplied by its weight.
+    /// Adds the similarity `other`, multiplied by `weight`, to this similarity.
     pub(crate) fn add(&mut self, weight: f64, other: Similarity) {
         self.energy += weight * other.energy;
         self.agreement += weight * other.agreement;
@@ -27,7 +27,7 @@ impl Similarity {
     }
 }
 
-/// The similarity of an update. The device may still be computing it.
+/// The similarity of the images at an update, which the device may still be computing.
 pub(crate) enum PendingSimilarity<B: Backend> {
     Cc(B::CcPending),
     /// The energy of mutual information, which is known when the update is.
@@ -35,7 +35,7 @@ pub(crate) enum PendingSimilarity<B: Backend> {
 }
 
 impl<B: Backend> PendingSimilarity<B> {
-    /// Waits until the device has computed it.
+    /// Waits until the device has computed the similarity, and returns the similarity.
     pub(crate) fn wait(self, backend: &B) -> Result<Similarity, Error> {
         Ok(match self {
             PendingSimilarity::Cc(pending) => {
@@ -48,7 +48,7 @@ impl<B: Backend> PendingSimilarity<B> {
     }
 }
 
-/// Buffers and parameters of every metric, for one level.
+/// Buffers and parameters of all metrics, for the image size of one level.
 pub(crate) struct Metrics<B: Backend> {
     cc: B::CcWorkspace,
     cc_parameters: CcParameters,
@@ -67,7 +67,7 @@ impl<B: Backend> Metrics<B> {
                 spacing: grid.spacing.into(),
             },
             mi: backend.mi_workspace(options.bins)?,
-            // Images were rescaled to 0…1 when they were uploaded.
+            // Intensities were rescaled to 0…1 when the images were uploaded.
             mi_parameters: MiParameters { bins: options.bins, ranges: [(0.0, 1.0); 2], spacing: grid.spacing.into() },
         })
     }

@@ -25,7 +25,7 @@ pub struct Outcome {
     pub scores: Scores,
 }
 
-/// Energies of the levels of a deformable stage, and its rounds of relaxation.
+/// Record of the iterations of a deformable stage: the energies on each level, and the rounds of relaxation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Iterations {
     /// The levels, coarsest first.
@@ -48,7 +48,7 @@ pub struct LevelOutcome {
 }
 
 impl LevelOutcome {
-    /// The outcome of a level before its first iteration.
+    /// Returns the outcome of a level without any iterations.
     pub(crate) fn of_nothing(level: &Level) -> LevelOutcome {
         LevelOutcome { shrink: level.shrink, energies: Vec::new(), converged: false, undone: false }
     }
@@ -62,7 +62,7 @@ pub struct Warps<B: Backend> {
     pub warp: B::Field,
     /// The inverse warp of [`Outcome`].
     pub inverse_warp: B::Field,
-    /// What the displacements of both are multiples of, mm, if they are rounded.
+    /// Step to whose multiples the displacements of both warps are rounded, mm; `None` if they are not rounded.
     pub step_mm: Option<f32>,
 }
 
@@ -131,7 +131,7 @@ impl<B: Backend> Warps<B> {
     }
 }
 
-/// Scores of a warp and its inverse.
+/// Scores of the quality of a warp and its inverse.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scores {
     /// Jacobian determinants of the warp.
@@ -200,7 +200,7 @@ mod tests {
             // One voxel comes to the next one by 0.0004 mm, which is rounded to nothing; by 0.0006 mm, to a step.
             let near = |left: f32| moved(1.0, [1.0 - left, 0.0, 0.0]);
             assert!(!rounds(near(0.0004), other_way) && rounds(near(0.0006), other_way));
-            // A voxel smaller than a step is rounded past the next one.
+            // If a voxel is smaller than a step, rounding moves it past the next voxel.
             assert!(!rounds(moved(0.0007, [0.0006, 0.0, 0.0]), other_way));
         }
         let mut folded = moved(1.0, [0.0, -1.2, 0.0]);

@@ -58,11 +58,11 @@ pub(crate) fn warps<B: Backend>(
 
 /// Rounds of relaxing two fields.
 trait Rounds {
-    /// Runs a round. Returns the number of examined voxels beyond the limits.
+    /// Runs a round of relaxation. Returns the number of examined voxels that are beyond the limits.
     fn run(&mut self, round: &RelaxRound) -> Result<usize, Error>;
-    /// Makes the next round examine all voxels, as the first one does.
+    /// Makes the next round examine all voxels, as the first round does.
     fn examine_all(&mut self) -> Result<(), Error>;
-    /// Smooths both whole fields `times` times, and inverts the first one again.
+    /// Smooths both fields at all voxels `times` times, and inverts the first field again.
     fn smooth_whole(&mut self, times: usize, observer: &mut dyn Observer) -> Result<(), Error>;
 }
 

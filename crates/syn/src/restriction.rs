@@ -59,7 +59,7 @@ pub(crate) fn allowed(grid: &Grid, weights: [f64; 3]) -> [[f32; 3]; 3] {
     std::array::from_fn(|row| std::array::from_fn(|column| projection[(row, column)] as f32))
 }
 
-/// The world axis of each axis of a grid; `None` where it is oblique.
+/// Index of the world axis parallel to each axis of a grid; `None` if the grid is oblique.
 fn world_axes(grid: &Grid) -> Option<[usize; 3]> {
     let of = |column: usize| {
         let direction = grid.direction.column(column);
@@ -77,7 +77,7 @@ pub(crate) fn restrict<B: Backend>(
     updates: [&mut Updates<B>; 2],
 ) -> Result<(), Error> {
     for updates in updates {
-        // On the same grid, resizing is multiplication by the matrix alone.
+        // Input and output have the same grid, so resizing only multiplies the vectors by the matrix.
         backend.resize_field(&updates.sum, &AffineTransform::identity(), matrix, &mut updates.next)?;
         std::mem::swap(&mut updates.sum, &mut updates.next);
     }

@@ -8,11 +8,11 @@ use crate::fields::{INVERSION, Side};
 use crate::load::Sources;
 use crate::{Error, Options};
 
-/// Buffers for the update of one side, allocated once for each level.
+/// Buffers for the update of one side (fixed or moving), allocated once for each level.
 pub(crate) struct SideUpdate<B: Backend> {
     /// The image of the current channel in the middle space.
     pub(crate) warped: B::Image,
-    /// The mask in the middle space, if the side has one.
+    /// The mask of this side resampled in the middle space; `None` if the side has no mask.
     pub(crate) warped_mask: Option<B::Image>,
     pub(crate) updates: Updates<B>,
 }
@@ -41,7 +41,7 @@ impl<B: Backend> SideUpdate<B> {
     }
 }
 
-/// Moves both sides one step along their updates.
+/// Moves the fields of both sides (fixed and moving) one step along their updates.
 pub(crate) fn step_both<B: Backend>(
     backend: &B,
     options: &Options,

@@ -131,7 +131,7 @@ fn swapping_the_images_swaps_the_warps() {
             .sum();
         total / a.vectors.len() as f64
     };
-    // Equal except for rounding: both sides are treated in the same way.
+    // Registrations of both orders are equal except for rounding, because fixed and moving side are treated alike.
     let asymmetry = apart(&forward.warp, &backward.inverse_warp);
     assert!(asymmetry < 0.02, "{asymmetry} mm");
     assert!(apart(&forward.warp, &forward.inverse_warp) > 0.1, "something should have moved");
@@ -141,7 +141,7 @@ fn swapping_the_images_swaps_the_warps() {
 fn masked_voxels_do_not_change_the_warp_far_from_them() {
     let mut pair = pair();
     let clean = run(&pair, &options());
-    // A bright lesion in the moving image only, in one half of the brain.
+    // Only the moving image has a bright lesion, in one half of the brain.
     let lesion = sampled(&pair.moving.grid, |p| f32::from(u8::from((p - Vector3::new(8.0, 0.0, 0.0)).norm() < 5.0)));
     for (voxel, inside) in pair.moving.voxels.iter_mut().zip(&lesion.voxels) {
         *voxel = if *inside > 0.5 { 160.0 } else { *voxel };
@@ -200,7 +200,7 @@ fn free() -> Options {
 #[test]
 fn an_image_registered_to_itself_stays_where_it_is() {
     let image = sampled(&grid(), brain);
-    // The same image with inverted contrast. The affine stage has the same error.
+    // `other` is the same image with inverted contrast.
     let other = Volume { voxels: image.voxels.iter().map(|v| 300.0 - 2.0 * v).collect(), ..image.clone() };
     for options in [options(), free()] {
         for (moving, shift_mm) in [(&image, 0.0), (&image, 0.01), (&other, 0.01)] {
@@ -237,7 +237,7 @@ fn every_iteration_is_reported_and_converged_levels_end_early() {
     assert_eq!(energies, reported);
     assert!(recorder.0.iter().all(|report| report.step.stage() == Stage::Deformable && report.levels == 3));
     assert!(outcome.iterations.levels.iter().any(|level| level.converged && level.energies.len() < 30));
-    // The coarsest level starts from images that already agree, because they are so smooth.
+    // The coarsest level may be undone: its images are so smooth that they agree from the start.
     assert!(outcome.iterations.levels[1..].iter().all(|level| !level.undone), "{:?}", outcome.iterations.levels);
     let falls = outcome.iterations.levels.iter().all(|level| level.energies.last() < level.energies.first());
     assert!(falls, "the energy should fall on every level: {:?}", outcome.iterations.levels);

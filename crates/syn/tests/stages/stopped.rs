@@ -54,7 +54,7 @@ fn a_registration_stops_at_whichever_call_breaks() {
     let (whole, StopsAt { calls, reports, .. }) = run(usize::MAX);
     assert!(whole.is_ok());
     assert_eq!(reports, 5);
-    // Each iteration polls the observer between its parts.
+    // Each iteration polls the observer several times, between the parts of the iteration.
     assert!(calls > 5 * 10, "{calls} calls");
     for call in 1..=calls {
         let (stopped, observer) = run(call);
