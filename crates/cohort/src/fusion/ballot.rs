@@ -1,4 +1,4 @@
-//! What patches say about the voxels that they contain.
+//! Votes of patches for the labels and intensities of the voxels in each patch.
 
 use antsreg_core::{LabelVolume, Volume};
 use rayon::prelude::*;
@@ -20,7 +20,7 @@ pub(super) struct Ballot<'a> {
 }
 
 impl<'a> Ballot<'a> {
-    /// For a target of this shape.
+    /// Makes the ballot for a target image of this shape.
     pub(super) fn new(
         shape: [usize; 3],
         options: &'a JointOptions,

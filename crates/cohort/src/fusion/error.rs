@@ -17,12 +17,12 @@ pub enum FusionError {
         /// How the grids differ.
         source: GridMismatch,
     },
-    /// A region that has not the voxels of the target.
+    /// The number of voxels of a region differs from that of the target.
     #[error("the region has {found} voxels, expected the {expected} of the target")]
     Region {
-        /// Its voxels.
+        /// Number of voxels of the region.
         found: usize,
-        /// Those of the target.
+        /// Number of voxels of the target.
         expected: usize,
     },
     /// An option is out of range.
@@ -30,9 +30,9 @@ pub enum FusionError {
     Option {
         /// Name of the option.
         option: &'static str,
-        /// Its value.
+        /// Value of the option.
         found: f64,
-        /// Values that are allowed.
+        /// Description of the allowed values.
         expected: &'static str,
     },
 }

@@ -12,7 +12,7 @@ use super::weights::Sign;
 /// Fused labels and intensities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusedImages {
-    /// The labels and the votes for them.
+    /// The fused labels, and each label's share of the vote.
     pub labels: Fused,
     /// The intensities, in the units of the atlases.
     pub intensities: Volume,

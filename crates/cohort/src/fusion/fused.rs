@@ -12,7 +12,7 @@ pub struct Fused {
     /// Voxels where the atlases disagree, in ascending order. The second number is the end of the voxel's part of
     /// `shares`.
     votes: Vec<(usize, usize)>,
-    /// Labels and their shares of the vote, one voxel after the other.
+    /// Candidate labels with their shares of the vote, for the voxels in `votes` in sequence.
     shares: Vec<(i32, f32)>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct RowVotes {
 }
 
 impl RowVotes {
-    /// Adds the votes of one voxel.
+    /// Appends the votes of one voxel to the votes of the row.
     pub(super) fn push(&mut self, voxel: usize, tally: &mut Tally) {
         let before = self.shares.len();
         let winner = tally.winner();

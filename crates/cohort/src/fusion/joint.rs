@@ -127,7 +127,7 @@ pub(super) struct Blocks {
 const NONE: u32 = u32::MAX;
 
 impl Blocks {
-    /// The number of the patch around a voxel, if the voxel has one.
+    /// The number of the patch around a voxel; `None` if the voxel has no patch.
     pub(super) fn patch_of(&self, voxel: usize) -> Option<usize> {
         Some(self.patch_of[voxel]).filter(|patch| *patch != NONE).map(|patch| patch as usize)
     }
@@ -174,7 +174,7 @@ pub(super) struct Choices {
     pub(super) weight: Vec<f32>,
 }
 
-/// Buffers of one thread for one block.
+/// Buffers that one thread uses for one block of voxels, reused from block to block.
 #[derive(Default)]
 struct Scratch {
     target: (Region, Patches),
@@ -235,7 +235,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Computes [`choose`] for one block.
+    /// Finds the best shifts and the weights of the atlases, as [`choose`], for one block of voxels.
     #[inline(always)]
     fn block(&self, scratch: &mut Scratch, Task { start, voxels, chosen, weights }: Task) {
         let Comparison { target, images, options, sign, shifts } = self;

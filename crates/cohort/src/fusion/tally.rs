@@ -1,4 +1,4 @@
-//! Votes for labels at one voxel.
+//! Counting of votes for labels at one voxel.
 
 /// Shares of the vote that differ by less than this are treated as equal: the difference is rounding.
 const TIE: f64 = 1e-6;

@@ -7,7 +7,7 @@ use super::block::{BLOCK, Patches, Region};
 /// Number of partial sums that are computed in parallel (SIMD lanes).
 const LANES: usize = 8;
 
-/// A region of the target or of an atlas, with its patch statistics.
+/// A region of the target or of an atlas image, with statistics of the patches in the region.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     /// Values around the block.
@@ -28,7 +28,7 @@ impl<'a> From<&'a (Region, Patches)> for View<'a> {
 pub(super) struct Differences {
     target: Vec<f32>,
     values: Vec<f32>,
-    /// Length of the part of one atlas, padded to a multiple of `LANES`.
+    /// Number of values in `values` for each atlas, padded to a multiple of `LANES`.
     length: usize,
     voxels: usize,
 }
@@ -103,12 +103,12 @@ fn patch(view: View<'_>, at: [usize; 3], width: usize) -> impl Iterator<Item = f
     })
 }
 
-/// What happens to weights below 0.
+/// Treatment of negative atlas weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// They are kept, as the formula has it.
+    /// Negative weights are kept, as in the formula.
     Any,
-    /// They are set to 0 before the weights are scaled to a sum of 1.
+    /// Negative weights are set to 0 before the weights are scaled to a sum of 1.
     NotNegative,
 }
 

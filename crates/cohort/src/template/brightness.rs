@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::means::PIECE;
 
-/// Share of the range between the two quantiles below. Voxels above it are foreground.
+/// Foreground threshold as a share of the intensity range between the two quantiles below.
 const SHARE: f64 = 0.1;
 const LOW: f64 = 0.02;
 const HIGH: f64 = 0.98;
@@ -23,7 +23,7 @@ pub struct Brightness {
 }
 
 impl Brightness {
-    /// Computes both for an image.
+    /// Computes mean intensity and foreground threshold of an image.
     pub fn of(image: &Volume) -> Brightness {
         let (mean, foreground) = rayon::join(|| mean(&image.voxels), || foreground_in(image));
         Brightness { mean, foreground }
@@ -35,7 +35,7 @@ impl Brightness {
     }
 }
 
-/// Foreground threshold of an image on a device, the same number as [`Brightness::foreground`].
+/// Computes the foreground threshold of an image on a device; the result equals [`Brightness::foreground`].
 pub fn foreground_on<B: Backend>(backend: &B, image: &B::Image) -> Result<f32, Error> {
     Ok(threshold(backend.quantiles(image, LOW, HIGH)?.low_high))
 }

@@ -60,7 +60,7 @@ fn check(grid: &Grid, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
     images.iter().try_for_each(|(image, _)| same_grid("the count and an image", grid, &image.grid))
 }
 
-/// Counts piece `n` of all images, one image after the other.
+/// Adds to `counts`, for each voxel of piece `n`, the number of images whose value exceeds their threshold.
 fn count_all(counts: &mut [u32], n: usize, images: &[(&Volume, f32)]) {
     for (image, foreground) in images {
         count(counts, &image.voxels[n * PIECE..], *foreground);
@@ -91,7 +91,7 @@ mod tests {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             Coverage::half_of(&grid, &images).expect("one grid").voxels
         };
-        // Adds the first images one by one and the others with `half`.
+        // Adds the first images one by one, and the remaining images in one call of `half`.
         let in_parts = |images: &[&Volume], first: usize| {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             let mut coverage = Coverage::new(&grid);

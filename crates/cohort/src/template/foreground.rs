@@ -1,4 +1,4 @@
-//! Foreground of an image (head or brain), and the grid that contains it.
+//! Foreground (head or brain) of an image, and a grid that contains the foreground.
 
 use antsreg_core::{Grid, Volume};
 use nalgebra::{Point3, Vector3};

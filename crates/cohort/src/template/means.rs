@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sums::Sums;
 
-/// Number of values that one task adds.
+/// Number of values that one parallel task adds up.
 pub(super) const PIECE: usize = 1 << 16;
 
 /// How the values of the images at a voxel are averaged.
@@ -36,7 +36,7 @@ pub struct ImageMean {
     units: Units,
 }
 
-/// Mean intensities of the images; each image is divided by its own.
+/// Sum of the mean intensities of all added images. Each image is divided by its own mean intensity.
 #[derive(Debug, Default)]
 struct Units {
     sum: f64,
@@ -54,7 +54,7 @@ impl Units {
         })
     }
 
-    /// Adds images on one grid and returns their values, each with its factor.
+    /// Adds the mean intensities of images on one grid; returns the images' values, each with its factor.
     fn of<'a>(&mut self, grid: &Grid, images: &[(&'a Volume, f64)]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
         let mut all = Vec::new();
         for (image, intensity) in images {
@@ -116,7 +116,7 @@ impl WarpMean {
         WarpMean { pieces: pieces(3 * grid.len(), Averaging::Mean), grid: grid.clone() }
     }
 
-    /// Adds warps, one after the other.
+    /// Adds warps to the mean, in order.
     pub fn add(&mut self, warps: &[&DisplacementField]) -> Result<(), GridMismatch> {
         add_all(&mut self.pieces, &components(&self.grid, warps)?);
         Ok(())
@@ -140,7 +140,7 @@ impl WarpMean {
     }
 }
 
-/// The components of warps on one grid, each with factor 1.
+/// Returns the vector components of warps on one grid, each warp with factor 1.
 fn components<'a>(grid: &Grid, warps: &[&'a DisplacementField]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
     let of_warp = |warp: &&'a DisplacementField| {
         same_grid("the mean and a warp", grid, &warp.grid).map(|()| (warp.vectors.as_flattened(), 1.0))

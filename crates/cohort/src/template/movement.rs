@@ -33,7 +33,7 @@ impl Movement {
         Movement::by(&field.grid, &field.vectors, mask, beyond)
     }
 
-    /// Lengths of the vectors `displacement(voxel, its vector)`, mm, where `mask` exceeds ½.
+    /// Statistics of the lengths of `displacement(voxel, vector of the voxel)`, mm, where `mask` exceeds ½.
     fn by(
         grid: &Grid,
         vectors: &[[f32; 3]],

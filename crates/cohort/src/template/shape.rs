@@ -8,10 +8,10 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::StretchError;
 
-/// Size of the step of a template towards the mean shape of its subjects.
+/// Options for the step of a template towards the mean shape of its subjects.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShapeStep {
-    /// Share of the mean warp that one step removes.
+    /// Share of the mean warp that one step removes from the template, 0 to 1.
     pub gradient: f64,
     /// Number of steps. Each step reads the mean warp at the position after the step before.
     pub times: usize,

@@ -41,7 +41,7 @@ pub fn mean_stretch(
     Ok(AffineTransform { matrix, translation: centre.coords - matrix * centre.coords })
 }
 
-/// The symmetric matrix with the same eigenvectors and with `function` applied to the eigenvalues.
+/// Returns a symmetric matrix with the eigenvectors of `symmetric` and with `function` applied to the eigenvalues.
 fn of_eigenvalues(symmetric: Matrix3<f64>, function: impl Fn(f64) -> f64) -> Matrix3<f64> {
     let SymmetricEigen { eigenvectors, eigenvalues } = SymmetricEigen::new(symmetric);
     eigenvectors * Matrix3::from_diagonal(&eigenvalues.map(function)) * eigenvectors.transpose()

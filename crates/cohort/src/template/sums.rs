@@ -6,7 +6,7 @@ use super::Averaging;
 #[derive(Debug)]
 pub(super) struct Sums {
     sum: Vec<f64>,
-    /// The smallest and the largest value of each voxel, for a mean without them.
+    /// The smallest and the largest value of each voxel, if the mean leaves out these two values.
     extremes: Option<Vec<[f64; 2]>>,
     images: usize,
 }

@@ -6,7 +6,7 @@ use antsreg_core::same_grid::{GridMismatch, same_grid};
 use antsreg_core::{LabelVolume, Volume};
 use rayon::prelude::*;
 
-/// Label maps of several subjects on one grid.
+/// Votes of several subjects for labels: their label maps on one grid.
 #[derive(Debug)]
 pub struct Votes {
     maps: Vec<LabelVolume>,
@@ -14,7 +14,7 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Checks that all maps lie on one grid.
+    /// Makes the votes from label maps. Returns an error unless all maps have the same grid.
     pub fn new(maps: Vec<LabelVolume>) -> Result<Votes, GridMismatch> {
         if let Some((first, rest)) = maps.split_first() {
             rest.iter().try_for_each(|map| same_grid("the label maps", &first.grid, &map.grid))?;

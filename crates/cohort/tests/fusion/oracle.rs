@@ -1,4 +1,4 @@
-//! Label fusion against its formulas in double precision.
+//! Tests of label fusion against a direct implementation of its formulas in double precision.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::scene::Scene;
 fn joint_fusion_is_that_of_the_formulas() {
     let defaults = JointOptions::default();
     let cases = [
-        // Odd sizes: several blocks along the axes, and less than one block.
+        // The shapes have odd sizes: volumes of several blocks along an axis, and volumes smaller than one block.
         ([18, 9, 9], 4, defaults),
         ([7, 9, 5], 5, defaults),
         ([18, 9, 3], 3, JointOptions { patch_radius: 1, search_radius: 1, alpha: 0.3, beta: 1.0 }),

@@ -3,7 +3,7 @@
 use antsreg_cohort::fusion::Atlas;
 use antsreg_core::{Grid, LabelVolume, Volume};
 
-/// Pseudo-random numbers from 0 to 1, the same in every run.
+/// Pseudo-random numbers from 0 to 1; equal seeds give equal sequences.
 pub struct Noise(pub u64);
 
 impl Noise {
@@ -14,7 +14,7 @@ impl Noise {
     }
 }
 
-/// A synthetic target with its atlases.
+/// A synthetic target image with its atlases.
 pub struct Scene {
     pub target: Volume,
     pub images: Vec<Volume>,
@@ -65,7 +65,7 @@ impl Scene {
         }
     }
 
-    /// The atlases, as the fusion takes them.
+    /// The atlases of the scene, in the form that label fusion takes.
     pub fn atlases(&self) -> Vec<Atlas<'_>> {
         self.images.iter().zip(&self.labels).map(|(image, labels)| Atlas { image, labels }).collect()
     }
