@@ -15,6 +15,6 @@ use peak_alloc::PeakAlloc;
 pub use run::{Budget, Error, Failure, Report, once, run};
 pub use targets::{TARGETS, Target};
 
-/// Counts the memory that readers take.
+/// The allocator, which counts the memory that readers allocate.
 #[global_allocator]
 pub(crate) static MEMORY: PeakAlloc = PeakAlloc;

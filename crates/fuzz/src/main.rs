@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the targets; whether none failed.
+/// Fuzzes the chosen targets; returns whether no target failed.
 fn fuzz(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
     if let Some(unknown) = args.targets.iter().find(|name| TARGETS.iter().all(|target| target.name != **name)) {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
@@ -48,7 +48,7 @@ fn fuzz(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
     // One core; and what a thread allocates is counted with the input that it belongs to.
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
     let budget = Budget { executions: args.executions, time: Duration::try_from_secs_f64(args.seconds)? };
-    // A panic is told once, with its input.
+    // The panic hook prints nothing, because each failure is reported later with its input.
     std::panic::set_hook(Box::new(|_| ()));
     let mut all = 0;
     let mut failed = false;

@@ -18,7 +18,7 @@ const EXTREMES: [u32; 12] = [
     0x7f7f_ffff,
 ];
 
-/// Words that tend to be mishandled.
+/// Words that parsers tend to handle wrongly.
 const WORDS: [&str; 24] = [
     "nan",
     "inf",

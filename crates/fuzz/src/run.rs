@@ -1,4 +1,4 @@
-//! Damages seeds and reads them, until time or number run out.
+//! Fuzzing loop: damages seed inputs and reads them, until the time or the number of inputs is used up.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,37 +17,37 @@ const LONGEST: Duration = Duration::from_secs(5);
 
 /// Buffers of fixed size, and what the harness itself allocates.
 const OVERHEAD_BYTES: usize = 8 << 20;
-/// How far a byte of a gzip file can unpack, and a float for each byte that comes out.
+/// Largest memory for one byte of a gzip file: the bytes that it can decompress to, each stored as a float.
 const BYTES_PER_BYTE: usize = 1032 * 4;
 
-/// When a run ends, at the latest.
+/// Limits of a run; the run ends when one limit is reached.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Inputs.
+    /// Largest number of inputs.
     pub executions: u64,
-    /// Time.
+    /// Longest time of the run.
     pub time: Duration,
 }
 
-/// An input that did what none may do.
+/// An input that failed: the reader panicked, or took too much time or memory.
 #[derive(Debug, Clone)]
 pub struct Failure {
     /// The input.
     pub input: Vec<u8>,
-    /// What happened.
+    /// Description of the failure: panic, time or memory.
     pub what: String,
 }
 
-/// What came of a run.
+/// Result of a run: counts, times, memory and failures.
 #[derive(Debug)]
 pub struct Report {
-    /// Inputs that were read.
+    /// Number of inputs that were read.
     pub executions: u64,
-    /// The time that they took.
+    /// Time for all inputs together.
     pub time: Duration,
-    /// The longest time of one.
+    /// Longest time for one input.
     pub longest: Duration,
-    /// The most memory that one took, bytes.
+    /// Largest memory allocated for one input, bytes.
     pub most_bytes: usize,
     /// The first failures of different kinds.
     pub failures: Vec<Failure>,
@@ -59,7 +59,7 @@ pub enum Error {
     /// Seeds or inputs could not be written.
     #[error(transparent)]
     File(#[from] antsreg_core::io::Error),
-    /// The same, of a temporary folder.
+    /// The temporary folder could not be created, or a file in it could not be written.
     #[error("a temporary folder: {0}")]
     Folder(#[from] std::io::Error),
 }
@@ -91,7 +91,7 @@ pub fn run(target: &Target, seed: u64, budget: Budget) -> Result<Report, Error> 
     Ok(report)
 }
 
-/// Reads one input and notes what it did.
+/// Reads one input; adds its time, its memory and any failure to the report.
 fn read(target: &Target, folder: &Path, input: Vec<u8>, report: &mut Report) -> Result<(), Error> {
     let path = target.file.map_or_else(PathBuf::new, |name| folder.join(name));
     if target.file.is_some() {
@@ -122,10 +122,10 @@ fn read(target: &Target, folder: &Path, input: Vec<u8>, report: &mut Report) -> 
     Ok(())
 }
 
-/// Reads one input alone.
+/// Reads one input without mutation. Returns the failure, if the input fails.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the input cannot be written to a temporary file.
 pub fn once(target: &Target, input: Vec<u8>) -> Result<Option<Failure>, Error> {
     let folder = scratch()?;
     let mut report =

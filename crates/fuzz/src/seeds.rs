@@ -94,7 +94,7 @@ pub fn tables(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     ])
 }
 
-/// Command lines: words, with a zero byte between them.
+/// Seeds for command lines; the words of a line are separated by zero bytes.
 pub fn command_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     const LINES: [&str; 18] = [
         "register -f f.nii -m m.nii -o p --fixed-labels fl.nii --moving-labels ml.nii --label-list 1,2 -t syn --dry-run",
@@ -148,7 +148,7 @@ fn words(line: &str) -> Vec<u8> {
     line.replace(' ', "\0").into_bytes()
 }
 
-/// The bytes that `write` writes.
+/// Returns the bytes of the file that `write` writes.
 fn written(folder: &Path, name: &str, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<Vec<u8>, Error> {
     let path = folder.join(name);
     write(&path)?;

@@ -39,7 +39,7 @@ fn a_target_that_fails_is_found_out() {
         Target { read: |_, bytes| drop(black_box(vec![1u8; (32 << 20) + (8 << 10) * bytes.len()])), ..base() };
     let budget = Budget { executions: 5000, time: Duration::from_secs(60) };
     let found = |target: &Target| run(target, 1, budget).expect("a temporary folder").failures;
-    // These panics are meant: nothing is said of them.
+    // The panics of this target are intended, so the panic hook prints nothing.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let failures = found(&panics);
