@@ -1,4 +1,4 @@
-//! An image without its field, and what is done beside it.
+//! Correction of an image by its bias field, rescaling of the result, and a default mask.
 
 use antsreg_core::Volume;
 
@@ -29,7 +29,7 @@ pub fn rescale_as(original: &Volume, mask: &Volume, corrected: &mut Volume) {
     }
 }
 
-/// A mask of the voxels above zero: those that have a logarithm.
+/// Makes a mask of the voxels above zero, which are the voxels with a logarithm.
 pub fn foreground(image: &Volume) -> Volume {
     let voxels = image.voxels.iter().map(|value| if *value > 0.0 { 1.0 } else { 0.0 }).collect();
     Volume { grid: image.grid.clone(), voxels }

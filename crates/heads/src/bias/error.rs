@@ -4,14 +4,14 @@
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An option lies outside its range.
+    /// The value of an option lies outside its range.
     #[error("{what}: expected {expected}, found {found}")]
     Range {
         /// The option.
         what: &'static str,
-        /// Its range.
+        /// Allowed range of the option.
         expected: String,
-        /// Its value.
+        /// Value of the option.
         found: String,
     },
     /// No voxel of the shrunken image counts.
@@ -25,7 +25,7 @@ pub enum Error {
     /// All voxels that count are equally bright.
     #[error("all {voxels} voxels that count are equally bright; expected an image with contrast there")]
     Constant {
-        /// How many they are.
+        /// Number of voxels that count.
         voxels: usize,
     },
     /// The finest mesh has too many control points.
@@ -33,9 +33,9 @@ pub enum Error {
         "the finest mesh has {found} control points, expected at most {most}; give a larger spline distance or fewer levels"
     )]
     Mesh {
-        /// Control points.
+        /// Number of control points of the finest mesh.
         found: usize,
-        /// How many are served.
+        /// Largest supported number of control points.
         most: usize,
     },
     /// A mask or weights on another grid.

@@ -118,7 +118,7 @@ fn place(value: f64, low: f64, width: f64, bins: usize) -> (usize, f64) {
 /// squares of its weights.
 struct Fit {
     elements: [usize; 3],
-    /// Of each sample along each axis: the control points that reach it.
+    /// For each axis and each sample along the axis: the control points that reach the sample, with their weights.
     reaches: [Vec<Reach>; 3],
     /// The same with the cubes of the weights, over the sum of their squares.
     asked: [Vec<Reach>; 3],
@@ -205,7 +205,8 @@ impl Fit {
                     if samples.weights[first + x] > 0.0 {
                         let now =
                             (f64::from(samples.logarithms[first + x]) - value(&row, &self.reaches[0][x])) as f32;
-                        // The field's factor before over the one after it, less 1.
+                        // Relative change: the field's factor before this iteration divided by the factor after the
+                        // iteration, minus 1.
                         let change = (f64::from(now) - f64::from(*left)).exp_m1();
                         *left = now;
                         sums[0] += change;

@@ -22,7 +22,7 @@ impl BiasField {
         &self.courses
     }
 
-    /// The factor at every voxel of the image that it was found for, whose grid this is.
+    /// Computes the field's factor at each voxel of `grid`, the grid of the image for which the field was found.
     pub fn on(&self, grid: &Grid) -> Volume {
         let mut field = Volume::filled(grid.clone(), 1.0);
         self.each_row(&mut field, |row, factors| {
@@ -31,7 +31,7 @@ impl BiasField {
         field
     }
 
-    /// Divides the image that it was found for by the factor.
+    /// Divides the image by the field's factor at each voxel. The image must be the one for which the field was found.
     pub fn divide(&self, image: &mut Volume) {
         self.each_row(image, |row, factors| {
             row.iter_mut().zip(factors).for_each(|(voxel, factor)| *voxel /= factor);

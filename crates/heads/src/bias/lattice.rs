@@ -73,7 +73,7 @@ impl Lattice {
     }
 }
 
-/// The control points of one slice.
+/// The control points of one slice: the mesh, combined along the third axis.
 #[derive(Debug)]
 pub struct Plane {
     width: usize,
@@ -81,7 +81,7 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// The control points of the second axis combined: those of one row.
+    /// Combines the control points along the second axis to the control points of one row.
     pub fn row(&self, reach: &Reach, row: &mut Vec<f64>) {
         row.clear();
         row.resize(self.width, 0.0);
@@ -92,19 +92,19 @@ impl Plane {
     }
 }
 
-/// The value of a row's control points at a place.
+/// Evaluates the spline of a row's control points at a position.
 pub fn value(row: &[f64], reach: &Reach) -> f64 {
     let near = &row[reach.first..reach.first + 4];
     reach.weights.iter().zip(near).map(|(weight, value)| weight * value).sum()
 }
 
-/// Adds `value` to the control points that reach a place, by its weights.
+/// Adds `value`, multiplied by the weights of `reach`, to the four control points that reach a position.
 pub fn spread(sums: &mut [f64], reach: &Reach, value: f64) {
     let near = &mut sums[reach.first..reach.first + 4];
     near.iter_mut().zip(&reach.weights).for_each(|(sum, weight)| *sum += weight * value);
 }
 
-/// Adds a row of sums to the rows that reach a place, by its weights.
+/// Adds a row of sums, multiplied by the weights of `reach`, to the four rows that reach a position.
 pub fn spread_row(sums: &mut [f64], reach: &Reach, row: &[f64]) {
     for (j, weight) in reach.weights.iter().enumerate() {
         let line = &mut sums[(reach.first + j) * row.len()..][..row.len()];

@@ -33,7 +33,7 @@ pub struct Options {
     pub bins: usize,
     /// Full width at half maximum of the Gaussian that is deconvolved from the histogram of the logarithms.
     pub fwhm: f64,
-    /// Noise of the Wiener filter that deconvolves it.
+    /// Noise term of the Wiener filter that deconvolves the Gaussian from the histogram.
     pub noise: f64,
 }
 

@@ -5,14 +5,14 @@ use antsreg_core::{Grid, Volume};
 use super::spline::{self, Reach};
 use super::{Error, Mesh, Options};
 
-/// Where an axis of the image lies on the mesh.
+/// Position of an axis of the image on the mesh of control points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Axis {
     /// Voxels of the image.
     pub voxels: usize,
-    /// Voxels of the box that the mesh covers, at least as many.
+    /// Voxels of the box that the mesh covers; at least the voxels of the image.
     pub padded: usize,
-    /// Voxels of the box before the first of the image.
+    /// Voxels of the box before the first voxel of the image.
     pub before: usize,
     /// Mesh elements of the coarsest level.
     pub elements: usize,
@@ -56,11 +56,11 @@ impl Axis {
 /// The samples along an axis.
 #[derive(Debug)]
 pub struct AxisSamples {
-    /// Samples of the whole box.
+    /// Number of samples along the whole box.
     count: usize,
-    /// Those that lie in the image: numbers in the box.
+    /// Numbers (within the box) of the samples that lie in the image.
     numbers: Vec<usize>,
-    /// The same: voxels of the image.
+    /// Voxel indices (within the image) of the samples that lie in the image.
     voxels: Vec<usize>,
 }
 
@@ -82,9 +82,9 @@ fn reach(number: usize, count: usize, elements: usize) -> Reach {
 /// The samples of an image.
 #[derive(Debug)]
 pub struct Samples {
-    /// How the image lies on the mesh.
+    /// Position of each axis of the image on the mesh.
     pub axes: [Axis; 3],
-    /// Where the samples lie along each axis.
+    /// Positions of the samples along each axis.
     pub along: [AxisSamples; 3],
     /// Logarithms of the intensities, the first axis fastest.
     pub logarithms: Vec<f32>,

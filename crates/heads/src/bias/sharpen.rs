@@ -43,7 +43,7 @@ impl Sharpener {
         let mut sharp = vec![Complex::default(); length];
         sharp[margin..margin + self.bins].iter_mut().zip(counts).for_each(|(place, count)| place.re = *count);
         self.forward.process(&mut sharp);
-        // The blur is real and even, so its transform is real.
+        // The blurring kernel is real and even, so its Fourier transform is real.
         sharp.iter_mut().zip(&blur).for_each(|(value, blur)| *value *= blur / (blur * blur + self.noise));
         self.backward.process(&mut sharp);
         let sharp: Vec<f64> = sharp.into_iter().map(|value| value.re.max(0.0)).collect();

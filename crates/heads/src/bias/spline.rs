@@ -5,7 +5,7 @@
 pub struct Reach {
     /// The first control point.
     pub first: usize,
-    /// Weights of this one and the next three; they add up to 1.
+    /// Weights of the first control point and the next three; the weights add up to 1.
     pub weights: [f64; 4],
 }
 
