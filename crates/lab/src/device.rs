@@ -40,7 +40,7 @@ impl DeviceChoice {
         }
     }
 
-    /// Opens the GPU for a measurement that needs one. `auto` means the first GPU.
+    /// Opens the GPU for a measurement that needs a GPU. `auto` means the first GPU.
     pub fn open_gpu(self) -> Result<Cuda, Error> {
         let choice = if self == DeviceChoice::Auto { DeviceChoice::Cuda(0) } else { self };
         choice.open()?.ok_or(Error::NeedsGpu)

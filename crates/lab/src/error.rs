@@ -14,24 +14,24 @@ pub enum Error {
     /// The device failed, or has too little memory for a scheme.
     #[error("device: {0}")]
     Device(#[from] antsreg_kernels::Error),
-    /// A number of bins that the schemes do not support.
+    /// The number of bins is not supported by the schemes.
     #[error("histograms: {bins} bins; {least} to {most} are possible")]
     Bins {
-        /// Bins asked for.
+        /// Number of bins requested.
         bins: usize,
-        /// The fewest there can be.
+        /// Smallest supported number of bins.
         least: usize,
-        /// The most there can be.
+        /// Largest supported number of bins.
         most: usize,
     },
-    /// A number of values that does not fit the volume's shape.
+    /// The number of values differs from the number of voxels of the volume.
     #[error("histograms: a volume of shape {shape:?} has {expected} voxels, found {found} values")]
     Voxels {
         /// Voxels along each axis.
         shape: [usize; 3],
-        /// Voxels of that shape.
+        /// Number of voxels of a volume of this shape.
         expected: usize,
-        /// Values given.
+        /// Number of values given.
         found: usize,
     },
     /// The affine stage failed.
@@ -40,7 +40,7 @@ pub enum Error {
     /// An image or a transform could not be read.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// A file of transforms that holds no affine map.
+    /// A transform file that does not contain an affine map.
     #[error("{}: found a displacement field, expected an ITK affine (.mat, .txt, .tfm, .h5)", path.display())]
     NotAffine {
         /// The file.
@@ -86,7 +86,7 @@ pub enum Error {
     /// A measurement of a GPU was asked for on another device.
     #[error("histograms are measured on an NVIDIA GPU, expected cuda or cuda:N, found cpu")]
     NeedsGpu,
-    /// The device that was asked for cannot be used.
+    /// The chosen device cannot be used.
     #[error("device {asked} cannot be used: {source}")]
     NoDevice {
         /// The device as typed.

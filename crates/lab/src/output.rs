@@ -53,7 +53,7 @@ pub fn check_folder(path: &Path) -> Result<(), Error> {
     if folder.is_dir() { Ok(()) } else { Err(Error::NoOutputFolder { folder: folder.into() }) }
 }
 
-/// Text files that are written together.
+/// A set of text files that get their final names together, after all are complete.
 #[derive(Debug, Default)]
 pub struct Files(Vec<(PathBuf, String)>);
 
@@ -82,7 +82,7 @@ impl Files {
 fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".part");
-    // Without this the file would be readable by its owner only.
+    // Sets the usual permissions, because temporary files are readable only by their owner by default.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder)

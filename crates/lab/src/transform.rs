@@ -8,7 +8,7 @@ use antsreg_core::{AffineTransform, Transform};
 
 use crate::error::Error;
 
-/// A transform file, and whether its inverse is used.
+/// A transform file as given on the command line, and whether the inverse of the transform is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransformFile {
     path: PathBuf,

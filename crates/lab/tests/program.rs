@@ -1,4 +1,4 @@
-//! The program as it is run: help, cost curves on the processor, refusals.
+//! Tests of the program's command line: help, cost curves on the CPU, and errors for invalid input.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -84,7 +84,7 @@ fn curves_are_drawn_and_tabulated() {
     let line = "cost-curves -f f.nii.gz -m m.nii.gz -t a.mat -o c --cost nmi,ncc --mm 4 --points 4 --device cpu";
     let output = run(folder.path(), line);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    // Two ways to fill the histogram, and a cost without one, along six parameters.
+    // Three curves (two histogram samplings, and a cost without histogram) are tabulated along six parameters.
     assert_eq!(text(&output.stdout).lines().count(), 1 + 6 * 3, "{}", text(&output.stdout));
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file of text");
     let csv = read("c.csv");
@@ -95,7 +95,7 @@ fn curves_are_drawn_and_tabulated() {
         let costs: Vec<f64> =
             parameter.iter().map(|row| row.rsplit(',').next().expect("a cell").parse().expect("a cost")).collect();
         let lowest = costs.iter().copied().fold(f64::MAX, f64::min);
-        // The middle is the true transform; its neighbours are 0.75 mm or degrees away.
+        // The middle value is the true transform; the neighbouring values are 0.75 mm or 0.75 degrees away.
         assert!(costs[3..6].contains(&lowest) && costs[0] > 1.5 * costs[4], "{parameter:?}");
     }
     let svg = read("c.svg");

@@ -12,17 +12,17 @@ pub struct Line {
     pub at: Vec<f64>,
 }
 
-/// One cost along all lines.
+/// The values of one cost function along all lines.
 #[derive(Debug, Clone)]
 pub struct Curve {
     /// Name of the curve.
     pub name: String,
-    /// Costs, one list for each line.
+    /// Cost values: for each line, one cost for each value of the line's parameter.
     pub costs: Vec<Vec<f64>>,
 }
 
 impl Line {
-    /// The six lines: shifts along x, y, z, then rotations about them.
+    /// Makes the six lines: shifts along x, y and z, then rotations about x, y and z.
     pub fn all(shift_mm: f64, turn_degrees: f64, points: usize) -> Vec<Line> {
         let steps = |range: f64| (0..=2 * points).map(|n| range * (n as f64 / points as f64 - 1.0)).collect();
         let line = |turns: bool, range: f64| move |axis| Line { axis, turns, at: steps(range) };
@@ -117,7 +117,7 @@ mod tests {
             assert_eq!((line.at[0], line.at.len()), (-line.at[8], 9));
             let motions: Vec<AffineTransform> = line.transforms(&centre).collect();
             assert!((motions[4].matrix - AffineTransform::identity().matrix).amax() < 1e-15);
-            // A rotation keeps the centre in place, a shift moves it.
+            // A rotation leaves the centre of the image in place; a shift moves the centre.
             let moved = motions[8].apply(&centre) - centre;
             let far = if line.turns { 0.0 } else { 3.0 };
             assert!((moved.norm() - far).abs() < 1e-12, "{moved} by {}", line.name());

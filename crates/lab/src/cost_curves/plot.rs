@@ -1,4 +1,4 @@
-//! Plot of the curves, one panel for each parameter.
+//! Plot of cost curves, with one panel for each transform parameter.
 
 use plotters::prelude::*;
 

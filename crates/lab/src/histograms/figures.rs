@@ -232,7 +232,7 @@ pub fn shams_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(figures)
 }
 
-/// Times against the share of voxels in one bin.
+/// Figures of times as functions of the share of voxels that fall into one bin.
 pub fn distribution(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let cr = quick();
     let named = |name: &str| Curve { name: name.into(), points: Vec::new() };

@@ -1,4 +1,4 @@
-//! A figure: its curves as a table, as CSV and as a plot.
+//! Figures: output of curves as a table, as CSV and as a plot.
 
 use plotters::prelude::*;
 
@@ -11,10 +11,10 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Curves over one axis.
+/// A figure: several curves over one common axis.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// Name of its files, without extension.
+    /// Name of the figure's files, without extension.
     pub name: &'static str,
     pub title: String,
     pub x: &'static str,

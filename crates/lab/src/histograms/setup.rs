@@ -7,7 +7,7 @@ use antsreg_kernels::{Cuda, Error as DeviceError};
 use super::subject::Subject;
 use crate::error::Error;
 
-/// The device, the schemes on it, and the images they are measured with.
+/// The set-up of a measurement: the device, the compiled schemes, and the images for which schemes are measured.
 pub struct Setup<'a> {
     pub cuda: &'a Cuda,
     pub histograms: &'a Histograms<'a>,
@@ -51,13 +51,13 @@ impl<'a> Setup<'a> {
         timed(|| self.histograms.joint(pair, scheme, settings, Some(&previous)))
     }
 
-    /// The sums that a scheme computes.
+    /// Computes the sums of the correlation ratio by a scheme.
     pub fn sums(&self, pair: &Pair<'_>, scheme: CrScheme, settings: &Settings) -> Result<CrSums, Error> {
         let mut plan = self.histograms.correlation_ratio(pair, scheme, settings)?;
         plan.run().and_then(|()| plan.sums())
     }
 
-    /// The joint histogram that a scheme computes.
+    /// Computes the joint histogram by a scheme.
     pub fn joint(&self, pair: &Pair<'_>, scheme: MiScheme, settings: &Settings) -> Result<Vec<u32>, Error> {
         let previous = self.previous(pair)?;
         let mut plan = self.histograms.joint(pair, scheme, settings, Some(&previous))?;

@@ -42,7 +42,7 @@ impl How {
 }
 
 impl Subject {
-    /// Two images, the moving one turned a little about its centre of mass.
+    /// Makes a subject of two brain images; the transform rotates the moving image slightly about its centre of mass.
     pub fn brain(fixed: &Volume, moving: &Volume) -> Result<Subject, Error> {
         let turn = Rotation3::from_euler_angles(TURN[0], TURN[1], TURN[2]).into_inner();
         let centre = |volume: &Volume| volume.centre_of_mass().unwrap_or_else(|| volume.grid.centre()).coords;
@@ -104,7 +104,7 @@ impl Subject {
         Ok(subject)
     }
 
-    /// The moving values in the form that the schemes take.
+    /// Returns the moving values in the form that the schemes take as input.
     pub fn values(&self, how: How, edge: f64) -> Values<'_> {
         match how {
             How::Given => Values::Given(&self.given),
@@ -125,7 +125,7 @@ impl Subject {
         self.sample_at(&self.fixed_to_moving.apply(&at.into()))
     }
 
-    /// The moving image at a point in its own voxel coordinates.
+    /// Interpolates the moving image at a point in voxel coordinates of the moving image.
     pub fn sample_at(&self, place: &Point3<f64>) -> Sample {
         let last = self.moving_shape.map(|n| n as f64 - 1.0);
         let inside = (0..3).map(|axis| place[axis].min(last[axis] - place[axis])).fold(f64::INFINITY, f64::min);
@@ -156,7 +156,7 @@ pub struct Sample {
     pub value: f64,
 }
 
-/// Pseudo-random numbers, the same on every machine.
+/// Pseudo-random numbers; equal seeds give equal sequences on every machine.
 struct Noise(u32);
 
 impl Noise {

@@ -8,7 +8,7 @@ use super::setup::Setup;
 use super::subject::{How, Subject};
 use crate::error::Error;
 
-/// One scheme on one kind of data.
+/// A row of the table of times: one scheme on one kind of data.
 pub struct Row {
     what: &'static str,
     bins: usize,

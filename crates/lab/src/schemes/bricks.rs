@@ -10,7 +10,7 @@ use super::layout::Size;
 const BRICK: [usize; 3] = [8, 8, 4];
 /// Voxels of a brick.
 const BRICK_VOXELS: usize = BRICK[0] * BRICK[1] * BRICK[2];
-/// Consecutive bricks that one block takes at a time.
+/// Number of consecutive bricks that a block of threads takes at a time.
 const RUN: usize = 8;
 /// Marks a place outside the volume in the list of fixed bins.
 const NOT_COUNTED: u16 = u16::MAX;
@@ -34,7 +34,7 @@ pub(super) struct BrickTables {
 }
 impl Argument for BrickTables {}
 
-/// Bricks that cover a volume, along each axis.
+/// Number of bricks along each axis that cover a volume.
 pub(super) fn count(shape: [usize; 3]) -> [usize; 3] {
     std::array::from_fn(|axis| shape[axis].div_ceil(BRICK[axis]))
 }
@@ -95,7 +95,7 @@ impl Emptiness {
             full
         };
         let mut distance: Vec<u16> = (0..cells[1] * cells[2]).into_par_iter().flat_map_iter(row).collect();
-        // The maximum norm is separable: one pass for each axis.
+        // Distances by the maximum norm are separable, so they are computed in one pass for each axis.
         for (axis, stride) in [1, cells[0], cells[0] * cells[1]].into_iter().enumerate() {
             let along = |at: usize| {
                 let here = at / stride % cells[axis];

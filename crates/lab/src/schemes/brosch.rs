@@ -7,11 +7,11 @@ use std::collections::BinaryHeap;
 /// and the number of threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CostModel {
-    /// c_gu: one update of global memory.
+    /// Cost c_gu of one update of global memory.
     pub global_update: f64,
-    /// c_sc: one collision in shared memory.
+    /// Cost c_sc of one collision in shared memory.
     pub shared_collision: f64,
-    /// c_gc: one collision in global memory.
+    /// Cost c_gc of one collision in global memory.
     pub global_collision: f64,
     /// Threads that share a counter of level 1; the paper's warp has 32. Each level halves them.
     pub sharing: f64,
@@ -87,7 +87,7 @@ pub(super) fn table(levels: &[u32]) -> (Vec<u32>, usize) {
     (entries.collect(), next as usize)
 }
 
-/// A possible step: one level more for a bin.
+/// A possible step of the greedy search: one more level for a bin, with the step's benefit and price.
 struct Offer {
     benefit: f64,
     bin: usize,

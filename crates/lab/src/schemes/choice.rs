@@ -3,11 +3,11 @@
 /// Schemes for the sums of the correlation ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CrScheme {
-    /// Li 2015, 3.2: atomics on one copy in global memory, single precision.
+    /// Li 2015, 3.2: all threads add atomically to one table of sums in global memory, in single precision.
     GlobalAtomic,
     /// As `GlobalAtomic`, in double precision.
     GlobalAtomicDouble,
-    /// Li 2015, 3.3: a copy for each thread in global memory.
+    /// Li 2015, 3.3: each thread has its own table of sums in global memory.
     GlobalMerge,
     /// Li 2015, 3.4: a copy for each block in shared memory, which it adds to global memory by atomics.
     SharedAtomic,
@@ -27,7 +27,7 @@ pub enum CrScheme {
 }
 
 impl CrScheme {
-    /// All schemes, those of the papers first.
+    /// All schemes; the schemes of the papers come first.
     pub const ALL: [CrScheme; 10] = [
         CrScheme::GlobalAtomic,
         CrScheme::GlobalAtomicDouble,
@@ -57,7 +57,7 @@ impl CrScheme {
         }
     }
 
-    /// Whether two runs give the same bits. Atomic additions of rounded numbers do not.
+    /// Whether repeated runs give identical results. Atomic additions of floating-point numbers do not.
     pub fn deterministic(self) -> bool {
         matches!(self, CrScheme::GlobalMerge | CrScheme::Tiled | CrScheme::Slabs | CrScheme::Skipping)
     }
@@ -66,7 +66,7 @@ impl CrScheme {
 /// Schemes for joint histograms. All count in integers, so all are deterministic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MiScheme {
-    /// Atomics on one copy in global memory.
+    /// All threads count in one histogram in global memory, by atomic additions.
     GlobalAtomic,
     /// Shams 2007: a copy for each warp in shared memory, one pass for each range of bins that fits.
     WarpShadows,
@@ -78,7 +78,7 @@ pub enum MiScheme {
     Adaptive,
     /// Sun 2010: a column for each thread, rows added up afterwards.
     Columns,
-    /// Fixed voxels sorted beforehand, so that a block needs one row of the histogram.
+    /// Fixed voxels are sorted by bin beforehand, so that a block of threads fills one row of the histogram.
     Rows,
     /// A whole histogram of 32-bit counters for each block in shared memory, voxels in the volume's order.
     Slabs32,
@@ -90,7 +90,7 @@ pub enum MiScheme {
 }
 
 impl MiScheme {
-    /// All schemes, those of the papers first.
+    /// All schemes; the schemes of the papers come first.
     pub const ALL: [MiScheme; 10] = [
         MiScheme::GlobalAtomic,
         MiScheme::WarpShadows,
@@ -124,10 +124,10 @@ impl MiScheme {
 /// The order in which fixed voxels are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Order {
-    /// By intensity, as Li sorts them.
+    /// Voxels are sorted by intensity, as in Li 2015.
     #[default]
     Intensity,
-    /// By bin, and within a bin by bricks of 8×8×8 voxels, so that neighbours stay together.
+    /// Voxels are sorted by bin, and within a bin by bricks of 8×8×8 voxels, so that neighbours stay together.
     Bricks,
 }
 
@@ -142,12 +142,12 @@ pub struct Settings {
     pub segment: usize,
     /// Order of the sorted voxels.
     pub order: Order,
-    /// Shared memory a block may use for its part of a histogram, bytes.
+    /// Shared memory that a block may use for its part of a histogram, bytes.
     pub shared: usize,
 }
 
 impl Default for Settings {
-    /// The values that Li's figures keep fixed while they vary the others.
+    /// Default settings: the values at which the figures of Li 2015 keep each setting while another is varied.
     fn default() -> Settings {
         Settings { blocks: Some(1024), threads: 256, segment: 512, order: Order::Intensity, shared: 48 << 10 }
     }

@@ -56,7 +56,7 @@ impl Draft<'_> {
         Value::Signed(self.pair.bins as i32)
     }
 
-    /// Schemes whose blocks add to one histogram.
+    /// Prepares a scheme whose blocks all add to the same table of sums.
     fn adding(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
         let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
         let blocks = self.blocks(kernel, threads, shared)?;

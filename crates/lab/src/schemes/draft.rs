@@ -11,7 +11,7 @@ use super::plan::{Grid, Memory, Plan, Slot, Value};
 use super::segments::Segments;
 use crate::Error;
 
-/// A plan under construction, and the pair and settings it is for.
+/// A plan under construction, with the image pair and the settings for which the plan is made.
 pub(super) struct Draft<'p> {
     histograms: &'p Histograms<'p>,
     pub(super) pair: &'p Pair<'p>,
@@ -93,7 +93,7 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.zeroed::<T>(len)?))
     }
 
-    /// Allocates memory and copies `values` into it.
+    /// Allocates device memory in the plan and copies `values` into this memory.
     pub(super) fn holding<T: Plain>(&mut self, values: &[T]) -> Result<Slot, Error>
     where
         Memory: From<Buffer<T>>,

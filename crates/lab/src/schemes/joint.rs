@@ -15,7 +15,7 @@ const MOST_SHADOWS: usize = 2 << 30;
 /// Most voxels of a block of `mi_bricks`: limited by its 16-bit counters and by the length of its list of bricks.
 const BRICKS_MOST_VOXELS: usize = (1 << 16) - (1 << 11);
 
-/// Voxels of a brick; one thread checks one brick.
+/// Number of voxels of a brick. Each thread checks one brick.
 const VOXELS_A_THREAD: usize = 256;
 
 impl Histograms<'_> {
@@ -240,7 +240,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Adds up rows of counts, and adds those in `left`.
+    /// Adds a launch that sums `count` rows of counts, and the counts in `left` if given, into `joint`.
     fn merge_counts(&mut self, rows: Slot, count: usize, left: Option<Slot>, joint: Slot) -> Result<(), Error> {
         let (kernel, width) = (self.kernel("merge_counts")?, self.cells());
         let grid = Grid { blocks: [width.div_ceil(32), 1], threads: [32, 32], shared: 0 };

@@ -4,7 +4,7 @@ use antsreg_kernels::cuda::extension::{Kernel, Module};
 use antsreg_kernels::cuda::{Code, Ptx};
 use antsreg_kernels::{Cuda, Error};
 
-/// The code of a file of `cu/`, with the names of its kernels.
+/// Makes the `Code` of a file of `cu/`: its compiled code and the names of its kernels.
 macro_rules! scheme {
     ($file:literal, [$($kernel:ident),+ $(,)?]) => {
         Code {

@@ -51,7 +51,7 @@ impl FixedVolume {
     /// A volume, x fastest.
     ///
     /// # Errors
-    /// A number of values that does not fit the shape.
+    /// An error if the number of values differs from the number of voxels of the shape.
     pub fn new(shape: [usize; 3], values: Vec<f32>) -> Result<FixedVolume, Error> {
         let expected = shape.iter().product();
         if values.len() != expected {
@@ -125,7 +125,7 @@ pub struct Pair<'f> {
     pub(super) voxel_bins: Vec<u16>,
     pub(super) source: Source,
     pub(super) operands: Operands,
-    /// 1 / range of the moving values; 0 if they are constant.
+    /// Reciprocal of the range of the moving values; 0 if all moving values are equal.
     pub(super) per_range: f32,
     /// Cells where the moving image has only its background value.
     pub(super) emptiness: Emptiness,

@@ -46,7 +46,7 @@ impl Value {
     }
 }
 
-/// Memory that belongs to a plan.
+/// Device memory that belongs to a plan.
 pub(super) enum Memory {
     Words(Buffer<u32>),
     Halves(Buffer<u16>),
@@ -156,12 +156,12 @@ impl<'p> Plan<'p> {
         self.steps.push(Step::Clear(slot));
     }
 
-    /// Adds a copy of counters from one slot to another.
+    /// Adds a step to the plan that copies counters from slot `from` to slot `to`.
     pub(super) fn copy(&mut self, to: Slot, from: Slot) {
         self.steps.push(Step::Copy(to, from));
     }
 
-    /// Adds a launch.
+    /// Adds a step to the plan that launches a kernel.
     ///
     /// # Safety
     /// As for [`Cuda::launch_kernel`] whenever the plan runs: addresses point to memory of the plan or of its pair.
@@ -199,7 +199,7 @@ impl<'p> Plan<'p> {
     pub fn time(&mut self) -> Result<f64, Error> {
         self.run()?;
         let first = self.timed(1)?;
-        // Short runs are timed several at a time, long ones fewer times.
+        // Short runs are timed in groups of several runs; long runs are repeated fewer times.
         let (at_a_time, rounds) = match first {
             seconds if seconds < 1e-3 => (4, 11),
             seconds if seconds < 1e-2 => (1, 7),

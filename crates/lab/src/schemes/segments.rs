@@ -47,7 +47,7 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// Segments of at most `longest` voxels, each of one bin.
+    /// Divides the sorted voxels into segments of at most `longest` voxels; all voxels of a segment have the same bin.
     pub(super) fn new(sorted: &[u32], bins: &[u16], longest: usize) -> Segments {
         let mut segments = Segments { starts: Vec::new(), bins: Vec::new() };
         let mut start = 0;

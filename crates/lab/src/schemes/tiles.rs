@@ -6,7 +6,7 @@ use rayon::prelude::*;
 pub(super) const TILE: [usize; 3] = [32, 8, 8];
 /// Voxels of a tile.
 pub(super) const TILE_VOXELS: usize = TILE[0] * TILE[1] * TILE[2];
-/// Most voxels that one thread adds up in sequence.
+/// Largest number of voxels that one thread adds up in sequence.
 const PIECE: usize = 16;
 /// Marks a place outside the volume.
 const NOT_COUNTED: u16 = u16::MAX;

@@ -7,14 +7,14 @@ use rayon::prelude::*;
 
 use crate::world::{Noise, World};
 
-/// Fixed and moving values, and how they meet.
+/// A test case: fixed and moving values, and the map between their voxels.
 pub struct Case {
     pub name: &'static str,
     pub shape: [usize; 3],
     pub fixed: Vec<f32>,
     moving_shape: [usize; 3],
     moving: Vec<f32>,
-    /// `None`: the moving values are given, one a voxel.
+    /// Map from fixed to moving voxels. `None` if `moving` has one value for each fixed voxel.
     map: Option<AffineTransform>,
     filtered: bool,
     edge: f64,
@@ -22,7 +22,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Structure, uniform noise, and all voxels in one bin.
+    /// Makes all test cases: structured values, uniform noise, and all voxels in one bin.
     pub fn all(world: &World) -> Vec<Case> {
         let voxels: usize = world.shape.iter().product();
         let mut noise = Noise(5);
@@ -60,7 +60,7 @@ impl Case {
             given("degenerate", vec![0.3; voxels], vec![0.7; voxels], 256),
             given("one fixed bin", vec![0.3; voxels], uniform(), 37),
         ];
-        // A volume one voxel thin is all border.
+        // Sampled cases need at least two voxels along each axis: a thinner volume consists only of border.
         if world.other_shape.iter().all(|n| *n > 1) {
             cases.extend([
                 sampled("sampled", false, 0.0, 256),
@@ -75,7 +75,7 @@ impl Case {
         cases
     }
 
-    /// The moving values, as the schemes take them.
+    /// Returns the moving values in the form that the schemes take as input.
     pub fn values(&self) -> Values<'_> {
         match self.map {
             None => Values::Given(&self.moving),
@@ -152,7 +152,7 @@ impl Bins {
     pub fn of(values: &[f32], bins: usize) -> Bins {
         let low = values.iter().copied().fold(f32::INFINITY, f32::min);
         let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        // As a scheme sees it: the difference in single precision.
+        // The range is rounded to single precision, as in the schemes.
         Bins { low: f64::from(low), range: f64::from(high - low), bins }
     }
 
@@ -177,14 +177,14 @@ pub struct Oracle {
     voxels: Vec<usize>,
     counted: Vec<f64>,
     joint: Vec<f64>,
-    /// By how much each count may differ: voxels that rounding may put into another bin.
+    /// Tolerance of each count: the number of voxels that rounding may put into another bin.
     doubtful: Vec<f64>,
-    /// By how much each sum may differ: voxels that rounding may put outside.
+    /// Tolerance of each sum: the number of voxels that rounding may put outside the moving image.
     doubtful_inside: Vec<f64>,
 }
 
 impl Oracle {
-    /// Of a case whose fixed voxels lie in these bins.
+    /// Computes the expected sums and counts of a case whose fixed voxels have these bins.
     pub fn new(case: &Case, voxel_bins: &[u16]) -> Oracle {
         let bins = case.bins;
         let range = Bins::of(&case.moving, bins);
@@ -302,7 +302,7 @@ impl Oracle {
         rounding + sampling + units
     }
 
-    /// What is wrong with a joint histogram.
+    /// Compares a joint histogram with the expected counts; returns a description of the first error.
     pub fn check_counts(&self, found: &[u32]) -> Option<String> {
         if found.len() != self.joint.len() {
             return Some(format!("{} counts of {}", found.len(), self.joint.len()));

@@ -12,7 +12,7 @@ use crate::world::World;
 /// Runs all schemes on all cases and adds to the summary.
 pub fn check(cuda: &Cuda, worlds: &[World], summary: &mut Summary) -> Result<(), Error> {
     let histograms = Histograms::open(cuda)?;
-    // Where a scheme takes as many blocks as the device holds.
+    // Number of blocks assumed for schemes that launch as many blocks as the device can run at once.
     let least_blocks = cuda.info().multiprocessors as usize;
     for world in worlds {
         for case in Case::all(world) {
@@ -76,7 +76,7 @@ fn run_sums(
     Ok((first, plan.sums()?))
 }
 
-/// Each scheme with the settings of the figures, and with others.
+/// Settings to test: each scheme with the settings of the figures, and some schemes with other settings.
 fn cr_settings() -> Vec<(CrScheme, Settings)> {
     let usual = Settings { blocks: Some(24), ..Settings::default() };
     let mut all: Vec<_> = CrScheme::ALL.map(|scheme| (scheme, usual)).into();
