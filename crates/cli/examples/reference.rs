@@ -13,7 +13,7 @@ fn main() -> Result<(), Error> {
     std::io::stdout().write_all(page.as_bytes())
 }
 
-/// Appends a command, then its subcommands, to the page.
+/// Appends the description of a command, then of its subcommands, to the reference page.
 fn describe(command: &Command, page: &mut String) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     *page += &format!("## {name}\n");
@@ -54,7 +54,7 @@ fn heading(arg: &Arg) -> &str {
     arg.get_help_heading().unwrap_or(if arg.is_positional() { "Arguments" } else { "Options" })
 }
 
-/// Appends one argument: its names, its values, its help and its default.
+/// Appends the description of one argument to the page: names, values, help text and default value.
 fn option(arg: &Arg, page: &mut String) {
     let names: Vec<String> = arg
         .get_short()

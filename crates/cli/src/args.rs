@@ -70,10 +70,10 @@ impl Cli {
     }
 }
 
-/// Runs what was typed.
+/// Runs the verb given on the command line.
 pub fn run(cli: Cli) -> Result<(), CliError> {
     let verb = match cli.verb {
-        // Its threads and messages are those of the command that is named.
+        // The threads and messages of a drop-in command are set by the command's own options.
         Verb::As(args) => return args.invocation()?.run(),
         Verb::Own(verb) => verb,
     };

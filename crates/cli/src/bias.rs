@@ -1,4 +1,4 @@
-//! `bias`: an image without the shading of its coil.
+//! The verb `bias`: removes intensity inhomogeneity (shading of the receive coil) from an image.
 
 use std::path::PathBuf;
 

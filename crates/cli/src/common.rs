@@ -1,4 +1,4 @@
-//! Options that every verb takes.
+//! Command-line options that all verbs have.
 
 use std::path::PathBuf;
 

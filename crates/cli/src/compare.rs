@@ -1,4 +1,4 @@
-//! `compare`: how much two images on one grid differ.
+//! The verb `compare`: measures how much two images on one grid differ.
 
 use std::path::PathBuf;
 

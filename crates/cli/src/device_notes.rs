@@ -4,12 +4,12 @@ use antsreg_console::Console;
 use antsreg_pool::DeviceNote;
 use crossbeam_channel::Receiver;
 
-/// Shows the notes that have come so far.
+/// Shows all device notes that have been received so far.
 pub fn show(notes: &Receiver<DeviceNote>, console: &mut Console) {
     notes.try_iter().for_each(|note| show_one(&note, console));
 }
 
-/// Shows one note.
+/// Shows one note on a device: for example that the device is ready.
 pub fn show_one(note: &DeviceNote, console: &mut Console) {
     match note {
         DeviceNote::Ready(device, seconds) => {

@@ -36,7 +36,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Opens what `auto` takes, so that what is said of it is so.
+/// Describes this program and its devices. Opens the device that `auto` takes, to report its real state.
 fn program(threads: usize) -> Result<String, CliError> {
     let auto = DeviceChoice::Auto.open()?;
     let ready = auto.seconds.map_or(String::new(), |seconds| format!(", ready in {seconds:.2} s"));
@@ -61,7 +61,7 @@ fn describe_file(path: &Path) -> Result<String, CliError> {
     }
     let header = match nifti::inspect(path) {
         Ok(header) => header,
-        // Not an image at all: a transform, or the reason why it is none.
+        // The file is not an image: it is read as a transform file, with its errors.
         Err(Error { kind: ErrorKind::Format { .. } | ErrorKind::Truncated { .. }, .. })
             if !transforms::is_image(path) =>
         {

@@ -69,10 +69,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     antsreg_console::output::print(&text)
 }
 
-/// What the determinants of a warp say.
+/// Statistics of the Jacobian determinants of a warp.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Summary {
-    /// Voxels that count.
+    /// Number of voxels that count.
     pub voxels: u64,
     /// Smallest determinant.
     pub minimum: f64,
@@ -80,13 +80,13 @@ pub struct Summary {
     pub maximum: f64,
     /// Mean determinant.
     pub mean: f64,
-    /// Voxels whose determinant is not positive.
+    /// Number of voxels whose determinant is not positive.
     pub folded: u64,
-    /// Their share, 0 to 1.
+    /// Share of voxels whose determinant is not positive, 0 to 1.
     pub folded_share: f64,
-    /// Smallest determinant by one-sided differences: at a corner of a trilinear cell.
+    /// Smallest determinant by one-sided differences, that is, at the corners of trilinear cells.
     pub corner_minimum: f64,
-    /// Voxels where any of those is not positive: the strict count of folds.
+    /// Number of voxels where any determinant by one-sided differences is not positive: the strict count of folds.
     pub corner_folded: u64,
 }
 
@@ -112,9 +112,9 @@ impl std::fmt::Display for Summary {
 /// Inverse consistency of a warp and its inverse: distances of points after both from where they started.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Consistency {
-    /// Mean distance from the start after both, voxels.
+    /// Mean distance of a point from its start after warp and inverse warp, voxels.
     pub mean_voxels: f64,
-    /// Largest distance, voxels.
+    /// Largest distance of a point from its start after warp and inverse warp, voxels.
     pub largest_voxels: f64,
 }
 

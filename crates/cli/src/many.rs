@@ -20,44 +20,44 @@ use crate::device_notes;
 
 mod show;
 
-/// What all subjects share, and the subjects.
+/// Registrations of many subjects to one fixed image: the shared settings, and a job for each subject.
 pub struct Study {
     /// The files of the fixed side, with empty names for the moving side.
     pub shared: PairFiles,
-    /// The registration, but for its start, which may be in a file.
+    /// Settings of the registration, except the initial transform, which may be in a file.
     pub recipe: Recipe,
-    /// Each subject.
+    /// The registration job of each subject.
     pub jobs: Vec<Job>,
     /// Whether any registration has a mask.
     pub masked: bool,
 }
 
-/// How a study is run.
+/// Settings for running a study: devices, workers, and outputs about all subjects.
 pub struct Order<'a> {
-    /// The devices that were typed.
+    /// The devices given on the command line.
     pub devices: &'a Devices,
-    /// Registrations at a time on each device.
+    /// Number of simultaneous registrations on each device; `None` for the default.
     pub workers: Option<usize>,
     /// Whether subjects that are done already are left out.
     pub resume: bool,
     /// Whether only the plan is shown.
     pub dry_run: bool,
-    /// Folders that are made.
+    /// Folders to create for the outputs.
     pub folders: Vec<PathBuf>,
-    /// What was typed as subjects: no output replaces it.
+    /// Files and folders from which the list of subjects is read. No output may replace them.
     pub sources: &'a [PathBuf],
-    /// What is written about all subjects.
+    /// Files to write about all subjects together.
     pub of_all: OfAll,
 }
 
-/// What is written about all subjects, as far as it is wanted.
+/// Files to write about all subjects together; `None` for files that are not wanted.
 #[derive(Default)]
 pub struct OfAll {
-    /// The table.
+    /// Path of the summary table.
     pub summary: Option<PathBuf>,
-    /// The page, which lies in the folder of all output.
+    /// Path of the HTML page, in the folder that contains all outputs.
     pub page: Option<PathBuf>,
-    /// The dataset that describes itself.
+    /// The dataset of derivatives whose description is written.
     pub dataset: Option<Dataset>,
 }
 
@@ -178,7 +178,7 @@ fn write_of_all(
     Ok(written)
 }
 
-/// Shows how it went, and fails where a subject has.
+/// Shows the outcomes of all subjects. Returns an error if a subject failed.
 fn end(order: &Order, rows: &[Row], wall: f64, busy: f64) -> Result<(), CliError> {
     let failed: Vec<String> =
         rows.iter().filter(|row| matches!(row.status, Status::Failed(_))).map(|row| row.subject.clone()).collect();

@@ -54,7 +54,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Scores `source` against `target`, over the labels of either or over those listed.
+/// Computes the overlap of `source` with `target`, over the labels in `list` or else all labels of both maps.
 pub fn score(source: &LabelVolume, target: &LabelVolume, list: Option<&[i32]>) -> Result<Overlap, CliError> {
     Ok(Overlap::between(source, target, list)?)
 }

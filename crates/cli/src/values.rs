@@ -1,27 +1,27 @@
-//! Values as they are typed on the command line: `8x4x2x1`, `0.005,0.995`, `[0GenericAffine.mat,1]`.
+//! Parsers of command-line values such as `8x4x2x1`, `0.005,0.995` and `[0GenericAffine.mat,1]`.
 
 use std::str::FromStr;
 
 use antsreg_study::pair::BrainChoice;
 use clap::ValueEnum;
 
-/// Why a typed value was not understood; clap puts the option's name before it.
+/// Error in a command-line value. Clap adds the name of the option to the message.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ValueError {
-    /// A list has a part that is no such number.
+    /// The value, or a part of a list, cannot be parsed.
     #[error("expected {expected}, found `{found}`")]
     Malformed {
-        /// What is wanted, with an example.
+        /// Description of the expected value, with an example.
         expected: &'static str,
-        /// What was typed.
+        /// The value given on the command line.
         found: String,
     },
-    /// A number lies outside what makes sense.
+    /// A number is outside its allowed range.
     #[error("expected {expected}, found {found}")]
     OutOfRange {
-        /// What is wanted.
+        /// Description of the expected range.
         expected: &'static str,
-        /// What was typed.
+        /// The value given on the command line.
         found: String,
     },
 }
@@ -33,12 +33,12 @@ pub fn label(text: &str) -> Result<String, ValueError> {
     Ok(text.to_owned())
 }
 
-/// The name by which a choice is asked for.
+/// Name of a choice as given on the command line.
 pub fn name(choice: &impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// One value a level, coarsest first, with `x` between them as ANTs writes them.
+/// One value for each level, coarsest first; on the command line with `x` between the values, as in ANTs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PerLevel<T>(pub Vec<T>);
 
@@ -48,7 +48,7 @@ fn list<T: FromStr>(text: &str, separator: char, expected: &'static str) -> Resu
     text.split(separator).map(|part| part.trim().parse().map_err(|_| malformed())).collect()
 }
 
-/// Whole numbers ≥ 1, one a level.
+/// Parses whole numbers ≥ 1, one for each level.
 pub fn factors(text: &str) -> Result<PerLevel<usize>, ValueError> {
     let expected = "whole numbers from 1, one a level, such as 8x4x2x1";
     let values = list(text, 'x', expected)?;
@@ -56,7 +56,7 @@ pub fn factors(text: &str) -> Result<PerLevel<usize>, ValueError> {
     Ok(PerLevel(values))
 }
 
-/// Of which heads the brain is extracted where the fixed side stays as it is.
+/// Parses from which heads the brain is extracted: `auto`, `moving` or `none`, where the fixed image is used as it is.
 pub fn moving_brain(text: &str) -> Result<BrainChoice, ValueError> {
     match text {
         "auto" => Ok(BrainChoice::Auto),
@@ -66,12 +66,12 @@ pub fn moving_brain(text: &str) -> Result<BrainChoice, ValueError> {
     }
 }
 
-/// Whole numbers, one a level.
+/// Parses whole numbers ≥ 0, one for each level.
 pub fn counts(text: &str) -> Result<PerLevel<usize>, ValueError> {
     Ok(PerLevel(list(text, 'x', "whole numbers, one a level, such as 100x70x50x20")?))
 }
 
-/// Counts from 1, one a level or one for all.
+/// Parses whole numbers ≥ 1, one for each level, or one number for all levels.
 pub fn intervals(text: &str) -> Result<PerLevel<usize>, ValueError> {
     let expected = "whole numbers from 1, one a level, such as 1x1x4x4, or one for all";
     let values: Vec<usize> = list(text, 'x', expected)?;
@@ -79,7 +79,7 @@ pub fn intervals(text: &str) -> Result<PerLevel<usize>, ValueError> {
     Ok(PerLevel(values))
 }
 
-/// Numbers ≥ 0, one a level; the `vox` that ANTs appends may stand there.
+/// Parses numbers ≥ 0, one for each level. The list may end in `vox`, as in ANTs.
 pub fn sigmas(text: &str) -> Result<PerLevel<f64>, ValueError> {
     let expected = "numbers from 0 to 100, in voxels, one a level, such as 3x2x1x0";
     // The x of a closing "vox" is no separator.
@@ -105,7 +105,7 @@ pub fn angles(text: &str) -> Result<[f64; 3], ValueError> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Winsorise(pub Option<(f64, f64)>);
 
-/// Shares clipped at both ends, or none.
+/// Parses the shares of intensities that are clipped at both ends, or `none`.
 pub fn winsorise(text: &str) -> Result<Winsorise, ValueError> {
     let expected = "two shares, such as 0.005,0.995, or none";
     if text == "none" {
@@ -173,12 +173,12 @@ pub fn variance(text: &str) -> Result<f64, ValueError> {
     up_to(1e4, "a number from 0 to 10000", text)
 }
 
-/// How much something counts beside something of weight 1, or nothing.
+/// Parses a relative weight from 0 to 1000, where 0 means that the item does not count.
 pub fn share_or_none(text: &str) -> Result<f64, ValueError> {
     up_to(1e3, "a number from 0 to 1000", text)
 }
 
-/// How much something counts beside other things.
+/// Parses a relative weight from 0.001 to 1000.
 pub fn weight(text: &str) -> Result<f64, ValueError> {
     let expected = "a number from 0.001 to 1000";
     let value: f64 = text.trim().parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
@@ -200,12 +200,12 @@ pub fn voxel(text: &str) -> Result<f32, ValueError> {
     Ok(value)
 }
 
-/// A slope of energies.
+/// Parses the threshold of the slope of the energies, from 0 to 1000.
 pub fn slope(text: &str) -> Result<f64, ValueError> {
     up_to(1e3, "a number from 0 to 1000", text)
 }
 
-/// A whole number, 1 or above.
+/// Parses a whole number ≥ 1.
 pub fn at_least_one(text: &str) -> Result<usize, ValueError> {
     let expected = "a whole number from 1";
     let value: usize = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
@@ -213,7 +213,7 @@ pub fn at_least_one(text: &str) -> Result<usize, ValueError> {
     Ok(value)
 }
 
-/// Workers of one device.
+/// Parses the number of workers on one device.
 pub fn workers(text: &str) -> Result<usize, ValueError> {
     let expected = "a whole number from 1 to 64";
     let value: usize = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;

@@ -212,7 +212,7 @@ fn check_memory(args: &Args, input: &Path, from: &Grid, onto: &Grid) -> Result<(
     /// Buffers of the compression, bytes: a block of the output, and its compressed copy.
     const PACKING: u64 = 64 << 20;
     let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
-    // The coefficients of splines, and a copy of them on the way.
+    // With spline interpolation, the coefficients and a temporary copy of the coefficients are needed, too.
     let read = if args.interpolation == Interpolation::Bspline { 3 } else { 1 } * bytes(from);
     let carried = if args.integer { 2 } else { 1 } * bytes(onto);
     memory::check(read + carried + PACKING.min(2 * bytes(onto)))
@@ -244,7 +244,7 @@ fn explain(args: &Args, chain: &TransformChain) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Whether transforms are those of slices or of volumes.
+/// Number of dimensions in which a transform is written: two for transforms of slices, three for volumes.
 fn dimensions(args: &Args, chain: &TransformChain) -> Result<Dimensions, CliError> {
     let of_slices = match chain.displacement() {
         Some(field) => field.grid.is_slice_across_z(),
@@ -257,7 +257,7 @@ fn dimensions(args: &Args, chain: &TransformChain) -> Result<Dimensions, CliErro
     Ok(if of_slices { Dimensions::Two } else { Dimensions::Three })
 }
 
-/// The name fits what is to be written.
+/// Checks that the extension of the output fits the kind of output: points, transform or image.
 fn check_output(args: &Args, output: &Path) -> Result<(), CliError> {
     let name = output.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let (fits, expected) = match args.points {

@@ -1,4 +1,4 @@
-//! The options of `atlas` and of its steps, as typed.
+//! The command-line options of `atlas` and of its steps.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ fn usual() -> TemplateOptions {
     TemplateOptions::default()
 }
 
-/// Values of `--transform`: the one model of a template.
+/// Parser of `--transform`, which for templates allows only `syn`.
 fn only_syn() -> impl TypedValueParser<Value = Model> {
     PossibleValuesParser::new([PossibleValue::new("syn").alias("s")]).map(|_| Model::Syn)
 }

@@ -1,4 +1,4 @@
-//! A whole template on one machine.
+//! Building of a whole template on one machine.
 
 use antsreg_console::{CliError, Console, command_line::command_line};
 use antsreg_pool::DeviceWorkers;
@@ -8,7 +8,7 @@ use antsreg_study::template::{Prepared, Run, TemplateProgress, suitable_devices}
 use super::args::Args;
 use super::show::Lines;
 
-/// Builds the template, or writes its plan.
+/// Builds the template, or only writes the plan of its steps.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let request = args.request()?;
     if args.list_subjects {

@@ -47,7 +47,7 @@ fn open(folder: &Path) -> Result<Session, CliError> {
     Ok(Session::open(folder)?)
 }
 
-/// The device of a step that uses one device.
+/// Returns the device of a step; an error if several devices are given.
 fn one(devices: &Devices) -> Result<DeviceChoice, UsageError> {
     match devices {
         Devices::One(choice) => Ok(*choice),
@@ -55,7 +55,7 @@ fn one(devices: &Devices) -> Result<DeviceChoice, UsageError> {
     }
 }
 
-/// Shows that a step was not run, and why.
+/// Shows that a step was left out, and the reason.
 fn show<T>(outcome: &Outcome<T>, console: &mut Console) {
     match outcome {
         Outcome::DoneBefore => console.note("done before"),

@@ -1,4 +1,4 @@
-//! `batch`: many subjects to one fixed image.
+//! The verb `batch`: registers many subjects to one fixed image.
 
 mod args;
 

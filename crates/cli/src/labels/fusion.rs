@@ -52,7 +52,7 @@ enum Kind {
 }
 
 impl FusionArgs {
-    /// Joint fusion with these numbers.
+    /// Returns joint fusion with the parameters given on the command line.
     pub fn joint(&self) -> Fusion {
         let defaults = JointOptions::default();
         Fusion::Joint(JointOptions {
@@ -63,7 +63,7 @@ impl FusionArgs {
         })
     }
 
-    /// The fusion that was asked for. Options without effect on it are refused.
+    /// Returns the chosen fusion. Options without effect on this fusion are errors.
     pub fn resolve(&self) -> Result<Fusion, UsageError> {
         if self.fusion != Some(Kind::Majority) {
             return Ok(self.joint());

@@ -1,4 +1,4 @@
-//! Runs `labels`: what was asked for is done and shown.
+//! Runs the verb `labels` and shows its results.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     }
 }
 
-/// Carries one label map through transforms that exist.
+/// Resamples one label map through existing transforms.
 fn run_carry(carrying: &Carrying, console: &mut Console) -> Result<(), CliError> {
     let carried = carry(carrying)?;
     carried.warnings.iter().for_each(|warning| console.warn(warning));

@@ -4,7 +4,7 @@ use antsreg_study::labels::{SummaryRow, TargetScores, summary};
 
 use crate::table;
 
-/// A row for each target and one for their mean.
+/// Formats the scores as a table: a row for each target, and a row for the mean over targets.
 pub fn scores(targets: &[TargetScores]) -> String {
     let mut rows =
         vec![["Mean Jaccard", "Best atlas", "Best single", "Majority", "Joint"].map(String::from).to_vec()];

@@ -11,19 +11,19 @@ use antsreg_study::pair::{FixedInputs, Record, Seconds};
 use super::Study;
 use crate::pair;
 
-/// What would be done.
+/// Plan of a study: the settings and devices that would be used.
 pub struct Plan<'a> {
-    /// What was typed.
+    /// The study as given on the command line.
     pub study: &'a Study,
-    /// The fixed side.
+    /// Inputs of the fixed side: images, mask and labels.
     pub fixed: &'a FixedInputs,
-    /// The registration.
+    /// Options of the registrations.
     pub options: &'a Options,
     /// The device of each worker.
     pub devices: &'a [Description],
 }
 
-/// What would be done, in words.
+/// Describes the plan of a study as text.
 pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
     let Plan { study, fixed, options, devices } = plan;
     let (mut text, grid) = (String::new(), fixed.side.grid());
@@ -64,10 +64,10 @@ fn subject_bytes(voxels: usize, labels: bool) -> usize {
     voxels * SCALAR * (1 + 2 * 3 + 3 + 2 * usize::from(labels))
 }
 
-/// The seconds of a part of a subject, if it has that part.
+/// A function that returns the seconds of one part of a subject's processing; `None` if the part was not run.
 type Part = fn(&Seconds) -> Option<f64>;
 
-/// The parts of a subject that are timed.
+/// Names and times of the timed parts of a subject's processing.
 const PARTS: [(&str, Part); 4] = [
     ("read", |seconds| Some(seconds.read)),
     ("affine", |seconds| seconds.linear),
@@ -75,7 +75,7 @@ const PARTS: [(&str, Part); 4] = [
     ("outputs", |seconds| Some(seconds.outputs)),
 ];
 
-/// A subject that is done, on a line.
+/// Describes a finished subject in one line: total time and times of the parts.
 pub fn done(record: &Record) -> String {
     let mut text = format!("{:.2} s", record.seconds.total);
     for (name, part) in PARTS {
@@ -109,7 +109,7 @@ pub fn outcome(rows: &[Row], wall: f64, busy: f64) -> String {
             rows.iter().filter(|row| row.status == Status::Done).filter_map(|row| row.record.as_ref()).collect();
         let mean = |(name, part): &(&str, Part)| {
             let values: Vec<f64> = records.iter().filter_map(|record| part(&record.seconds)).collect();
-            // A stage that was left out has no time.
+            // A stage that was not run has no time.
             (!values.is_empty()).then(|| format!("{name} {:.2}", values.iter().sum::<f64>() / values.len() as f64))
         };
         let means: Vec<String> = PARTS.iter().filter_map(mean).collect();

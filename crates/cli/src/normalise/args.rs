@@ -1,4 +1,4 @@
-//! The options of `normalise`, as typed, and the request that they amount to.
+//! The command-line options of `normalise`, and their conversion to a request.
 
 use std::path::PathBuf;
 
@@ -97,7 +97,7 @@ impl Args {
         self.registration.device.first_gpus(false)
     }
 
-    /// What was typed. Options without effect are refused.
+    /// Returns the request of the command line. Options without effect are errors.
     pub fn request(&self) -> Result<Request, CliError> {
         let scans = normalise::list(&self.scans, &self.also)?;
         if !self.also.is_empty() && self.scans.iter().all(|source| antsreg_study::subjects::is_image(source)) {

@@ -9,10 +9,10 @@ use crate::many::{self, OfAll, Order, Study};
 
 pub use args::Args;
 
-/// Runs `normalise`.
+/// Runs the verb `normalise`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let plan = args.request()?.plan()?;
-    // Each share would tell of its own scans alone.
+    // With `--shard` no summary and no page are written: they would contain only the scans of the shard.
     let folder = plan.dataset.as_ref().map(|dataset| &dataset.folder).filter(|_| args.shard.is_none());
     let order = Order {
         devices: &args.registration.device,

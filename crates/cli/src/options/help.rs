@@ -1,10 +1,10 @@
-//! Help texts that quote the presets, so that they are always true.
+//! Help texts with default values that are read from the presets, so that the texts are always true.
 
 use antsreg_register::Preset;
 
 use crate::values::name;
 
-/// `text`, closed by the default value, preset by preset where they differ.
+/// Returns `text` followed by the default value, and by the values of other presets where they differ.
 pub fn help(text: &str, value: impl Fn(Preset) -> String) -> String {
     let usual = value(Preset::Default);
     let others: Vec<String> = Preset::ALL

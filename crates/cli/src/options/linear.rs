@@ -54,7 +54,7 @@ pub struct LinearArgs {
 }
 
 impl LinearArgs {
-    /// The options that were given.
+    /// Names of the options that were given on the command line.
     pub fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             given("--dof", self.dof.is_some()),
@@ -74,12 +74,12 @@ impl LinearArgs {
         .flatten()
     }
 
-    /// `--dof`, if it was given.
+    /// Returns "--dof" if this option was given, for error messages.
     pub fn given_dof(&self) -> Option<&'static str> {
         given("--dof", self.dof.is_some())
     }
 
-    /// Puts what was typed into a recipe. Options that the cost does not use are refused.
+    /// Writes the given options into a recipe. Options that the cost does not use are errors.
     pub fn apply(&self, recipe: &mut Recipe) -> Result<(), UsageError> {
         let cost = self.cost.unwrap_or(recipe.linear.cost);
         let usual = recipe.linear.clone().with_cost(cost);

@@ -14,12 +14,12 @@ pub use writing::WritingArgs;
 /// An option as it is shown: its name and its value, which is empty for a flag.
 pub type Shown = (&'static str, String);
 
-/// One value a level, written as it is typed.
+/// Formats one value for each level as on the command line: with `x` between the values.
 pub fn per_level<T: std::fmt::Display>(values: impl IntoIterator<Item = T>) -> String {
     values.into_iter().map(|value| value.to_string()).collect::<Vec<_>>().join("x")
 }
 
-/// The name of the option, if it was given.
+/// Returns the name of the option if the option was given.
 fn given(option: &'static str, is_given: bool) -> Option<&'static str> {
     is_given.then_some(option)
 }

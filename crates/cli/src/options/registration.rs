@@ -42,12 +42,12 @@ pub struct RegistrationArgs {
 }
 
 impl RegistrationArgs {
-    /// The model as typed, or that of the preset.
+    /// Returns the transform model given on the command line, or the preset's model.
     pub fn model(&self) -> Model {
         self.transform.unwrap_or(self.preset.model())
     }
 
-    /// The device of a verb that uses one device.
+    /// Returns the device of a verb that uses one device; an error if several devices are given.
     pub fn one_device(&self) -> Result<DeviceChoice, UsageError> {
         match &self.device {
             Devices::One(choice) => Ok(*choice),
@@ -55,7 +55,7 @@ impl RegistrationArgs {
         }
     }
 
-    /// The start as typed, or that of the model.
+    /// Returns the start given on the command line, or the default start of the model.
     pub fn start(&self) -> StartFile {
         match &self.initial_transform {
             Some(Start(start)) => start.clone(),

@@ -1,4 +1,4 @@
-//! `--report`: the page of one result.
+//! The option `--report`: an HTML page about the result of one registration.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -20,14 +20,14 @@ impl ReportArgs {
         self.report.is_some()
     }
 
-    /// The page, if one is wanted; `usual` is its name unless another is given.
+    /// Returns the path of the page, `None` if no page is wanted; `usual` gives the path if the option has no value.
     pub fn path(&self, usual: impl FnOnce() -> PathBuf) -> Option<PathBuf> {
         let given = self.report.as_ref()?;
         Some(given.as_ref().map_or_else(usual, |PageName(path)| path.clone()))
     }
 }
 
-/// The name of a page: it ends as browsers expect.
+/// Path of an HTML page, with an extension that browsers expect: `.html` or `.htm`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PageName(PathBuf);
 

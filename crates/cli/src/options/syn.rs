@@ -85,7 +85,7 @@ pub struct SynArgs {
 }
 
 impl SynArgs {
-    /// The options that were given.
+    /// Names of the options that were given on the command line.
     pub fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             given("--shrink-factors", self.shrink_factors.is_some()),
@@ -112,7 +112,7 @@ impl SynArgs {
         .flatten()
     }
 
-    /// Puts what was typed into a recipe.
+    /// Writes the options given on the command line into a recipe.
     pub fn apply(&self, recipe: &mut Recipe) {
         let list = |typed: &Option<PerLevel<usize>>| typed.as_ref().map(|typed| typed.0.clone());
         recipe.schedule = Schedule {
@@ -144,7 +144,7 @@ impl SynArgs {
         };
     }
 
-    /// Refuses parameters of a metric that no channel has.
+    /// Returns an error for parameters of a metric that no channel uses.
     pub fn check_metrics(&self, options: &syn::Options) -> Result<(), UsageError> {
         let useless = [
             given("--cc-radius", self.cc_radius.is_some() && !options.uses(Metric::Cc)),
@@ -167,7 +167,7 @@ pub fn first_metric(options: &syn::Options) -> Metric {
     options.channels.first().map(|channel| channel.metric).unwrap_or_default()
 }
 
-/// What a stage maximises, in words.
+/// Describes the similarity metrics that the deformable stage maximises.
 pub fn metrics_in_words(options: &syn::Options) -> &'static str {
     match [Metric::Cc, Metric::Mattes].map(|metric| options.uses(metric)) {
         [true, true] => "windowed cross-correlation and mutual information",
@@ -176,7 +176,7 @@ pub fn metrics_in_words(options: &syn::Options) -> &'static str {
     }
 }
 
-/// The parameters of a stage as options, but for those that no metric uses.
+/// Returns the parameters of the deformable stage as options, without parameters that no metric uses.
 pub fn shown(options: &syn::Options) -> Vec<Shown> {
     let of_levels = &options.levels;
     let mut parameters = vec![
@@ -210,7 +210,7 @@ pub fn shown(options: &syn::Options) -> Vec<Shown> {
     parameters
 }
 
-/// One part of each level of a preset, as it is typed.
+/// Formats one setting of all levels of a preset as on the command line.
 fn levels<T: std::fmt::Display>(preset: Preset, part: impl Fn(&Level) -> T) -> String {
     per_level(preset.syn().levels.iter().map(part))
 }

@@ -33,12 +33,12 @@ pub struct WritingArgs {
 }
 
 impl WritingArgs {
-    /// The files that are written.
+    /// Returns which output files are written, and their format.
     pub fn writing(&self) -> Writing {
         Writing { format: self.format, warped: !self.no_warped, inverse: !self.no_inverse, composite: self.composite }
     }
 
-    /// The images that are wanted of a registration.
+    /// Returns which warped images a registration has to compute, and their interpolation.
     pub fn images(&self) -> WarpedImages {
         let warped = !self.no_warped;
         WarpedImages { interpolation: self.interpolation, warped, inverse_warped: warped && !self.no_inverse }

@@ -1,16 +1,16 @@
-//! What is asked for, and what would be done.
+//! A registration job as given on the command line, and its plan.
 
 use antsreg_register::{DeviceChoice, Fitted, Options, Recipe};
 use antsreg_study::pair::{Inputs, Names, PairFiles};
 
-/// A registration of files, as asked for.
+/// A registration of files as given on the command line.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// The files.
+    /// Input files and output names.
     pub files: PairFiles,
-    /// The registration, but for its start, which may be in a file.
+    /// Settings of the registration, except the initial transform, which may be in a file.
     pub recipe: Recipe,
-    /// The device.
+    /// The chosen device.
     pub device: DeviceChoice,
     /// Whether to show the plan and stop.
     pub dry_run: bool,
@@ -18,16 +18,16 @@ pub struct Job {
     pub profile: bool,
 }
 
-/// What would be done.
+/// Plan of a registration: the job with its inputs, options, device and output names.
 pub struct Plan<'a> {
-    /// What was asked for.
+    /// The job as given on the command line.
     pub job: &'a Job,
-    /// What was read.
+    /// The inputs of the registration: images, masks and labels that have been read.
     pub inputs: &'a Inputs,
-    /// What would be registered.
+    /// The options of the registration.
     pub options: &'a Options,
-    /// Where.
+    /// The device on which the registration would run, its memory, and the reason if the CPU replaces a GPU.
     pub fitted: &'a Fitted,
-    /// What would be written.
+    /// Names of the files that would be written.
     pub names: &'a Names,
 }

@@ -12,24 +12,24 @@ use crate::table;
 pub struct Profile {
     /// Bytes read and written by a copy within the device's memory, a second; absent if it could not be measured.
     pub copy_bytes_per_second: Option<f64>,
-    /// Each kernel.
+    /// Times of each kernel.
     pub kernels: Vec<KernelRecord>,
 }
 
-/// All launches of one kernel.
+/// Times and data volumes of all launches of one kernel.
 #[derive(Debug, Serialize)]
 pub struct KernelRecord {
-    /// The kernel.
+    /// Name of the kernel.
     pub name: &'static str,
-    /// How often it ran.
+    /// Number of launches of the kernel.
     pub launches: usize,
-    /// In all.
+    /// Time of all launches together, seconds.
     pub seconds: f64,
-    /// Of the median launch.
+    /// Median time of a launch, seconds.
     pub median_seconds: f64,
-    /// What the launches must move at least, in all.
+    /// Least number of bytes that all launches together must read and write.
     pub bytes: u64,
-    /// Those bytes a second, as a share of the copy bandwidth.
+    /// Bandwidth of these bytes per second, as a share of the device's copy bandwidth.
     pub share_of_copy_bandwidth: Option<f64>,
 }
 
