@@ -8,7 +8,7 @@ Each part prints what it found and fails if a client gets something wrong:
   template    smriprep's init_register_template_wf
   restrict    sdcflows' registration along one axis: nothing moves along the others
   nipype      nipype's interfaces: they run, their outputs lie where nipype looks and say what they should
-  functional  fMRIPrep's init_bold_hmc_wf on a made series, beside its known motion
+  functional  fMRIPrep's init_bold_hmc_wf and init_fsl_bbr_wf on made images, beside the known motion and place
   composites  .h5 of ours read by ANTs, SimpleITK and nitransforms, and theirs by us
   names       files of antsRegistration beside those of real ANTs, for generated command lines without iterations
   apply       the same of antsApplyTransforms, for generated command lines

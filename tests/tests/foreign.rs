@@ -191,7 +191,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("CreateJacobianDeterminantImage 3 warp.nii.gz", "arguments: expected 3 to 5, found 2"),
     ("ImageMath 3 o_a.nii.gz GD f.nii.gz 2", "GD: is not served"),
     ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -schedule s.sch", "-schedule"),
-    ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -cost bbr -wmseg m.nii.gz", "bbr"),
+    ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -cost bbr", "-wmseg"),
     ("mcflirt -in f.nii.gz -out o_a.nii.gz -cost normmi", "-cost normmi"),
     ("convert_xfm -omat o_a.mat -fixscaleskew f.mat m.mat", "-fixscaleskew: is not served"),
     ("c3d_affine_tool a.mat -sform f.nii.gz -o o_b.mat", "-sform"),

@@ -92,18 +92,52 @@ fn one_interpolation_is_the_composed_chain_of_each_volume() {
     );
     place.succeed("apply -i s.nii.gz -r f.nii.gz -t shift.txt --motion mmotion.txt -n bspline -o once.nii.gz");
     let once = nifti::read_series(&place.path("once.nii.gz")).expect("a series");
-    let motion = itk::read_affines(&place.path("mmotion.txt")).expect("transforms");
+    let motion = String::from_utf8(place.read("mmotion.txt")).expect("text");
+    let each: Vec<&str> = motion.split("#Transform ").skip(1).collect();
+    assert_eq!(each.len(), all.len());
     for (n, volume) in all.iter().enumerate() {
         nifti::write_volume(&place.path("v.nii.gz"), volume).expect("written");
-        itk::write_affine(&place.path("v.txt"), &motion[n], Point3::origin()).expect("written");
+        // The same digits.
+        let text = format!("#Insight Transform File V1.0\n#Transform {}", each[n]);
+        place.file("v.txt", text.as_bytes());
         place.succeed("apply -i v.nii.gz -r f.nii.gz -t shift.txt -t v.txt -n bspline -o alone.nii.gz");
         let alone = nifti::read_volume(&place.path("alone.nii.gz")).expect("a volume");
-        let most = once.volumes[n].voxels.iter().zip(&alone.voxels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        // The matrix goes through text about another centre: rounding of the last digits.
-        assert!(most < 1e-3, "volume {n}: {most}");
+        assert!(once.volumes[n].voxels == alone.voxels, "volume {n} differs");
     }
     let message = place.refuse(2, "apply -i f.nii.gz -r f.nii.gz --motion mmotion.txt -o x.nii.gz");
     assert!(message.contains("--motion has no effect"), "{message}");
+}
+
+#[test]
+fn damaged_volumes_are_named_and_left_out_where_asked() {
+    let mut some = volumes();
+    some[1].voxels[7] = f32::NAN;
+    some[4].voxels.fill(f32::INFINITY);
+    let place = place_with(some);
+    let message = place.refuse(1, "motion -i s.nii.gz -o m");
+    assert!(message.contains("s.nii.gz") && message.contains("are NaN, infinite"), "{message}");
+    let run = place.run("motion -i s.nii.gz -o m --keep-going");
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    for volume in ["volume 1, counted from 0", "volume 4, counted from 0"] {
+        assert!(run.stderr.contains(volume), "{}", run.stderr);
+    }
+    let found = itk::read_affines(&place.path("mmotion.txt")).expect("transforms");
+    assert_eq!((found[1], found[4]), (found[0], found[3]));
+    assert!(apart(&found[3], &motions()[3]) < TOLERANCE_MM);
+
+    // Half of a file, packed or not, is no series of fewer volumes.
+    let timing = Timing { start: 0.0, step: 2.0, unit: 8 };
+    nifti::write_series(&place.path("t.nii"), &Series { volumes: volumes(), timing }).expect("written");
+    let (plain, packed) = (place.read("t.nii"), place.read("s.nii.gz"));
+    place.file("t.nii", &plain[..plain.len() / 2]);
+    place.file("t.nii.gz", &packed[..packed.len() / 2]);
+    for name in ["t.nii", "t.nii.gz"] {
+        for keep_going in ["", " --keep-going"] {
+            let message = place.refuse(1, &format!("motion -i {name} -o h{keep_going}"));
+            assert!(message.contains(name), "{message}");
+        }
+    }
+    assert!(!place.names().iter().any(|name| name.starts_with('h')), "{:?}", place.names());
 }
 
 #[test]

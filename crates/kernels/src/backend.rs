@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use crate::rounding::rounded;
 use crate::{
-    CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, Lent,
-    MiParameters, Moments, Place, RelaxRound, Sampling,
+    CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, InverseConsistency, InversionLimits,
+    JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 /// Whole-volume operations on one device. Images stay on the device; numbers and small tables are returned to the
@@ -234,6 +234,22 @@ pub trait Backend: Sized + Sync {
         edge_voxels: [f64; 3],
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<Moments>, Error>;
+
+    /// The contrast of the moving image across a surface under each transform of a batch (Greve & Fischl 2009, NeuroImage
+    /// 48:63).
+    ///
+    /// `points` has shape [n, [`ROWS`](ContrastRule::ROWS), 1]: the coordinates of both sides of each point in the space that
+    /// `maps` take to voxel indices of the moving image, and a weight. With i the trilinear value on the inner side and o
+    /// that on the outer side, q = 100·(o − i)/((o + i)/2), %. The weight w of a point is multiplied by the distance of each
+    /// side from the border of the moving image in voxels, at most 1 along each axis, and is 0 outside. A point does not
+    /// count where (o + i)/2 is at most `least`.
+    fn contrast(
+        &self,
+        points: &Self::Image,
+        moving: &Self::Image,
+        rule: &ContrastRule,
+        maps: &[AffineTransform],
+    ) -> Result<Vec<Contrast>, Error>;
 
     /// Scratch memory for [`cc_update`](Backend::cc_update).
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<Self::CcWorkspace, Error>;

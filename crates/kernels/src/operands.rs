@@ -111,6 +111,33 @@ pub struct Moments {
     pub fixed_moving: f64,
 }
 
+/// How the contrast of a point becomes a number; see [`Backend::contrast`](crate::Backend::contrast).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ContrastRule {
+    /// Slope of the hyperbolic tangent, for each % of contrast.
+    pub slope: f32,
+    /// The contrast that counts as none, %.
+    pub offset: f32,
+    /// The mean of both sides at and below which a point does not count, in units of the image.
+    pub least: f32,
+}
+
+impl ContrastRule {
+    /// Rows of the image that holds the points: x, y, z of the inner sides, x, y, z of the outer sides, weights.
+    pub const ROWS: usize = 7;
+}
+
+/// Sums over the points of a surface; see [`Backend::contrast`](crate::Backend::contrast).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Contrast {
+    /// Σw of the points that count.
+    pub weight: f64,
+    /// Σw·tanh(slope·(q − offset)).
+    pub signed: f64,
+    /// Σw·tanh(slope·|q − offset|).
+    pub unsigned: f64,
+}
+
 /// The derivative of the windowed CC that gives the update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use antsreg_kernels as kernels;
 
-use crate::{AngleSearch, Options};
+use crate::{AngleSearch, Boundary, Options};
 
 /// Fixed or moving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +121,33 @@ pub enum Error {
     /// A step between angles of the search, degrees, outside [`AngleSearch::STEP_DEGREES`].
     #[error("search step: {0}°, expected {range}", range = ends(&AngleSearch::STEP_DEGREES))]
     AngleStep(f64),
+    /// Boundary-based registration of slices.
+    #[error("boundary-based registration needs volumes, found slices")]
+    BoundaryOfSlices,
+    /// Boundary-based registration without white matter.
+    #[error("boundary-based registration needs the white matter of the fixed image")]
+    NoWhiteMatter,
+    /// White matter that has no border, or hardly any.
+    #[error(
+        "the border of the white matter has {found} points, expected at least {least}: white matter is where values are above 0.5"
+    )]
+    FewBoundaryPoints {
+        /// Points that were found.
+        found: usize,
+        /// Points that are needed.
+        least: usize,
+    },
+    /// A distance of the samples from the border outside [`Boundary::DISTANCE_MM`], mm.
+    #[error("distance from the border: {0} mm, expected {range} mm", range = ends(&Boundary::DISTANCE_MM))]
+    BoundaryDistance(f64),
+    /// A slope that is zero, or numbers that are not finite.
+    #[error("slope {slope} and offset {offset} of the contrast: expected finite numbers, and a slope that is not 0")]
+    BoundaryNumber {
+        /// The slope.
+        slope: f64,
+        /// The offset.
+        offset: f64,
+    },
     /// The observer stopped the registration.
     #[error("the registration was stopped")]
     Stopped,

@@ -6,6 +6,7 @@ use antsreg_core::report::Observer;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, Input};
 
+use crate::boundary::{Surface, refine};
 use crate::images::{Images, Source, check_planes};
 use crate::parameters::Frame;
 use crate::pose::Pose;
@@ -19,6 +20,8 @@ pub struct Fixed<B: Backend> {
     pub(crate) options: Options,
     levels: Kept<Arc<FixedLevel<B>>>,
     poses: Kept<Pose>,
+    /// The border of the white matter.
+    surface: Option<Surface<B>>,
 }
 
 /// Values kept for levels, each with the level's mm.
@@ -54,7 +57,23 @@ impl<B: Backend> Fixed<B> {
     ) -> Result<Self, Error> {
         options.check()?;
         let source = Source::new(backend, Side::Fixed, &image.into(), weight, options)?;
-        Ok(Fixed { source, options: options.clone(), levels: Mutex::default(), poses: Mutex::default() })
+        Ok(Fixed {
+            source,
+            options: options.clone(),
+            levels: Mutex::default(),
+            poses: Mutex::default(),
+            surface: None,
+        })
+    }
+
+    /// The same side with the white matter of the fixed image, which boundary-based registration needs: voxels above 0.5, or
+    /// shares of white matter, on any grid in the world of the fixed image.
+    ///
+    /// # Errors
+    /// White matter without a border; a device that fails.
+    pub fn with_white_matter(self, backend: &B, white_matter: &Volume) -> Result<Self, Error> {
+        let boundary = self.options.boundary.unwrap_or_default();
+        Ok(Fixed { surface: Some(Surface::new(backend, white_matter, boundary.distance_mm)?), ..self })
     }
 
     /// The options of all registrations to this side.
@@ -78,9 +97,25 @@ impl<B: Backend> Fixed<B> {
         let images = Images::new(backend, self, &moving.into(), moving_weight)?;
         let poses = images.poses()?;
         let start = start.transform(|| Ok(poses))?;
-        let frame =
-            Frame::new(&start, images.moving_axes(), poses[1].centre, images.are_slices())?.of(self.options.dof);
-        search::run(&images, &frame, &poses, &self.options, &mut Progress::new(observer))
+        let frame_of = |start: &AffineTransform| {
+            let frame = Frame::new(start, images.moving_axes(), poses[1].centre, images.are_slices())?;
+            Ok::<_, Error>(frame.of(self.options.dof))
+        };
+        let progress = &mut Progress::new(observer);
+        let Some(boundary) = &self.options.boundary else {
+            return search::run(&images, &frame_of(&start)?, &poses, &self.options, progress);
+        };
+        let surface = match &self.surface {
+            _ if images.are_slices() => return Err(Error::BoundaryOfSlices),
+            Some(surface) => surface,
+            None => return Err(Error::NoWhiteMatter),
+        };
+        let before = match boundary.from_start {
+            true => Outcome { transform: start, start, cost: 1.0, levels: Vec::new(), boundary: None },
+            false => search::run(&images, &frame_of(&start)?, &poses, &self.options, progress)?,
+        };
+        let frame = frame_of(&before.transform)?;
+        refine(backend, surface, images.moving(), &frame, before, (&self.options, boundary), progress)
     }
 
     /// The start of [`Fixed::register`] as a transform, fixed → moving, RAS mm, without a search.

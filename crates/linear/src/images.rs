@@ -22,9 +22,9 @@ const LEAST_WIDTH_MM: f64 = 40.0;
 /// The fixed or the moving image on the device, with intensities clamped to the image's robust range.
 pub(crate) struct Source<B: Backend> {
     pub grid: Grid,
-    image: B::Image,
+    pub image: B::Image,
     weight: Option<B::Image>,
-    low_high: (f32, f32),
+    pub low_high: (f32, f32),
 }
 
 /// The two images of a registration.
@@ -53,6 +53,11 @@ impl<'a, B: Backend> Images<'a, B> {
     /// Whether both images are slices. Either both images are slices or both are volumes.
     pub fn are_slices(&self) -> bool {
         self.fixed.source.grid.is_slice()
+    }
+
+    /// The moving image.
+    pub fn moving(&self) -> &Source<B> {
+        &self.moving
     }
 
     /// Axes of the moving image in the world.

@@ -4,6 +4,7 @@
 //! cost. The local optimisers are state machines that ask for costs, so that each round of all starts is one batch of
 //! evaluations on the device. [`Fixed`] is the fixed side alone, for many registrations to one image.
 
+mod boundary;
 mod compare;
 mod coordinate_search;
 mod cost;
@@ -34,6 +35,7 @@ use antsreg_core::Volume;
 use antsreg_core::report::Observer;
 use antsreg_kernels::Backend;
 
+pub use boundary::{Boundary, BoundaryKind, BoundaryOutcome};
 pub use cost::Cost;
 pub use error::{Error, Side};
 pub use fixed::Fixed;

@@ -7,7 +7,7 @@ use antsreg_core::report::SearchStep;
 use antsreg_kernels::{JointParameters, JointSampling};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cost, Error};
+use crate::{Boundary, Cost, Error};
 
 /// Degrees of freedom of the transform.
 ///
@@ -175,6 +175,9 @@ pub struct Options {
     pub finest_mm: f64,
     /// Intensities are clamped to the quantiles of these shares of the voxels: low < high, within [`Options::SHARES`].
     pub robust_shares: [f64; 2],
+    /// Boundary-based registration after the search, which needs the fixed side's white matter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boundary: Option<Boundary>,
 }
 
 impl Default for Options {
@@ -188,6 +191,7 @@ impl Default for Options {
             bins: Cost::CorrelationRatio.default_bins(),
             finest_mm: 1.0,
             robust_shares: [0.02, 0.98],
+            boundary: None,
         }
     }
 }
@@ -228,9 +232,10 @@ impl Options {
             return Err(Error::RobustShares(self.robust_shares));
         }
         match &self.search {
-            Search::Angles(angles) => angles.check(),
-            Search::None => Ok(()),
+            Search::Angles(angles) => angles.check()?,
+            Search::None => {}
         }
+        self.boundary.as_ref().map_or(Ok(()), Boundary::check)
     }
 }
 

@@ -90,6 +90,11 @@ impl Frame {
         &self.start
     }
 
+    /// The point to which the start takes the moving image's centre of mass, RAS mm.
+    pub fn fixed_centre(&self) -> Point3<f64> {
+        self.fixed_centre
+    }
+
     /// The search directions of a model, each with a length of one tolerance at a level of `mm`.
     pub fn directions(&self, dof: Dof, mm: f64) -> Vec<Direction> {
         let single = |parameter: usize| {

@@ -90,7 +90,7 @@ pub(crate) fn run<B: Backend>(
     }
     let start = *frame.start();
     let transform = frame.transform(&best.parameters).filter(|_| best.cost < 1.0).ok_or(Error::NoOverlap)?;
-    Ok(Outcome { transform, start, cost: best.cost, levels: costs })
+    Ok(Outcome { transform, start, cost: best.cost, levels: costs, boundary: None })
 }
 
 /// Optimises over all degrees of freedom; if `stepwise`, first over models with fewer degrees of freedom, in

@@ -234,6 +234,7 @@ impl Registration {
             moving: moving.clone(),
             channels: Vec::new(),
             fixed_mask: None,
+            white_matter: None,
             moving_mask: None,
             carried: Vec::new(),
             bias: Corrected::None,

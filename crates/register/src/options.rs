@@ -118,6 +118,12 @@ impl Options {
         if fixed.is_slice() != moving.is_slice() {
             return Err(Error::SliceAndVolume { fixed: fixed.shape, moving: moving.shape });
         }
+        let with_boundary = |stage: &Stage| matches!(stage, Stage::Linear(options) if options.boundary.is_some());
+        if let Some(stage) = self.stages.iter().position(with_boundary)
+            && sides[0].white_matter.is_none()
+        {
+            return Err(Error::linear(stage, linear::Error::NoWhiteMatter));
+        }
         self.check_levels(fixed)
     }
 

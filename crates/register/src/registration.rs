@@ -50,6 +50,7 @@ pub struct Registration {
 /// The outcome of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "a registration has few stages")]
 pub enum StageOutcome {
     /// The outcome of a linear stage: its transform, and the cost at the end of each level.
     Linear(linear::Outcome),

@@ -41,6 +41,10 @@ impl<B: Backend> FixedStage<B> {
             Stage::Linear(options) => {
                 let weight = side.mask.of_stage(stage).map(AsRef::as_ref);
                 let fixed = linear::Fixed::new(backend, side.image.input(backend)?, weight, options);
+                let fixed = fixed.and_then(|fixed| match (&options.boundary, &side.white_matter) {
+                    (Some(_), Some(white_matter)) => fixed.with_white_matter(backend, white_matter),
+                    _ => Ok(fixed),
+                });
                 Ok(FixedStage::Linear(Box::new(fixed.map_err(|source| Error::linear(stage, source))?)))
             }
             Stage::Deformable(options) => {

@@ -19,6 +19,9 @@ pub struct Side {
     pub channels: Vec<Image>,
     /// The mask, on the grid of `image`.
     pub mask: Mask,
+    /// White matter, of a fixed side: where values are above 0.5, on any grid in the world of the image. Boundary-based
+    /// registration needs it.
+    pub white_matter: Option<Arc<Volume>>,
 }
 
 /// The voxels of a side that count: for linear stages a weight (0 or more), for deformable stages those above 0.5.
@@ -56,12 +59,17 @@ impl Mask {
 impl Side {
     /// A side with one image: one channel, no mask.
     pub fn new(image: impl Into<Image>) -> Side {
-        Side { image: image.into(), channels: Vec::new(), mask: Mask::None }
+        Side { image: image.into(), channels: Vec::new(), mask: Mask::None, white_matter: None }
     }
 
     /// This side with one mask for all stages.
     pub fn with_mask(self, mask: impl Into<Arc<Volume>>) -> Side {
         Side { mask: Mask::All(mask.into()), ..self }
+    }
+
+    /// The same side with its white matter.
+    pub fn with_white_matter(self, white_matter: impl Into<Arc<Volume>>) -> Side {
+        Side { white_matter: Some(white_matter.into()), ..self }
     }
 
     /// The same side with its images on a device, where they are uploaded once instead of by every stage; see
@@ -71,7 +79,7 @@ impl Side {
     /// Voxels that are not finite; a device that fails.
     pub fn on(&self, device: &Device) -> Result<Side, Error> {
         let channels = self.channels.iter().map(|image| image.on(device)).collect::<Result<_, _>>()?;
-        Ok(Side { image: self.image.on(device)?, channels, mask: self.mask.clone() })
+        Ok(Side { image: self.image.on(device)?, channels, ..self.clone() })
     }
 
     /// The grid of the first image.

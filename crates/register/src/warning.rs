@@ -3,10 +3,11 @@
 use std::fmt::{Display, Formatter};
 
 use antsreg_core::{AffineTransform, ChainWarning};
+use antsreg_linear as linear;
 use antsreg_syn::{self as syn, Metric};
 use serde::{Deserialize, Serialize};
 
-use crate::{Coverage, Options, Registration, Similarity};
+use crate::{Coverage, Options, Registration, Similarity, StageOutcome};
 
 /// A warning about a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,6 +39,13 @@ pub enum Warning {
     ImplausibleScale {
         /// By how much, 1 for none: that of all directions which is farthest from it.
         scale: f64,
+    },
+    /// Boundary-based registration whose result was refused, because it did not have a lower cost or was far from its start.
+    BoundaryRefused {
+        /// The costs at its start and of its result, 0 to 1.
+        costs: [f64; 2],
+        /// Distance of its result from its start, mm.
+        moved_mm: f64,
     },
     /// Warps that still fold, or miss their inverse by more than the limit.
     BeyondLimits {
@@ -84,6 +92,12 @@ impl Display for Warning {
             Warning::ImplausibleScale { scale } => {
                 write!(f, "the affine scales by {scale:.2} along one direction")
             }
+            Warning::BoundaryRefused { costs: [start, found], moved_mm } => write!(
+                f,
+                "the result of boundary-based registration is refused: cost {found:.4}, at its start {start:.4}, {moved_mm:.1} mm \
+                 from there, expected a lower cost within {:.0} mm",
+                linear::Boundary::FARTHEST_MM
+            ),
             Warning::BeyondLimits { voxels, rounds } => write!(
                 f,
                 "{voxels} voxels of the warps still fold, or miss their inverse by more than the limit, after {rounds} \
@@ -120,6 +134,7 @@ pub(crate) fn all(found: &Registration, start: Vec<ChainWarning>, options: &Opti
     let whole = found.relaxed.filter(|relaxed| relaxed.whole > 0);
     let whole = whole.map(|relaxed| Warning::WholeSmoothed { times: relaxed.whole });
     start
+        .chain(refused(&found.outcomes))
         .chain(undone(found.levels()))
         .chain(worse(options, &found.similarity, &found.coverage))
         .chain(whole)
@@ -127,6 +142,17 @@ pub(crate) fn all(found: &Registration, start: Vec<ChainWarning>, options: &Opti
         .chain(implausible(&found.start, &found.affine))
         .chain(beyond)
         .collect()
+}
+
+/// Boundary-based registrations whose results were refused.
+fn refused(outcomes: &[StageOutcome]) -> impl Iterator<Item = Warning> {
+    let boundaries = outcomes.iter().filter_map(|outcome| match outcome {
+        StageOutcome::Linear(outcome) => outcome.boundary,
+        StageOutcome::Deformable(_) => None,
+    });
+    boundaries
+        .filter(|outcome| !outcome.taken)
+        .map(|outcome| Warning::BoundaryRefused { costs: outcome.costs, moved_mm: outcome.moved_mm })
 }
 
 /// The levels that were undone.
@@ -182,7 +208,7 @@ fn compares_intensities(options: &Options) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use antsreg_linear::{self as linear, Cost};
+    use antsreg_linear::Cost;
 
     use super::*;
     use crate::Stage;

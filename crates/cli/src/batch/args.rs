@@ -173,6 +173,7 @@ impl Args {
             moving: first_moving,
             channels: fixed.zip(moving).map(|(fixed, moving)| ChannelFiles { fixed, moving }).collect(),
             fixed_mask: self.fixed_mask.clone(),
+            white_matter: None,
             moving_mask: subject.mask,
             carried: Vec::new(),
             bias: self.bias,

@@ -193,6 +193,7 @@ impl Args {
             moving,
             channels: Vec::new(),
             fixed_mask: None,
+            white_matter: None,
             moving_mask: None,
             carried: Vec::new(),
             bias: if self.bias { Corrected::Both } else { Corrected::None },

@@ -5,6 +5,7 @@ use antsreg_kernels::JointSampling;
 use antsreg_register::linear::{self, AngleSearch, Cost, Optimiser, Search};
 use antsreg_register::{Preset, Recipe};
 
+use super::boundary::{self, BoundaryArgs, TypedCost};
 use super::help::help;
 use super::{Shown, given};
 use crate::values::{self, Shares, ValueError, name};
@@ -37,7 +38,9 @@ pub struct LinearArgs {
     optimiser: Option<Optimiser>,
     #[arg(long, value_enum, value_name = "COST", help_heading = "Affine stage",
         help = help("What the affine stage minimises", |p| name(&p.linear().cost)))]
-    cost: Option<Cost>,
+    cost: Option<TypedCost>,
+    #[command(flatten)]
+    boundary: BoundaryArgs,
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Affine stage",
         help = help("How the joint histogram of mi and nmi is filled", |p| name(&p.linear().histogram)))]
     histogram: Option<JointSampling>,
@@ -65,6 +68,7 @@ impl LinearArgs {
             given("--no-search", self.no_search),
             given("--optimiser", self.optimiser.is_some()),
             given("--cost", self.cost.is_some()),
+            self.boundary.given().next(),
             given("--histogram", self.histogram.is_some()),
             given("--bins", self.bins.is_some()),
             given("--finest-mm", self.finest_mm.is_some()),
@@ -81,7 +85,8 @@ impl LinearArgs {
 
     /// Writes the given options into a recipe. Options that the cost does not use are errors.
     pub fn apply(&self, recipe: &mut Recipe) -> Result<(), UsageError> {
-        let cost = self.cost.unwrap_or(recipe.linear.cost);
+        let boundary = self.boundary.of(self.cost, self.no_search)?;
+        let cost = self.cost.map_or(recipe.linear.cost, TypedCost::of_search);
         let usual = recipe.linear.clone().with_cost(cost);
         recipe.dof = self.dof;
         recipe.search_degrees = self.search_degrees;
@@ -92,6 +97,7 @@ impl LinearArgs {
             bins: self.bins.map_or(usual.bins, usize::from),
             finest_mm: self.finest_mm.unwrap_or(usual.finest_mm),
             robust_shares: self.robust_range.map_or(usual.robust_shares, |typed| typed.0),
+            boundary,
             ..usual
         };
         let useless = [
@@ -137,7 +143,10 @@ pub fn shown(options: &linear::Options, slices: bool) -> Vec<Shown> {
         Search::None => parameters.push(("--no-search", String::new())),
     }
     parameters.push(("--optimiser", name(&options.optimiser)));
-    parameters.push(("--cost", name(&options.cost)));
+    match &options.boundary {
+        Some(boundary) => parameters.extend(boundary::shown(boundary)),
+        None => parameters.push(("--cost", name(&options.cost))),
+    }
     if options.cost.has_joint_histogram() {
         parameters.push(("--histogram", name(&options.histogram)));
     }

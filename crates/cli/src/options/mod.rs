@@ -1,5 +1,6 @@
 //! Options that several verbs share, each declared, checked, resolved and shown in one place.
 
+mod boundary;
 mod help;
 pub mod linear;
 mod registration;

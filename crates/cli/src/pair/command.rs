@@ -26,6 +26,7 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
     }
     let optional = [
         ("--fixed-mask", &files.fixed_mask),
+        ("--white-matter", &files.white_matter),
         ("--moving-mask", &files.moving_mask),
         ("--fixed-labels", &files.labels.fixed),
         ("--moving-labels", &files.labels.moving),

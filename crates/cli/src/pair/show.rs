@@ -45,7 +45,11 @@ pub fn plan(plan: &Plan, threads: usize) -> String {
         let _ = writeln!(text, "         {}: {}", files.moving.display(), geometry::describe(moving.grid()));
         let _ = writeln!(text, "         {}, weight {}", values::name(&channel.metric), channel.weight);
     }
-    for (what, path) in [("Fixed mask", &job.files.fixed_mask), ("Moving mask", &job.files.moving_mask)] {
+    for (what, path) in [
+        ("Fixed mask", &job.files.fixed_mask),
+        ("White matter", &job.files.white_matter),
+        ("Moving mask", &job.files.moving_mask),
+    ] {
         if let Some(path) = path {
             let _ = writeln!(text, "{what}  {}", path.display());
         }

@@ -45,6 +45,9 @@ pub struct Args {
     /// metrics count where both masks do
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     fixed_mask: Option<PathBuf>,
+    /// White matter of the fixed image, for --cost bbr: a mask, or shares of white matter; above 0.5 counts. Any grid
+    #[arg(long, value_name = "IMAGE", help_heading = "Input")]
+    white_matter: Option<PathBuf>,
     /// Moving voxels that count, on the grid of the moving image; as the fixed mask
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     moving_mask: Option<PathBuf>,
@@ -141,6 +144,14 @@ impl Args {
                 return Err(UsageError::NoEffect { option: "--brain", with: format!("--{side}-mask") });
             }
         }
+        match (recipe.linear.boundary, &self.white_matter) {
+            (Some(_), None) => return Err(UsageError::Missing { option: "--white-matter", why: "with --cost bbr" }),
+            (None, Some(_)) => {
+                let with = format!("--cost {}", values::name(&recipe.linear.cost));
+                return Err(UsageError::NoEffect { option: "--white-matter", with });
+            }
+            _ => {}
+        }
         (recipe.images, recipe.inverse_warp) = (Some(self.writing.images()), self.writing.writing().inverse);
         let labels = Labels {
             fixed: self.fixed_labels,
@@ -153,6 +164,7 @@ impl Args {
             moving: self.moving,
             channels: self.channels.into_iter().map(|typed| typed.files).collect(),
             fixed_mask: self.fixed_mask,
+            white_matter: self.white_matter,
             moving_mask: self.moving_mask,
             carried: Vec::new(),
             bias: self.bias,

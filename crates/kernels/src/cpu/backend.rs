@@ -8,13 +8,13 @@ use antsreg_core::jacobian::JacobianSummary;
 use nalgebra::Matrix3;
 
 use super::{
-    CcWorkspace, Cpu, Field, FixedBins, Image, MiWorkspace, Relaxation, correlation_ratio, cross_correlation, field,
-    gradient, intensity, invert, jacobian, joint_histogram, mattes, mix, moments, relax, resample, scores, sinc,
-    smooth, spline,
+    CcWorkspace, Cpu, Field, FixedBins, Image, MiWorkspace, Relaxation, contrast, correlation_ratio,
+    cross_correlation, field, gradient, intensity, invert, jacobian, joint_histogram, mattes, mix, moments, relax,
+    resample, scores, sinc, smooth, spline,
 };
 use crate::{
-    Backend, CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, Lent,
-    MiParameters, Moments, Place, RelaxRound, Sampling,
+    Backend, CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, InverseConsistency, InversionLimits,
+    JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 /// Samples of costs that one thread computes in one call of a caller that must be able to stop: some hundredths of a
@@ -194,6 +194,16 @@ impl Backend for Cpu {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<Moments>, Error> {
         moments::moments(fixed, moving, weights, low_high, edge_voxels, fixed_to_moving)
+    }
+
+    fn contrast(
+        &self,
+        points: &Image,
+        moving: &Image,
+        rule: &ContrastRule,
+        maps: &[AffineTransform],
+    ) -> Result<Vec<Contrast>, Error> {
+        contrast::contrast(points, moving, rule, maps)
     }
 
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {

@@ -6,6 +6,7 @@
 
 mod backend;
 mod box_sums;
+mod contrast;
 mod corners;
 mod correlation_ratio;
 mod cross_correlation;

@@ -7,8 +7,8 @@ use nalgebra::Matrix3;
 
 use super::{CcPending, CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace, Relaxation};
 use crate::{
-    Backend, CcParameters, CcScores, Entropies, Error, InverseConsistency, InversionLimits, JointParameters, Lent,
-    MiParameters, Moments, Place, RelaxRound, Sampling,
+    Backend, CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, InverseConsistency, InversionLimits,
+    JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 impl Backend for Cuda {
@@ -190,6 +190,16 @@ impl Backend for Cuda {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<Moments>, Error> {
         self.moments_of(fixed, moving, weights, low_high, edge_voxels, fixed_to_moving)
+    }
+
+    fn contrast(
+        &self,
+        points: &Image,
+        moving: &Image,
+        rule: &ContrastRule,
+        maps: &[AffineTransform],
+    ) -> Result<Vec<Contrast>, Error> {
+        self.contrast_of(points, moving, rule, maps)
     }
 
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {

@@ -41,6 +41,7 @@ module!(
 module!(RatioBricksFiltered, "correlation_ratio_bricks", [ratio_bricks_filtered]);
 module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_update]);
 module!(Compose, "compose", [compose_fields, advance]);
+module!(Contrast, "contrast", [contrast]);
 module!(Correlation, "correlation", [correlation]);
 module!(GradientMagnitude, "gradient_magnitude", [gradient_magnitude]);
 module!(Intensity, "intensity", [count_keys, clip]);
@@ -159,6 +160,7 @@ load_at_once!(
 
 load_later!(
     cc_direct: CcDirect,
+    contrast: Contrast,
     correlation_ratio: CorrelationRatio,
     gradient_magnitude: GradientMagnitude,
     jacobian: Jacobian,

@@ -11,6 +11,7 @@ mod backend;
 mod bins;
 mod buffer;
 mod code;
+mod contrast;
 mod correlation_ratio;
 mod cross_correlation;
 mod device;
@@ -88,6 +89,8 @@ struct Scratch {
     joint: joint_histogram::JointBuffers,
     /// Buffers of moments.
     moments: moments::MomentBuffers,
+    /// Buffers of the contrast across surfaces.
+    contrast: contrast::ContrastBuffers,
 }
 
 impl Cuda {
@@ -193,6 +196,7 @@ impl Scratch {
             batch: Default::default(),
             joint: Default::default(),
             moments: Default::default(),
+            contrast: Default::default(),
         })
     }
 

@@ -2,6 +2,7 @@
 //! outside.
 
 mod calls;
+mod contrast;
 mod fields;
 mod images;
 mod information;

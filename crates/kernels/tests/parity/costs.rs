@@ -2,12 +2,13 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{
-    Backend, CcDerivative, CcParameters, CcScores, Error, JointParameters, JointSampling, MiParameters, Moments,
+    Backend, CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Error, JointParameters, JointSampling,
+    MiParameters, Moments,
 };
 
 use crate::inspected::Inspected;
 use crate::operations::{EXACT, MEAN, Outcomes};
-use crate::world::World;
+use crate::world::{Noise, World};
 
 /// A, B and C are differences of sums of up to 13³ terms. Where an image hardly varies, few digits are left.
 const WINDOWS: (f64, &str) = (3e-3, "window sums in another order, and their differences");
@@ -15,6 +16,8 @@ const WINDOWS: (f64, &str) = (3e-3, "window sums in another order, and their dif
 const ENERGY: (f64, &str) = (1e-4, "window sums in another order, averaged");
 /// Coordinates have errors of about 1e-5 voxel, and products are rounded to single precision.
 const MOMENTS: (f64, &str) = (5e-5, "coordinates and products in single precision");
+/// Coordinates have errors of about 1e-5 voxel; a contrast is a difference, and is multiplied by the slope.
+const CONTRAST: (f64, &str) = (3e-4, "coordinates, quotients and hyperbolic tangents in single precision");
 /// Histograms have equal bits; the logarithms of the two libraries may differ.
 const LOGARITHMS: (f64, &str) = (1e-6, "logarithms of two libraries, rounded to single precision");
 /// In addition, sums of up to a few thousand samples in single precision.
@@ -120,6 +123,38 @@ pub fn moments<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(
             for get in parts {
                 out.values(name.clone(), PAIRS, part(get));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Points between 0 and the far corner of the fixed shape, each with its other side up to two voxels away, and weights.
+fn surface<B: Backend>(backend: &B, world: &World, count: usize) -> Result<B::Image, Error> {
+    let mut noise = Noise(29);
+    let inner: Vec<[f64; 3]> =
+        (0..count).map(|_| world.shape.map(|n| (0.5 + 0.55 * noise.next()) * (n as f64 - 1.0))).collect();
+    let outer: Vec<[f64; 3]> = inner.iter().map(|at| at.map(|x| x + 2.0 * noise.next())).collect();
+    let mut rows = Vec::with_capacity(ContrastRule::ROWS * count);
+    for side in [&inner, &outer] {
+        for axis in 0..3 {
+            rows.extend(side.iter().map(|at| at[axis] as f32));
+        }
+    }
+    rows.extend((0..count).map(|_| noise.next().max(0.0) as f32));
+    backend.upload([count, ContrastRule::ROWS, 1], &rows)
+}
+
+pub fn contrast<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let backend = out.backend;
+    let moving = backend.upload(world.other_shape, &World::image(world.other_shape, 19))?;
+    let maps = maps(|n| world.map(0.02 * n - 0.3));
+    for (count, slope, offset, least) in [(5000, -0.5, 0.0, 0.1), (2048, 0.02, -10.0, 0.0), (1, -0.01, 3.0, -1.0)] {
+        let points = surface(backend, world, count)?;
+        let found = backend.contrast(&points, &moving, &ContrastRule { slope, offset, least }, &maps)?;
+        let parts: [(&str, fn(&Contrast) -> f64); 3] =
+            [("weight", |c| c.weight), ("signed", |c| c.signed), ("unsigned", |c| c.unsigned)];
+        for (part, get) in parts {
+            out.values(format!("contrast of {count} points, {part}"), CONTRAST, found.iter().map(get).collect());
         }
     }
     Ok(())

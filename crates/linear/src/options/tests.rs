@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 
 use super::*;
-use crate::{Outcome, Start};
+use crate::{BoundaryKind, Outcome, Start};
 
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("JSON")
@@ -32,6 +32,12 @@ fn unusual() -> Options {
         bins: 48,
         finest_mm: 2.0,
         robust_shares: [0.013, 0.987],
+        boundary: Some(Boundary {
+            kind: BoundaryKind::Unsigned,
+            slope: 0.31,
+            from_start: true,
+            ..Boundary::default()
+        }),
     }
 }
 
@@ -51,7 +57,13 @@ fn options_come_back_from_json() {
         assert_comes_back(&start);
     }
     let levels = vec![(8.0, 0.25), (4.0, 1.0 / 3.0)];
-    assert_comes_back(&Outcome { transform: transform(), start: transform(), cost: 1.0 / 3.0, levels });
+    assert_comes_back(&Outcome {
+        transform: transform(),
+        start: transform(),
+        cost: 1.0 / 3.0,
+        levels,
+        boundary: None,
+    });
 }
 
 #[test]

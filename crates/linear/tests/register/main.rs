@@ -1,5 +1,6 @@
 //! Tests of the linear stage through its public interface.
 
+mod boundary;
 mod costs;
 mod object;
 mod observer;

@@ -12,6 +12,7 @@ use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume, mem
 use antsreg_kernels::apply;
 use antsreg_motion::{BATCH, Options, Reference, Series};
 use nalgebra::Point3;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::quality::Quality;
@@ -294,8 +295,7 @@ impl Pass<'_> {
         let volumes: Vec<Volume> =
             (first..self.count.min(first + BATCH)).map(|index| self.read(index)).collect::<Result<_, _>>()?;
         let aligned = self.series.align(&volumes);
-        let mut corrected = Vec::with_capacity(volumes.len());
-        for (n, (volume, aligned)) in volumes.iter().zip(aligned).enumerate() {
+        for (n, aligned) in aligned.into_iter().enumerate() {
             let index = first + n;
             let before = self.transforms.last().copied().unwrap_or_else(AffineTransform::identity);
             let transform = match aligned {
@@ -312,12 +312,19 @@ impl Pass<'_> {
                 }
             };
             self.transforms.push(transform);
-            let chain = TransformChain::from(vec![Transform::Affine(transform)]);
-            let interpolation = self.task.reading.on(&volume.grid);
-            let moved = apply::resample(volume, &self.image.grid, &chain, interpolation, 0.0);
+        }
+        let onto = &self.image.grid;
+        let corrected: Vec<Volume> = volumes
+            .par_iter()
+            .zip(&self.transforms[first..])
+            .map(|(volume, transform)| {
+                let chain = TransformChain::from(vec![Transform::Affine(*transform)]);
+                apply::resample(volume, onto, &chain, self.task.reading.on(&volume.grid), 0.0)
+            })
+            .collect();
+        for moved in &corrected {
             self.sums.add(&moved.voxels);
-            self.quality.add(&moved);
-            corrected.push(moved);
+            self.quality.add(moved);
         }
         self.progress.aligned += volumes.len();
         match (self.observer)(*self.progress) {

@@ -121,6 +121,7 @@ impl Request {
             moving: moving.unwrap_or_default(),
             channels: Vec::new(),
             fixed_mask: self.space.mask().map(Into::into),
+            white_matter: None,
             moving_mask,
             carried,
             bias: if self.bias { Corrected::Moving } else { Corrected::None },

@@ -27,6 +27,8 @@ pub struct PairFiles {
     pub channels: Vec<ChannelFiles>,
     /// Fixed voxels that count.
     pub fixed_mask: Option<PathBuf>,
+    /// White matter of the fixed image, for boundary-based registration.
+    pub white_matter: Option<PathBuf>,
     /// Moving voxels that count.
     pub moving_mask: Option<PathBuf>,
     /// Further images of the moving side that take no part in the registration and are brought along.
@@ -256,7 +258,7 @@ impl PairFiles {
             StartFile::File(file) => Some(&file.path),
             _ => None,
         };
-        let optional = [self.fixed_mask.as_ref(), self.labels.fixed.as_ref(), start];
+        let optional = [self.fixed_mask.as_ref(), self.white_matter.as_ref(), self.labels.fixed.as_ref(), start];
         let list = self.labels.list.as_deref().and_then(inputs::label_list_file);
         let images = std::iter::once(&self.fixed).chain(self.channels.iter().map(|files| &files.fixed));
         images.chain(optional.into_iter().flatten()).map(PathBuf::as_path).chain(list).collect()

@@ -70,6 +70,8 @@ impl FixedInputs {
         let channels =
             files.channels.iter().map(|channel| aligned(&channel.fixed, files.bias.fixed(), &files.fixed, &image));
         let channels = channels.collect::<Result<Vec<_>, Error>>()?;
+        let white_matter = files.white_matter.as_deref().map(|path| aligned(path, false, &files.fixed, &image));
+        let white_matter = white_matter.transpose()?.map(Arc::new);
         let start = files.start.read()?;
         if let StartFile::File(file) = &files.start
             && !image.grid.is_slice()
@@ -77,7 +79,7 @@ impl FixedInputs {
             check_of_volumes(file)?;
         }
         Ok(FixedInputs {
-            side: side(image, channels, mask),
+            side: Side { white_matter, ..side(image, channels, mask) },
             labels: labels.map(Arc::new),
             label_list,
             start,
@@ -203,6 +205,7 @@ fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
         image: image.into(),
         channels: channels.into_iter().map(Into::into).collect(),
         mask: mask.map_or(Mask::None, |mask| Mask::All(Arc::new(mask))),
+        white_matter: None,
     }
 }
 

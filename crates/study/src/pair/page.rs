@@ -244,6 +244,7 @@ fn files(record: &Record) -> Vec<File> {
     files.extend(carried.map(|image| file("brought along", &image.path, String::new())));
     let others = [
         ("fixed mask", &inputs.fixed_mask),
+        ("white matter", &inputs.white_matter),
         ("moving mask", &inputs.moving_mask),
         ("fixed labels", &inputs.fixed_labels),
         ("moving labels", &inputs.moving_labels),

@@ -126,6 +126,9 @@ pub struct InputsRecord {
     pub channels: Vec<[ImageRecord; 2]>,
     /// Mask of the fixed image.
     pub fixed_mask: Option<PathBuf>,
+    /// White matter of the fixed image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub white_matter: Option<PathBuf>,
     /// Mask of the moving image.
     pub moving_mask: Option<PathBuf>,
     /// Labels of the fixed image.

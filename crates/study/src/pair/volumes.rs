@@ -69,6 +69,7 @@ impl SideVolumes {
             image: image.clone(),
             channels: self.channels.iter().map(|channel| channel.image.clone()).collect(),
             mask,
+            white_matter: None,
         })
     }
 }

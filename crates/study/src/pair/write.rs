@@ -219,6 +219,7 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
                 })
                 .collect(),
             fixed_mask: files.fixed_mask.clone(),
+            white_matter: files.white_matter.clone(),
             moving_mask: files.moving_mask.clone(),
             fixed_labels: files.labels.fixed.clone(),
             moving_labels: files.labels.moving.clone(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use antsreg_pool::{DeviceNote, Devices, Target};
-use antsreg_register::{DeviceChoice, Grids, Mask, Options, Recipe, Side, Stage};
+use antsreg_register::{DeviceChoice, Grids, Options, Recipe, Side, Stage};
 
 use super::plan::Channels;
 use super::reference::Reference;
@@ -39,7 +39,7 @@ pub fn target(session: &Session, pass: usize, reference: &Reference) -> Result<A
 pub fn side(session: &Session, pass: usize, images: &Channels) -> Side {
     let further = if session.is_affine(pass) { &[] } else { &images[1..] };
     let channels = further.iter().map(|image| image.clone().into()).collect();
-    Side { image: images[0].clone().into(), channels, mask: Mask::None }
+    Side { channels, ..Side::new(images[0].clone()) }
 }
 
 /// Memory that a GPU must have free to be used, bytes. Registrations need more than all other steps.

@@ -145,6 +145,7 @@ impl Inputs {
             channels: images.split_off(1).into_iter().map(Into::into).collect(),
             image: images.remove(0).into(),
             mask,
+            white_matter: None,
         };
         let sides = [side(fixed, fixed_mask), side(moving, moving_mask)];
         Ok(Inputs { task: Task { sides, options }, originals, starts })

@@ -8,7 +8,7 @@ use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_core::io::{fsl, nifti};
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain};
 use antsreg_register::linear::{self, Start};
-use antsreg_register::{Description, Options, Side, Stage};
+use antsreg_register::{Description, Options, Side, Stage, Warning};
 use antsreg_study::apply::{Carrying, Kind};
 use antsreg_study::inputs;
 use nalgebra::Matrix4;
@@ -23,7 +23,8 @@ flirt -in MOVING -ref FIXED [-out IMAGE] [-omat MATRIX] [-init MATRIX] [-dof 6|7
 flirt -in MOVING -ref FIXED -applyxfm -init MATRIX -out IMAGE
 flirt -in MOVING -ref FIXED -applyisoxfm MM -init MATRIX -out IMAGE
 
-Served by antsreg-gpu: its affine stage takes the place of FLIRT's. COST is corratio, mutualinfo, normmi, normcorr or leastsq.
+Served by antsreg-gpu: its affine stage takes the place of FLIRT's. COST is corratio, mutualinfo, normmi, normcorr, leastsq or,
+with -wmseg, bbr.
 ";
 
 /// Runs `flirt`.
@@ -102,7 +103,10 @@ fn register(
                 None => Side::from(image),
             })
         });
-        let (fixed, moving) = (fixed?, moving?);
+        let (mut fixed, moving) = (fixed?, moving?);
+        if let Some(path) = &request.white_matter {
+            fixed = fixed.with_white_matter(inputs::image(path)?);
+        }
         if request.planar && !(fixed.grid().is_slice() && moving.grid().is_slice()) {
             return Err(Refusal::not_served("-2D", "use it for images of one slice").into());
         }
@@ -115,6 +119,8 @@ fn register(
         };
         Ok(Task { sides: [fixed, moving], options })
     })?;
+    let refused = |warning: &&Warning| matches!(warning, Warning::BoundaryRefused { .. });
+    done.found.warnings.iter().filter(refused).for_each(|warning| call.note(&warning.to_string()));
     Ok((Some(done.found.affine), done.device))
 }
 

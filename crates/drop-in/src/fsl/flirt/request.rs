@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use antsreg_console::Refusal;
 use antsreg_core::io::nifti::Stored;
 use antsreg_kernels::apply::{SplineOrder, Window};
-use antsreg_register::linear::{AngleSearch, Cost, Dof, Options, Search};
+use antsreg_register::linear::{AngleSearch, Boundary, BoundaryKind, Cost, Dof, Options, Search};
 use antsreg_study::apply::Reading;
 
 use crate::fsl::names;
@@ -25,6 +25,8 @@ pub struct Request {
     pub origin: Origin,
     /// The task: to search for a matrix, or to apply a matrix.
     pub task: Task,
+    /// White matter of the fixed image, for the boundary cost.
+    pub white_matter: Option<PathBuf>,
     /// Weight images of the fixed and the moving image, used as masks.
     pub weights: [Option<PathBuf>; 2],
     /// Whether the images are single slices, registered rigidly in their plane.
@@ -80,17 +82,13 @@ const WITHOUT_EFFECT: [(&str, usize); 12] = [
 ];
 
 /// Options that are not supported, each with what can be used instead.
-const REFUSED: [(&str, &str); 12] = [
-    ("-schedule", "leave it out: the search has a schedule of its own"),
-    ("-wmseg", "use another -cost"),
-    ("-wmcoords", "use another -cost"),
-    ("-wmnorms", "use another -cost"),
+const REFUSED: [(&str, &str); 8] = [
+    ("-wmcoords", "use -wmseg"),
+    ("-wmnorms", "use -wmseg"),
     ("-fieldmap", "leave it out"),
     ("-fieldmapmask", "leave it out"),
     ("-pedir", "leave it out"),
     ("-echospacing", "leave it out"),
-    ("-bbrtype", "use another -cost"),
-    ("-bbrslope", "use another -cost"),
     ("-i", "use -in"),
     ("-gdt", "leave it out"),
 ];
@@ -102,7 +100,7 @@ impl Request {
             Origin::Matrix(path) => Some(path),
             _ => None,
         };
-        let optional = self.weights.iter().flatten().chain(start);
+        let optional = self.weights.iter().flatten().chain(&self.white_matter).chain(start);
         [&self.fixed, &self.moving].into_iter().chain(optional).map(PathBuf::as_path).collect()
     }
 
@@ -133,8 +131,11 @@ struct Reader {
     isotropic: Option<f64>,
     weights: [Option<PathBuf>; 2],
     planar: bool,
-    cost: Option<Cost>,
-    search_cost: Option<Cost>,
+    cost: Option<TypedCost>,
+    search_cost: Option<TypedCost>,
+    white_matter: Option<PathBuf>,
+    boundary: Boundary,
+    schedule: Option<PathBuf>,
     dof: Option<Dof>,
     ranges: [Option<[f64; 2]>; 3],
     no_search: bool,
@@ -173,6 +174,10 @@ impl Reader {
             "-nosearch" => self.no_search = true,
             "-cost" => self.cost = Some(cost(option, value(option, words)?)?),
             "-searchcost" => self.search_cost = Some(cost(option, value(option, words)?)?),
+            "-wmseg" => self.white_matter = Some(names::input(option, value(option, words)?)?),
+            "-bbrtype" => self.boundary.kind = kind(value(option, words)?)?,
+            "-bbrslope" => self.boundary.slope = slope(option, words)?,
+            "-schedule" => self.schedule = Some(names::existing(option, value(option, words)?)?),
             "-dof" => self.dof = Some(dof(value(option, words)?)?),
             "-searchrx" => self.ranges[0] = Some([number(option, words)?, number(option, words)?]),
             "-searchry" => self.ranges[1] = Some([number(option, words)?, number(option, words)?]),
@@ -219,10 +224,12 @@ impl Reader {
 
     fn request(self) -> Result<Request, Refusal> {
         let missing = |option: &str| Refusal::new(option, "is missing: an image is expected");
+        self.check_boundary()?;
         let options = self.options();
+        let boundary = matches!(&options, Options { boundary: Some(_), .. });
         let Reader { apply, isotropic, init, headers, .. } = self;
         let mut replaced = self.replaced;
-        if let (Some(search), Some(cost)) = (self.search_cost, self.cost)
+        if let (Some(TypedCost::Search(search)), Some(TypedCost::Search(cost))) = (self.search_cost, self.cost)
             && search != cost
         {
             replaced.push(format!("-searchcost by the cost of the whole search, {cost}"));
@@ -250,6 +257,7 @@ impl Reader {
                 (None, false) => Origin::Centres,
             },
             task,
+            white_matter: self.white_matter.filter(|_| boundary),
             weights: self.weights,
             planar: self.planar,
             reading: self.reading.unwrap_or(Reading::Linear),
@@ -262,7 +270,14 @@ impl Reader {
 
     /// The options of the search.
     fn options(&self) -> Options {
-        let cost = self.cost.or(self.search_cost).unwrap_or(Cost::CorrelationRatio);
+        let of_search = |cost: &TypedCost| match cost {
+            TypedCost::Search(cost) => Some(*cost),
+            TypedCost::Boundary => None,
+        };
+        // Before the boundary, whatever tells an EPI from a T1 image.
+        let usual = if self.has_boundary() { Cost::NormalisedMutualInformation } else { Cost::CorrelationRatio };
+        let searched = [self.cost, self.search_cost].iter().flatten().find_map(of_search);
+        let cost = searched.unwrap_or(usual);
         let defaults = AngleSearch::default();
         let range = |axis: usize| self.ranges[axis].map_or(90.0, |[low, high]| low.abs().max(high.abs()).min(180.0));
         let ranges = [0, 1, 2].map(range);
@@ -277,8 +292,39 @@ impl Reader {
             }),
         };
         let dof = if self.planar { Dof::Rigid6 } else { self.dof.unwrap_or(Dof::Affine12) };
-        Options { dof, search, ..Options::of(cost) }
+        // As FLIRT's own schedule for the boundary: from a matrix, no search precedes it.
+        let from_start = self.init.is_some() || self.headers || search == Search::None;
+        let boundary = self.has_boundary().then_some(Boundary { from_start, ..self.boundary });
+        Options { dof, search, boundary, ..Options::of(cost) }
     }
+
+    /// Whether a cost that was given is that of the boundary.
+    fn has_boundary(&self) -> bool {
+        [self.cost, self.search_cost].contains(&Some(TypedCost::Boundary))
+    }
+
+    /// Refuses a boundary without white matter, and schedules other than FLIRT's own for the boundary.
+    fn check_boundary(&self) -> Result<(), Refusal> {
+        let boundary = self.has_boundary() && !self.apply && self.isotropic.is_none();
+        if boundary && self.white_matter.is_none() {
+            return Err(Refusal::new("-wmseg", "is missing: bbr needs the white matter of the -ref image"));
+        }
+        let named = |path: &PathBuf| path.file_name().is_some_and(|name| name == "bbr.sch");
+        match &self.schedule {
+            Some(path) if !(self.has_boundary() && named(path)) => Err(Refusal::not_served(
+                format!("-schedule {}", path.display()),
+                "leave it out: the search has a schedule of its own; bbr.sch goes with -cost bbr",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A cost as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TypedCost {
+    Search(Cost),
+    Boundary,
 }
 
 fn value<'a>(option: &str, words: &mut impl Iterator<Item = &'a str>) -> Result<&'a str, Refusal> {
@@ -299,19 +345,32 @@ fn positive<'a>(option: &str, words: &mut impl Iterator<Item = &'a str>) -> Resu
     }
 }
 
-fn cost(option: &str, name: &str) -> Result<Cost, Refusal> {
+fn cost(option: &str, name: &str) -> Result<TypedCost, Refusal> {
     let shown = format!("{option} {name}");
     match name {
-        "corratio" => Ok(Cost::CorrelationRatio),
-        "mutualinfo" => Ok(Cost::MutualInformation),
-        "normmi" => Ok(Cost::NormalisedMutualInformation),
-        "normcorr" => Ok(Cost::NormalisedCorrelation),
-        "leastsq" => Ok(Cost::LeastSquares),
-        "labeldiff" | "bbr" => {
-            Err(Refusal::not_served(shown, "use corratio, mutualinfo, normmi, normcorr or leastsq"))
-        }
-        _ => Err(Refusal::new(shown, "expected corratio, mutualinfo, normmi, normcorr or leastsq")),
+        "corratio" => Ok(TypedCost::Search(Cost::CorrelationRatio)),
+        "mutualinfo" => Ok(TypedCost::Search(Cost::MutualInformation)),
+        "normmi" => Ok(TypedCost::Search(Cost::NormalisedMutualInformation)),
+        "normcorr" => Ok(TypedCost::Search(Cost::NormalisedCorrelation)),
+        "leastsq" => Ok(TypedCost::Search(Cost::LeastSquares)),
+        "bbr" => Ok(TypedCost::Boundary),
+        "labeldiff" => Err(Refusal::not_served(shown, "use corratio, mutualinfo, normmi, normcorr, leastsq or bbr")),
+        _ => Err(Refusal::new(shown, "expected corratio, mutualinfo, normmi, normcorr, leastsq or bbr")),
     }
+}
+
+fn kind(name: &str) -> Result<BoundaryKind, Refusal> {
+    match name {
+        "signed" => Ok(BoundaryKind::Signed),
+        "local_abs" => Ok(BoundaryKind::Unsigned),
+        "global_abs" => Ok(BoundaryKind::Absolute),
+        _ => Err(Refusal::new(format!("-bbrtype {name}"), "expected signed, local_abs or global_abs")),
+    }
+}
+
+fn slope<'a>(option: &str, words: &mut impl Iterator<Item = &'a str>) -> Result<f64, Refusal> {
+    let slope = number(option, words)?;
+    if slope == 0.0 { Err(Refusal::new(format!("{option} 0"), "expected a number other than 0")) } else { Ok(slope) }
 }
 
 fn dof(text: &str) -> Result<Dof, Refusal> {
@@ -336,7 +395,7 @@ mod tests {
 
     fn read(line: &str) -> Result<Request, Refusal> {
         let folder = tempfile::tempdir().expect("a folder");
-        for name in ["m.nii.gz", "f.nii", "a.mat"] {
+        for name in ["m.nii.gz", "f.nii", "a.mat", "bbr.sch"] {
             std::fs::write(folder.path().join(name), b"x").expect("it is written");
         }
         let line = line.replace("DIR", &folder.path().display().to_string());
@@ -407,23 +466,22 @@ mod tests {
             "-searchcost leastsq",
             "-basescale 1.000000",
             "-init DIR/a.mat",
+            "-wmseg DIR/f",
+            "-bbrtype signed",
+            "-bbrslope -0.5",
         ] {
             let read = read(&format!("-in DIR/m -ref DIR/f {option}"));
             assert!(read.is_ok(), "{option}: {}", read.expect_err("it is refused"));
         }
         for option in [
-            "-schedule s",
-            "-cost bbr",
+            "-schedule DIR/a.mat",
             "-searchcost labeldiff",
-            "-wmseg w",
             "-wmcoords w",
             "-wmnorms w",
             "-fieldmap f",
             "-fieldmapmask f",
             "-pedir 1",
             "-echospacing 0.1",
-            "-bbrtype signed",
-            "-bbrslope -0.5",
         ] {
             let refusal = read(&format!("-in DIR/m -ref DIR/f {option}")).expect_err(option);
             assert!(refusal.instead.is_some() && !refusal.why.contains("is no option"), "{option}: {refusal}");
@@ -431,11 +489,29 @@ mod tests {
     }
 
     #[test]
+    fn a_boundary_starts_from_a_matrix_or_follows_a_search() {
+        let line = "-cost bbr -wmseg DIR/f -dof 6 -schedule DIR/bbr.sch -basescale 1.000000";
+        let searched = options(line);
+        assert_eq!((searched.dof, searched.cost), (Dof::Rigid6, Cost::NormalisedMutualInformation));
+        assert_eq!(searched.boundary, Some(Boundary::default()));
+        let given = options(&format!("{line} -init DIR/a.mat -bbrtype local_abs -bbrslope 0.3"));
+        let expected = Boundary { kind: BoundaryKind::Unsigned, slope: 0.3, from_start: true, ..Boundary::default() };
+        assert_eq!(given.boundary, Some(expected));
+        assert_eq!(options("-searchcost bbr -cost corratio -wmseg DIR/f").cost, Cost::CorrelationRatio);
+        let missing = read("-in DIR/m -ref DIR/f -cost bbr").expect_err("no white matter");
+        assert_eq!(missing.option, "-wmseg");
+        let alone = read("-in DIR/m -ref DIR/f -schedule DIR/bbr.sch").expect_err("no boundary");
+        assert!(alone.option.starts_with("-schedule"), "{alone}");
+    }
+
+    #[test]
     fn what_is_not_served_is_refused_by_name() {
         for rest in [
             "-schedule s.sch",
-            "-cost bbr",
+            "-schedule DIR/a.mat",
             "-wmseg w.nii",
+            "-bbrtype other -cost bbr",
+            "-bbrslope 0",
             "-dof 5",
             "-interp cubic",
             "-nosuch",

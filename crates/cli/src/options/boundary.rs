@@ -1,0 +1,109 @@
+//! `--cost bbr` and its options: boundary-based registration.
+
+use antsreg_console::UsageError;
+use antsreg_register::linear::{Boundary, BoundaryKind, Cost};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+
+use super::{Shown, given};
+use crate::values::name;
+
+/// `--cost` as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TypedCost {
+    /// A cost of the search.
+    Search(Cost),
+    /// Boundary-based registration, after a search by [`TypedCost::of_search`].
+    Boundary,
+}
+
+impl ValueEnum for TypedCost {
+    fn value_variants<'a>() -> &'a [TypedCost] {
+        &[
+            TypedCost::Search(Cost::CorrelationRatio),
+            TypedCost::Search(Cost::MutualInformation),
+            TypedCost::Search(Cost::NormalisedMutualInformation),
+            TypedCost::Search(Cost::NormalisedCorrelation),
+            TypedCost::Search(Cost::LeastSquares),
+            TypedCost::Boundary,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            TypedCost::Search(cost) => cost.to_possible_value(),
+            TypedCost::Boundary => Some(PossibleValue::new("bbr").help(
+                "Contrast across the border of the fixed white matter (--white-matter): an EPI to a T1 image, --transform rigid. \
+                 Improves what nmi finds, or the start with --no-search; refused where the cost does not fall",
+            )),
+        }
+    }
+}
+
+impl TypedCost {
+    /// The cost that the search minimises.
+    pub fn of_search(self) -> Cost {
+        match self {
+            TypedCost::Search(cost) => cost,
+            TypedCost::Boundary => Cost::NormalisedMutualInformation,
+        }
+    }
+}
+
+/// How the contrast across the border counts.
+#[derive(Debug, Clone, clap::Args)]
+pub struct BoundaryArgs {
+    /// Which side of the border is brighter [default: signed]
+    #[arg(long, value_enum, value_name = "KIND", help_heading = "Affine stage")]
+    bbr_type: Option<BoundaryKind>,
+    /// Slope of the cost for each % of contrast; negative where grey matter is brighter than white [default: -0.05]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Affine stage")]
+    bbr_slope: Option<f64>,
+    /// Contrast that counts as none, % [default: 0]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, help_heading = "Affine stage")]
+    bbr_offset: Option<f64>,
+    /// Distance of the samples from the border, mm [default: 2]
+    #[arg(long, value_name = "MM", help_heading = "Affine stage")]
+    bbr_distance: Option<f64>,
+}
+
+impl BoundaryArgs {
+    /// The options that were given.
+    pub fn given(&self) -> impl Iterator<Item = &'static str> {
+        [
+            given("--bbr-type", self.bbr_type.is_some()),
+            given("--bbr-slope", self.bbr_slope.is_some()),
+            given("--bbr-offset", self.bbr_offset.is_some()),
+            given("--bbr-distance", self.bbr_distance.is_some()),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// What was typed, with `--cost bbr`. Without it, options that have no effect are refused.
+    pub fn of(&self, cost: Option<TypedCost>, no_search: bool) -> Result<Option<Boundary>, UsageError> {
+        if cost != Some(TypedCost::Boundary) {
+            let with = cost.map_or_else(|| "another cost than bbr".into(), |cost| format!("--cost {}", name(&cost)));
+            return self.given().next().map_or(Ok(None), |option| Err(UsageError::NoEffect { option, with }));
+        }
+        let usual = Boundary::default();
+        Ok(Some(Boundary {
+            kind: self.bbr_type.unwrap_or(usual.kind),
+            slope: self.bbr_slope.unwrap_or(usual.slope),
+            offset: self.bbr_offset.unwrap_or(usual.offset),
+            distance_mm: self.bbr_distance.unwrap_or(usual.distance_mm),
+            from_start: no_search,
+        }))
+    }
+}
+
+/// The parameters as options.
+pub fn shown(boundary: &Boundary) -> [Shown; 5] {
+    [
+        ("--cost", name(&TypedCost::Boundary)),
+        ("--bbr-type", name(&boundary.kind)),
+        ("--bbr-slope", boundary.slope.to_string()),
+        ("--bbr-offset", boundary.offset.to_string()),
+        ("--bbr-distance", boundary.distance_mm.to_string()),
+    ]
+}

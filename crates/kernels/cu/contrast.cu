@@ -1,0 +1,43 @@
+// The contrast across a surface under a batch of transforms: the moving image on both sides of each point.
+#include "points.cuh"
+#include "reduce.cuh"
+
+// Points of a block, as in src/cuda/contrast.rs.
+#define RUN 2048
+
+struct Rule {
+    float slope, offset, least;
+};
+
+// points: x, y, z of the inner sides, x, y, z of the outer sides, weights; `count` of each.
+// sums[3 · (transform · blocks + block) …] = Σw, Σw·tanh(s·q), Σw·tanh(s·|q|).
+extern "C" __global__ void __launch_bounds__(256)
+    contrast(const float *READ points, int count, const float *READ moving, const __grid_constant__ Size shape,
+             const __grid_constant__ Rule rule, const Map *READ maps, float *sums)
+{
+    const Map &map = maps[blockIdx.y];
+    const Vector voxel = {1.f, 1.f, 1.f};
+    float own[3] = {0.f, 0.f, 0.f};
+    const int end = min(count, (int)(blockIdx.x + 1) * RUN);
+    for (int n = blockIdx.x * RUN + threadIdx.x; n < end; n += blockDim.x) {
+        const float *at = points + n;
+        const Vector inner = mapped(map, {at[0], at[count], at[2 * count]});
+        const Vector outer = mapped(map, {at[3 * count], at[4 * count], at[5 * count]});
+        const float weight = at[6 * count] * ramp(inner, shape, voxel) * ramp(outer, shape, voxel);
+        // Of a positive weight, both sides lie within cells.
+        if (!(weight > 0.f)) continue;
+        const float within = read_inside(moving, shape, inner), beyond = read_inside(moving, shape, outer);
+        const float mean = 0.5f * (within + beyond);
+        if (!(mean > rule.least)) continue;
+        const float difference = 100.f * (beyond - within) / mean - rule.offset;
+        own[0] += weight;
+        own[1] += weight * tanhf(rule.slope * difference);
+        own[2] += weight * tanhf(rule.slope * fabsf(difference));
+    }
+    float *out = sums + 3 * ((size_t)blockIdx.y * gridDim.x + blockIdx.x);
+#pragma unroll
+    for (int part = 0; part < 3; ++part) {
+        const float sum = block_sum(own[part]);
+        if (threadIdx.x == 0) out[part] = sum;
+    }
+}

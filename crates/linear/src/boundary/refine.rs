@@ -1,0 +1,194 @@
+//! The search of the transform with the lowest cost, near a start.
+
+use antsreg_core::AffineTransform;
+use antsreg_core::report::SearchStep;
+use antsreg_kernels::{Backend, Contrast, ContrastRule};
+use nalgebra::Point3;
+
+use super::surface::{Samples, Surface};
+use super::{Boundary, BoundaryKind, BoundaryOutcome};
+use crate::images::Source;
+use crate::lockstep::{Candidate, best_first};
+use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION, TRANSLATION, tolerances};
+use crate::polish::polish;
+use crate::progress::Progress;
+use crate::{Dof, Error, Options, Outcome, coordinate_search};
+
+/// Shifts and turns of the start whose costs are compared, mm and degrees, along and about each axis.
+const AROUND: [f64; 3] = [-3.0, 0.0, 3.0];
+/// Number of these starts that are optimised.
+const KEPT: usize = 6;
+/// The levels of the optimisation, mm: the scale of its steps. The first has few points.
+const LEVELS_MM: [f64; 3] = [2.0, 1.0, 0.5];
+/// Newton steps on a level, at most.
+const NEWTON_STEPS: usize = 12;
+/// Sweeps of line searches on the first level.
+const SWEEPS: usize = 2;
+/// The share of the moving image's robust range below which both sides of a point are background or drop-out.
+const SIGNAL: f32 = 0.15;
+/// Radius of the sphere over which distances are taken, mm (Jenkinson 1999, technical report TR99MJ1).
+const RADIUS_MM: f64 = 80.0;
+
+/// What the cost of transforms needs.
+struct Costs<'a, B: Backend> {
+    backend: &'a B,
+    moving: &'a Source<B>,
+    world_to_moving: AffineTransform,
+    rule: ContrastRule,
+    kind: BoundaryKind,
+}
+
+impl<B: Backend> Costs<'_, B> {
+    /// The sums of each transform, fixed → moving, RAS mm.
+    fn contrasts(&self, samples: &Samples<B>, transforms: &[AffineTransform]) -> Result<Vec<Contrast>, Error> {
+        let maps: Vec<_> = transforms.iter().map(|transform| self.world_to_moving.after(transform)).collect();
+        Ok(self.backend.contrast(&samples.points, &self.moving.image, &self.rule, &maps)?)
+    }
+
+    /// The cost from sums over points of this area. Points that do not count are as if they had no contrast.
+    fn cost(&self, contrast: &Contrast, area: f64) -> f64 {
+        let mean = match self.kind {
+            BoundaryKind::Signed => contrast.signed,
+            // The slope is that of bright outsides, or of dark ones: here either is good.
+            BoundaryKind::Unsigned => -contrast.unsigned.abs(),
+            BoundaryKind::Absolute => -contrast.signed.abs(),
+        } / area;
+        (1.0 + mean) / 2.0
+    }
+
+    /// The cost of each set of parameters; 1 where they do not make a transform.
+    fn of(
+        &self,
+        samples: &Samples<B>,
+        frame: &Frame,
+        batch: &[Parameters],
+        progress: &mut Progress,
+    ) -> Result<Vec<f64>, Error> {
+        let transforms: Vec<Option<AffineTransform>> =
+            batch.iter().map(|parameters| frame.transform(parameters)).collect();
+        let usable: Vec<AffineTransform> = transforms.iter().flatten().copied().collect();
+        let mut costs = Vec::with_capacity(usable.len());
+        for call in usable.chunks(self.backend.costs_in_one_call(2 * samples.count)) {
+            costs.extend(self.contrasts(samples, call)?.iter().map(|found| self.cost(found, samples.area)));
+            progress.poll()?;
+        }
+        let mut costs = costs.into_iter();
+        Ok(transforms.iter().map(|usable| usable.and_then(|_| costs.next()).unwrap_or(1.0)).collect())
+    }
+}
+
+/// Improves the result of a search, or a start that was given. `frame` has the start as its identity.
+pub(crate) fn refine<B: Backend>(
+    backend: &B,
+    surface: &Surface<B>,
+    moving: &Source<B>,
+    frame: &Frame,
+    before: Outcome,
+    options: (&Options, &Boundary),
+    progress: &mut Progress,
+) -> Result<Outcome, Error> {
+    let (options, boundary) = options;
+    let (low, high) = moving.low_high;
+    let rule = ContrastRule {
+        slope: boundary.slope as f32,
+        offset: boundary.offset as f32,
+        least: low + SIGNAL * (high - low),
+    };
+    let world_to_moving = moving.grid.world_to_voxel();
+    let costs = Costs { backend, moving, world_to_moving, rule, kind: boundary.kind };
+    let start = *frame.start();
+    let found = search(&costs, surface, frame, options.dof, progress)?;
+    let transform = frame.transform(&found.parameters).ok_or(Error::NoOverlap)?;
+    let both = costs.contrasts(&surface.all, &[start, transform])?;
+    if both[0].weight <= 0.0 && both[1].weight <= 0.0 {
+        return Err(Error::NoOverlap);
+    }
+    let values = [0, 1].map(|n| costs.cost(&both[n], surface.all.area));
+    let moved_mm = apart(&start, &transform, frame);
+    let taken = values[1] < values[0] && moved_mm <= Boundary::FARTHEST_MM;
+    let outcome = BoundaryOutcome {
+        costs: values,
+        moved_mm,
+        counted: [0, 1].map(|n| both[n].weight / surface.all.area),
+        taken,
+    };
+    let transform = if taken { transform } else { start };
+    Ok(Outcome { transform, cost: if taken { values[1] } else { values[0] }, boundary: Some(outcome), ..before })
+}
+
+/// The parameters of the lowest cost near the identity.
+fn search<B: Backend>(
+    costs: &Costs<B>,
+    surface: &Surface<B>,
+    frame: &Frame,
+    dof: Dof,
+    progress: &mut Progress,
+) -> Result<Candidate, Error> {
+    let rigid = dof.min(Dof::Rigid6);
+    let mut candidates = vec![Candidate { parameters: IDENTITY, cost: 1.0 }];
+    for (number, mm) in LEVELS_MM.into_iter().enumerate() {
+        progress.begin(number, LEVELS_MM.len(), mm)?;
+        let coarse = number == 0;
+        let samples = if coarse { &surface.few } else { &surface.all };
+        let mut of = |batch: &[Parameters]| costs.of(samples, frame, batch, progress);
+        if coarse {
+            let around = around(frame, rigid);
+            let values = of(&around)?;
+            let rated = around.into_iter().zip(values);
+            let rated = rated.map(|(parameters, cost)| Candidate { parameters, cost }).collect();
+            let starts: Vec<Parameters> = distinct(rated, mm).iter().map(|candidate| candidate.parameters).collect();
+            candidates = coordinate_search::descend(&starts, &frame.directions(rigid, mm), SWEEPS, &mut of)?;
+        }
+        let model = if coarse { rigid } else { dof };
+        let starts: Vec<Parameters> = candidates.iter().map(|candidate| candidate.parameters).collect();
+        let polished = polish(&starts, &frame.directions(model, mm), NEWTON_STEPS, None, of)?;
+        // On the finer levels the best and the second best are left.
+        let left = if coarse { 2 } else { 1 };
+        candidates = polished.into_iter().map(|(candidate, _)| candidate).take(left).collect();
+        progress.report(SearchStep::AllTogether, &candidates)?;
+    }
+    candidates.first().copied().ok_or(Error::NoOverlap)
+}
+
+/// The start, shifted and turned along and about all axes of the model.
+fn around(frame: &Frame, dof: Dof) -> Vec<Parameters> {
+    let mut all = vec![IDENTITY];
+    let turns = if dof >= Dof::Rigid6 { frame.turns() } else { 0..0 };
+    let axes = turns.map(|axis| (ROTATION + axis, 1f64.to_radians()));
+    for (parameter, unit) in axes.chain((0..3).map(|axis| (TRANSLATION + axis, 1.0))) {
+        all = all
+            .iter()
+            .flat_map(|point| {
+                AROUND.map(|size| {
+                    let mut moved = *point;
+                    moved[parameter] += size * unit;
+                    moved
+                })
+            })
+            .collect();
+    }
+    all
+}
+
+/// The best candidates, none of them close to a better one; the identity among them.
+fn distinct(mut rated: Vec<Candidate>, mm: f64) -> Vec<Candidate> {
+    /// Nearer ones reach the same minimum, tolerances.
+    const NEAR: f64 = 8.0;
+    best_first(&mut rated);
+    let start = rated.iter().find(|candidate| candidate.parameters == IDENTITY).copied();
+    let mut kept: Vec<Candidate> = start.into_iter().collect();
+    for candidate in rated {
+        let near = |other: &Candidate| tolerances(&candidate.parameters, &other.parameters, mm) < NEAR;
+        if kept.len() < KEPT && !kept.iter().any(near) {
+            kept.push(candidate);
+        }
+    }
+    kept
+}
+
+/// The root of the mean squared distance between the images of points under two transforms, over a sphere about the head.
+fn apart(a: &AffineTransform, b: &AffineTransform, frame: &Frame) -> f64 {
+    let centre: Point3<f64> = frame.fixed_centre();
+    let (matrix, shift) = (b.matrix - a.matrix, b.apply(&centre) - a.apply(&centre));
+    (RADIUS_MM.powi(2) / 5.0 * matrix.norm_squared() + shift.norm_squared()).sqrt()
+}
