@@ -31,6 +31,12 @@ pub enum Error {
     /// An image without contrast.
     #[error("every voxel has the same value")]
     Constant,
+    /// Voxels that are no numbers.
+    #[error("{count} voxels are NaN, infinite or beyond single precision")]
+    NotFinite {
+        /// How many.
+        count: usize,
+    },
     /// A volume that does not meet the reference in enough voxels.
     #[error("{found} of {of} voxels of the reference lie inside the volume, too few to compare")]
     NoOverlap {

@@ -301,7 +301,7 @@ impl Pass<'_> {
             let transform = match aligned {
                 Ok(aligned) => aligned.transform,
                 Err(source) if self.task.keep_going => {
-                    if self.failed.last().is_none_or(|(last, _)| *last != index) {
+                    if !self.failed.iter().any(|(failed, _)| *failed == index) {
                         self.failed.push((index, source.to_string()));
                     }
                     before
@@ -339,6 +339,10 @@ impl Pass<'_> {
             Err(error) if self.task.keep_going && is_not_finite(&error) => {
                 self.failed.push((index, error.to_string()));
                 Ok(Volume::filled(self.reader.grid().clone(), 0.0))
+            }
+            Err(antsreg_core::io::Error { kind: ErrorKind::NotFinite { count, .. }, .. }) => {
+                let source = antsreg_motion::Error::NotFinite { count };
+                Err(Error::MotionVolume { path: self.task.files.input.clone(), index, source })
             }
             read => {
                 let path = &self.task.files.input;
