@@ -345,7 +345,8 @@ fn options_of_a_stage_that_does_not_run_are_refused_each() {
     let help = place.succeed("register --help").stdout;
     // Options with values that do: those of dry runs in which each of them acts.
     let mut typed = Vec::new();
-    for options in ["--cost nmi --metric mattes", "--metric cc --restrict-deformation 1x1x0"] {
+    let boundary = "-t rigid --cost bbr --white-matter f.nii.gz";
+    for options in ["--cost nmi --metric mattes", "--metric cc --restrict-deformation 1x1x0", boundary] {
         let plan = place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o p --dry-run {options}")).stdout;
         let command =
             plan.lines().find(|line| line.trim_start().starts_with("antsreg-gpu register ")).expect("a line");

@@ -39,8 +39,6 @@ pub struct LinearArgs {
     #[arg(long, value_enum, value_name = "COST", help_heading = "Affine stage",
         help = help("What the affine stage minimises", |p| name(&p.linear().cost)))]
     cost: Option<TypedCost>,
-    #[command(flatten)]
-    boundary: BoundaryArgs,
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Affine stage",
         help = help("How the joint histogram of mi and nmi is filled", |p| name(&p.linear().histogram)))]
     histogram: Option<JointSampling>,
@@ -68,7 +66,6 @@ impl LinearArgs {
             given("--no-search", self.no_search),
             given("--optimiser", self.optimiser.is_some()),
             given("--cost", self.cost.is_some()),
-            self.boundary.given().next(),
             given("--histogram", self.histogram.is_some()),
             given("--bins", self.bins.is_some()),
             given("--finest-mm", self.finest_mm.is_some()),
@@ -84,8 +81,8 @@ impl LinearArgs {
     }
 
     /// Writes the given options into a recipe. Options that the cost does not use are errors.
-    pub fn apply(&self, recipe: &mut Recipe) -> Result<(), UsageError> {
-        let boundary = self.boundary.of(self.cost, self.no_search)?;
+    pub fn apply(&self, boundary: &BoundaryArgs, recipe: &mut Recipe) -> Result<(), UsageError> {
+        let boundary = boundary.of(self.cost, self.no_search)?;
         let cost = self.cost.map_or(recipe.linear.cost, TypedCost::of_search);
         let usual = recipe.linear.clone().with_cost(cost);
         recipe.dof = self.dof;

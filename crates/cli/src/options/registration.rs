@@ -8,6 +8,7 @@ use antsreg_register::{DeviceChoice, Model, Preset, Recipe};
 use antsreg_study::pair::StartFile;
 use antsreg_study::transforms::{NotATransformFile, TransformFile};
 
+use super::boundary::BoundaryArgs;
 use super::help::help;
 use super::linear::LinearArgs;
 use super::syn::SynArgs;
@@ -37,6 +38,9 @@ pub struct RegistrationArgs {
 
     #[command(flatten)]
     linear: LinearArgs,
+    // Not within the other options of the stage: clap's group of those would then be empty, and could not conflict with anything.
+    #[command(flatten)]
+    boundary: BoundaryArgs,
     #[command(flatten)]
     syn: SynArgs,
 }
@@ -68,7 +72,7 @@ impl RegistrationArgs {
     pub fn recipe(&self) -> Result<Recipe, UsageError> {
         let model = self.model();
         let useless = match model {
-            Model::SynOnly => self.linear.given().next(),
+            Model::SynOnly => self.linear.given().chain(self.boundary.given()).next(),
             Model::Syn => None,
             // These models are degrees of freedom already.
             _ => self.syn.given().chain(self.linear.given_dof()).next(),
@@ -77,7 +81,7 @@ impl RegistrationArgs {
             return Err(UsageError::NoEffect { option, with: format!("--transform {}", name(&model)) });
         }
         let mut recipe = Recipe { model, ..Recipe::new(self.preset) };
-        self.linear.apply(&mut recipe)?;
+        self.linear.apply(&self.boundary, &mut recipe)?;
         self.syn.apply(&mut recipe);
         Ok(recipe)
     }

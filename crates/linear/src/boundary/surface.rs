@@ -6,7 +6,8 @@ use nalgebra::{Point3, Vector3};
 
 use crate::Error;
 
-/// Standard deviation of the smoothing before the border is looked for, mm: the steps of a mask have no direction.
+/// Standard deviation of the smoothing before the border is looked for, mm, and a voxel along axes with longer ones: the steps of a
+/// mask have no direction.
 const SMOOTHING_MM: f64 = 1.0;
 /// The value at the border; white matter is above.
 const BORDER: f32 = 0.5;
@@ -87,7 +88,7 @@ pub(super) fn border(white_matter: &Volume) -> Result<Vec<SurfacePoint>, Error> 
         return Err(Error::FewBoundaryPoints { found: 0, least: LEAST });
     }
     let clamped: Vec<f32> = white_matter.voxels.iter().map(|value| value.clamp(0.0, 1.0)).collect();
-    let sigma = grid.spacing.map(|spacing| SMOOTHING_MM / spacing);
+    let sigma = grid.spacing.map(|spacing| f64::max(SMOOTHING_MM / spacing, 1.0));
     let smooth = Cpu.download(&Cpu.smooth(&Cpu.upload(shape, &clamped)?, sigma.into())?)?;
     let step = [1, shape[0], shape[0] * shape[1]];
     let to_world = grid.voxel_to_world();
@@ -157,12 +158,17 @@ mod tests {
     fn points_lie_on_the_border_point_outwards_and_share_its_area() {
         let (volume, centre) = ball(25.0);
         let points = border(&volume).unwrap();
+        let mut aligned = 0.0;
         for point in &points {
             let from_centre = point.place - centre;
             // A mask of voxels of 1.5 mm.
             assert!((from_centre.norm() - 25.0).abs() < 0.6, "{}", from_centre.norm());
-            assert!(point.normal.dot(&from_centre.normalize()) > 0.97, "{point:?}");
+            // Where many voxels of the mask end in one plane, the normal is up to 30° off.
+            let cosine = point.normal.dot(&from_centre.normalize());
+            assert!(cosine > 0.85, "{cosine} at {point:?}");
+            aligned += cosine;
         }
+        assert!(aligned / points.len() as f64 > 0.99, "{}", aligned / points.len() as f64);
         let area: f64 = points.iter().map(|point| point.area).sum();
         let expected = 4.0 * std::f64::consts::PI * 625.0;
         assert!((area / expected - 1.0).abs() < 0.02, "{area} for {expected}");

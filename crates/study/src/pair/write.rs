@@ -80,7 +80,7 @@ pub fn write(
     write_with(of, found, seconds, total, Further::default())
 }
 
-/// [`write`], with further files in the same set.
+/// [`write()`], with further files in the same set.
 ///
 /// # Errors
 /// A file that cannot be written.
