@@ -414,7 +414,7 @@ def _levels(iterations: Sequence[int]) -> dict[str, Any]:
 
 
 def _restriction(weights: Sequence[float], deformable: bool) -> list[float]:
-    """The weights of the world's components in the deformable stage; a slice has two."""
+    """Weights of the x, y and z components (world axes) of the displacements; two weights for a 2-D image."""
     given = [float(weight) for weight in weights]
     if not deformable or len(given) not in (2, 3):
         raise Unsupported(

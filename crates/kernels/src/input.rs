@@ -20,7 +20,7 @@ pub struct Input<'a, I> {
 pub enum Voxels<'a, I> {
     /// In main memory.
     Host(&'a [f32]),
-    /// In an image of the backend.
+    /// On the device, in an image of the backend.
     Device(&'a I),
 }
 

@@ -29,7 +29,7 @@ pub struct Registration(pub Arc<Result>);
 /// What a registration found, and what was registered.
 pub struct Result {
     found: Found,
-    /// What was registered.
+    /// The inputs and options of the registration.
     ready: Ready,
     device: Description,
 }

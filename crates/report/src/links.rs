@@ -1,6 +1,6 @@
 //! Links between pages: addresses of files, and the small picture in the head of a page.
 
-/// HTML before and after the address of the small picture in the head of a page.
+/// HTML before and after the address of the page's icon (favicon).
 const BEFORE: &str = "<meta name=\"thumbnail\" content=\"";
 
 /// The small picture in the head of a page, as a `data:` address.

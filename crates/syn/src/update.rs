@@ -212,7 +212,7 @@ mod tests {
             along(&side),
             along(&other)
         );
-        // The length of an update has no effect.
+        // Both updates are scaled to the step, so that their different lengths move both sides equally.
         let apart =
             side.iter().flatten().zip(other.iter().flatten()).fold(0.0_f32, |most, (a, b)| most.max((a + b).abs()));
         assert!(apart < 1e-6, "{apart}");

@@ -115,7 +115,7 @@ fn levels(options: &syn::Options, fixed: &antsreg_core::Grid) -> String {
     table::render(&rows)
 }
 
-/// How it came out.
+/// Table of the result: correlation, overlap, Jacobian determinants and times.
 pub fn outcome(record: &Record) -> String {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);

@@ -2,9 +2,9 @@
 
 use super::resample::Sample;
 
-/// The error function is tabulated over ±RANGE; beyond, it is ±1 …
+/// The table of the error function covers ±RANGE; beyond, the function is ±1.
 const RANGE: f64 = 6.0;
-/// … in steps of 1/PER_UNIT. Linear interpolation has an error of at most erf''/8·PER_UNIT⁻² ≈ 3e-7.
+/// Entries of the table for each unit of its argument. Linear interpolation between entries has an error of at most erf''/8·PER_UNIT⁻² ≈ 3e-7.
 const PER_UNIT: f64 = 640.0;
 
 /// Masses of a Gaussian over the voxels along each axis of an image, cut off at `alpha` standard deviations.

@@ -24,7 +24,7 @@ pub(super) struct BatchBuffers {
     /// Four floats for each segment and transform.
     sums: Option<Buffer<f32>>,
     pub(super) costs: Option<Buffer<f64>>,
-    /// Three sums for each bin and one more, for each transform.
+    /// For each transform: three sums for each bin, then one number of the transform.
     pub(super) totals: Option<Buffer<u64>>,
 }
 

@@ -47,7 +47,7 @@ impl Image {
         Ok(Image::of(self.shape, Buffer::copy_of(device, &self.voxels)?))
     }
 
-    /// The voxels, and what lies behind them.
+    /// The voxels, followed by padding.
     pub(super) fn voxels(&self) -> &Buffer<f32> {
         &self.voxels
     }

@@ -79,7 +79,7 @@ pub struct Record {
     pub brains: [Option<ExtractedRecord>; 2],
 }
 
-/// What was asked for.
+/// The options of the registration, with all defaults filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
     /// Which images were corrected for shading before they were registered.
@@ -176,7 +176,7 @@ pub struct LinearRecord {
 pub struct LinearLevel {
     /// Resolution.
     pub mm: f64,
-    /// Cost at its end.
+    /// Cost at the end of the level.
     pub cost: f64,
 }
 

@@ -39,11 +39,11 @@ pub struct Context<'a> {
     pub files: &'a PairFiles,
     /// Names of the outputs.
     pub names: &'a Names,
-    /// What was read.
+    /// Images, masks and labels as they were read.
     pub inputs: &'a Inputs,
-    /// What was registered.
+    /// Options of the registration.
     pub options: &'a Options,
-    /// Where.
+    /// The device that computed.
     pub device: &'a Description,
     /// Threads that computed.
     pub threads: usize,
