@@ -229,7 +229,7 @@ def stops(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
     pair = load(fixed), load(moving)
     slow: dict[str, Any] = {
         "levels": {"iterations": [10**6], "shrink_factors": [1], "smoothing_sigmas": [0.0]},
-        "syn": {"convergence": {"window": 10, "threshold": 0.0}},
+        "syn": {"convergence": {"window": 50000, "threshold": 0.0}},
     }
     antsreg_gpu.register(*pair, "rigid", device=arguments.device)
     raised: list[float] = []

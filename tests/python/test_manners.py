@@ -85,7 +85,7 @@ import sys, time, threading, os, signal
 import antsreg_gpu
 kind, fixed, moving = sys.argv[1:]
 slow = {"iterations": [100000], "shrink_factors": [1], "smoothing_sigmas": [0.0]}
-syn = {"convergence": {"window": 10, "threshold": 0.0}}
+syn = {"convergence": {"window": 50000, "threshold": 0.0}}
 sent = []
 def interrupt():
     sent.append(time.monotonic())
